@@ -3,7 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } from './http/service.js';
+import { waitForJob, readProcessorTime, waitForIdle, startOn, type RunningService } from './http/service.js';
 import { refuse } from './variables.js';
 
 /**
@@ -28,7 +28,7 @@ interface Question {
 
 /** Number of watchlists of 3 KiB each: together they exceed the document cache. */
 const DOCUMENTS = 4000;
-const NAMES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
+const SECURITIES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
 const CONCURRENCY = 8;
 /** Path of the program in a built tree. */
 const MAIN = 'dist/src/main.js';
@@ -61,13 +61,13 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
   for (let pair = -1; pair < pairs; pair++) {
     for (const side of pair % 2 === 0 ? [0, 1] : [1, 0]) {
       const service = services[side]!;
-      const before = processorTime(service);
-      await spread(requests, atOnce, async (serial) => {
+      const before = readProcessorTime(service);
+      await runConcurrently(requests, atOnce, async (serial) => {
         const answer = await ask(service.url, serial + (pair + 1) * requests);
         await answer.arrayBuffer();
         if (!answer.ok) throw new Error(`${what}: ${answer.status}`);
       });
-      if (pair >= 0) times[side]!.push((processorTime(service) - before) / requests); // The first pair is not counted: V8 compiles the code.
+      if (pair >= 0) times[side]!.push((readProcessorTime(service) - before) / requests); // The first pair is not counted: V8 compiles the code.
     }
   }
   const [olds, news] = times as [number[], number[]];
@@ -78,7 +78,7 @@ async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question):
 }
 
 /** Runs a task `count` times with limited concurrency. */
-async function spread(count: number, atOnce: number, run: (serial: number) => Promise<void>): Promise<void> {
+async function runConcurrently(count: number, atOnce: number, run: (serial: number) => Promise<void>): Promise<void> {
   let serial = 0;
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
@@ -93,7 +93,8 @@ function questionsOf(): readonly Question[] {
     requests,
     ask: (url, serial) => fetch(url + path(serial)),
   });
-  const day = (serial: number): string => `20${String(1 + (serial % 18)).padStart(2, '0')}-06-0${1 + (serial % 9)}`;
+  const formatDay = (serial: number): string =>
+    `20${String(1 + (serial % 18)).padStart(2, '0')}-06-0${1 + (serial % 9)}`;
   return [
     at('health', 1500, () => '/health'),
     at("polling: a job's status", 1500, () => '/jobs/generate:market'),
@@ -104,11 +105,11 @@ function questionsOf(): readonly Question[] {
     { what: 'documents: a changed definition', requests: 500, ask: putIndex },
     { what: 'documents: a changed definition, alone', requests: 300, atOnce: 1, ask: putIndex },
     at('views: overview', 1000, () => '/analytics/BIG/overview'),
-    at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${day(serial)}`),
-    at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}`),
-    at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}&risk=true`),
-    at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${day(serial)}&end=2019-12-27`),
-    ...jobQuestions(),
+    at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${formatDay(serial)}`),
+    at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}`),
+    at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${formatDay(serial)}&risk=true`),
+    at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${formatDay(serial)}&end=2019-12-27`),
+    ...createJobQuestions(),
   ];
 }
 
@@ -116,7 +117,7 @@ function questionsOf(): readonly Question[] {
  * Returns questions about jobs with large results: each job is submitted and awaited. A backtest of a changed index
  * writes its files; a repeated backtest without a change writes nothing and verifies the stored files.
  */
-function jobQuestions(): readonly Question[] {
+function createJobQuestions(): readonly Question[] {
   const createJob = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
     what: `jobs: ${what}`,
     requests,
@@ -128,7 +129,7 @@ function jobQuestions(): readonly Question[] {
   });
   const costs = Array.from({ length: 24 }, (_, bps) => bps);
   const sweep = { sweep_id: 'SWEEP', index_id: 'BIG', grid: { '/request/transaction_cost_bps': costs } };
-  const ofChanged = (frequency: 'quarterly' | 'monthly'): Question => {
+  const createChangedBacktest = (frequency: 'quarterly' | 'monthly'): Question => {
     const backtest = createJob('', 6, `backtest:${frequency}`, `/analytics/${frequency}/backtest`, {});
     return {
       ...backtest,
@@ -147,8 +148,8 @@ function jobQuestions(): readonly Question[] {
     };
   };
   return [
-    ofChanged('quarterly'),
-    ofChanged('monthly'),
+    createChangedBacktest('quarterly'),
+    createChangedBacktest('monthly'),
     createJob('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
     createJob('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
     createJob('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
@@ -176,7 +177,7 @@ function putIndex(url: string, serial: number): Promise<Response> {
 }
 
 function putWatchlist(url: string, serial: number): Promise<Response> {
-  return sendRequest(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
+  return sendRequest(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: SECURITIES });
 }
 
 /** Creates a market over 20 years, an index with a run, and watchlists. */
@@ -195,7 +196,7 @@ async function prepare(service: RunningService): Promise<void> {
   await requireOk(sendRequest(url, 'POST', '/indices', createCappedIndex('BIG')));
   await requireOk(sendRequest(url, 'POST', '/analytics/BIG/backtest', {}));
   await waitForJob(service, 'backtest:BIG');
-  await spread(DOCUMENTS, CONCURRENCY, async (serial) => requireOk(putWatchlist(url, serial)));
+  await runConcurrently(DOCUMENTS, CONCURRENCY, async (serial) => requireOk(putWatchlist(url, serial)));
   await waitForIdle(service);
 }
 
@@ -217,13 +218,13 @@ async function requireOk(asked: Promise<Response>): Promise<void> {
 
 function readArguments(argv: readonly string[]) {
   const rest = [...argv];
-  const option = (name: string, otherwise: string): string => {
+  const readOption = (name: string, otherwise: string): string => {
     const at = rest.indexOf(name);
     return at < 0 ? otherwise : (rest.splice(at, 2)[1] ?? otherwise);
   };
-  const newer = option('--new', '.');
-  const count = Number(option('--pairs', '7'));
-  const names = Number(option('--assets', '100'));
+  const newer = readOption('--new', '.');
+  const count = Number(readOption('--pairs', '7'));
+  const names = Number(readOption('--assets', '100'));
   const [older, ...others] = rest;
   if (older === undefined || [count, names].some((number) => !Number.isSafeInteger(number) || number < 1))
     refuse('bench:trees OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]');

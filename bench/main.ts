@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { DECLARED, EXIT_USAGE, refuse, unknownVariable, variablesOf } from './variables.js';
+import { DECLARED, EXIT_USAGE, refuse, findUnknownVariable, variablesOf } from './variables.js';
 
 /**
  * Runs the benchmarks one after the other, each in a separate process.
@@ -21,7 +21,7 @@ const flags = new Set(process.argv.slice(2).filter((word) => word.startsWith('--
 const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknown = [...flags].filter((flag) => flag !== '--help');
 if (unknown.length > 0) refuse(`unknown option ${unknown.join(', ')}; --help is known`);
-const misnamed = unknownVariable(process.env);
+const misnamed = findUnknownVariable(process.env);
 if (misnamed !== undefined) refuse(misnamed);
 
 /** Words that select several benches. */
@@ -62,7 +62,7 @@ if (benches.length === 0)
   refuse(
     `no benchmark has ${words.map((word) => `"${word}"`).join(' and ')} in its path; there are\n${describeBenches()}`,
   );
-tellUnread();
+printUnreadVariables();
 const processor = `${cpus()[0]?.model ?? 'unknown processor'}, ${cpus().length} cores`;
 const date = new Date().toISOString().slice(0, 10);
 console.log(`${processor}, Node ${process.version}, ${date}`);
@@ -82,7 +82,7 @@ function describeBenches(): string {
 }
 
 /** Prints the variables that none of the selected benches reads. */
-function tellUnread(): void {
+function printUnreadVariables(): void {
   const read = new Set(benches.flatMap(variablesOf).map((variable) => variable.split('=', 1)[0]));
   const given = [...DECLARED.keys()].filter((name) => process.env[name] !== undefined && !read.has(name));
   if (given.length > 0) console.log(`not read by what runs: ${given.join(', ')}`);

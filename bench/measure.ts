@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /** Returns the value below which the given share of the sorted sample lies. */
-export function percentile(sorted: readonly number[], share: number): number {
+export function computePercentile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)] ?? Number.NaN;
 }
 
 /** Formats the p50, p99 and maximum of a sample in milliseconds. */
-export function spread(milliseconds: readonly number[]): string {
+export function formatSpread(milliseconds: readonly number[]): string {
   const sorted = milliseconds.toSorted((a, b) => a - b);
   const show = (value: number): string => value.toFixed(value < 10 ? 2 : 0);
-  return `p50 ${show(percentile(sorted, 0.5))} ms   p99 ${show(percentile(sorted, 0.99))} ms   max ${show(sorted.at(-1) ?? Number.NaN)} ms`;
+  return `p50 ${show(computePercentile(sorted, 0.5))} ms   p99 ${show(computePercentile(sorted, 0.99))} ms   max ${show(sorted.at(-1) ?? Number.NaN)} ms`;
 }
 
 /**
@@ -19,8 +19,8 @@ export function spread(milliseconds: readonly number[]): string {
  * The time of a thread dates from the last tick of the scheduler, at most 4 ms ago. Requesting the time of the process
  * first updates it.
  */
-export function threadMs(): number {
-  const whole = processMs();
+export function measureThreadMs(): number {
+  const whole = measureProcessMs();
   try {
     return Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ', 1)[0]) / 1e6;
   } catch {
@@ -29,7 +29,7 @@ export function threadMs(): number {
 }
 
 /** Returns the processor time of the whole process so far in ms. */
-export function processMs(): number {
+export function measureProcessMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
 }
@@ -37,7 +37,7 @@ export function processMs(): number {
 /**
  * Returns the processor time of a process and its descendants in ms, including ended ones; counted in ticks of 10 ms.
  */
-export function treeMs(pid: number): number {
+export function measureTreeMs(pid: number): number {
   const TICK_MS = 10;
   const [, , , , , , , , , , , user, system, userBelow, systemBelow] = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -47,7 +47,7 @@ export function treeMs(pid: number): number {
     readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
   );
   const time = (user! + system! + userBelow! + systemBelow!) * TICK_MS;
-  return below.reduce((sum, child) => sum + treeMs(Number(child)), time);
+  return below.reduce((sum, child) => sum + measureTreeMs(Number(child)), time);
 }
 
 /** Readings of processor times: of threads by id, and of the whole process in coarse ticks. */
@@ -83,12 +83,12 @@ export function createClock({ threads, whole }: ThreadTimes): () => number {
 }
 
 /** Returns the processor clock of a local process. */
-export function processClock(pid: number): () => number {
-  return createClock({ threads: () => timesOfThreads(pid), whole: () => ticksOf(pid) });
+export function createProcessClock(pid: number): () => number {
+  return createClock({ threads: () => readThreadTimes(pid), whole: () => ticksOf(pid) });
 }
 
 /** Returns the processor time of each thread of a process in ms, by thread id. */
-export function timesOfThreads(pid: number): ReadonlyMap<string, number> {
+export function readThreadTimes(pid: number): ReadonlyMap<string, number> {
   const NS_PER_MS = 1e6;
   const folder = `/proc/${pid}/task`;
   const times = new Map<string, number>();

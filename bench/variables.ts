@@ -3,7 +3,7 @@ import { findNearestName } from '#base/text/nearest-name.js';
 import { SPARE_WAIT_MS } from '#market/process/process-pool.js';
 
 /** Environment variable of benches. */
-export interface Declared {
+export interface VariableDeclaration {
   /** Defaults by a part of the path of each bench that reads the variable; '' for no value. */
   readonly of: Readonly<Record<string, number | string>>;
   /** Minimum of a number. Default: 1. */
@@ -64,12 +64,12 @@ export const VARIABLES = {
   TRACING_ROUNDS: { of: { 'http/tracing': 60 }, least: 20 },
   TRACING_STARTS: { of: { 'http/tracing': 3 } },
   SWEEP_VARIANTS: { of: { 'workers/sweep': 1000 }, least: SWEEP_COUNTS, step: SWEEP_COUNTS },
-} as const satisfies Readonly<Record<string, Declared>>;
+} as const satisfies Readonly<Record<string, VariableDeclaration>>;
 
 export type VariableName = keyof typeof VARIABLES;
 
 /** Variables of all benches as one type. */
-export const DECLARED: ReadonlyMap<string, Declared> = new Map(Object.entries(VARIABLES));
+export const DECLARED: ReadonlyMap<string, VariableDeclaration> = new Map(Object.entries(VARIABLES));
 
 /** Variables that benches pass to their child processes. */
 export const INNER = ['BARE_BODY', 'BARE_HEADERS'];
@@ -93,17 +93,17 @@ export function refuse(sentence: string): never {
 }
 
 /** Returns an error message about an unknown variable with a prefix of bench variables; undefined if there is none. */
-export function unknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
+export function findUnknownVariable(environment: Readonly<Record<string, string | undefined>>): string | undefined {
   const known = [...DECLARED.keys()];
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
-  const begins = (name: string): string | undefined => [...prefixes].find((prefix) => name.startsWith(prefix));
+  const findPrefix = (name: string): string | undefined => [...prefixes].find((prefix) => name.startsWith(prefix));
   const unknown = Object.keys(environment).find(
-    (name) => begins(name) !== undefined && !DECLARED.has(name) && !INNER.includes(name),
+    (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER.includes(name),
   );
   if (unknown === undefined) return undefined;
   const nearest = findNearestName(unknown, known);
   const question = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
-  const alike = known.filter((name) => name.startsWith(begins(unknown)!));
+  const alike = known.filter((name) => name.startsWith(findPrefix(unknown)!));
   return `no benchmark reads the variable ${unknown}; known are ${alike.join(', ')}.${question}`;
 }
 
@@ -111,7 +111,7 @@ export function unknownVariable(environment: Readonly<Record<string, string | un
  * Returns the whole number in an environment variable or its default. Ends the process with an error message if the
  * value is not a whole number, is too small or is not a multiple of the step.
  */
-export function numberFrom(variable: VariableName): number {
+export function readNumber(variable: VariableName): number {
   const text = process.env[variable];
   if (text === undefined) return Number(defaultOf(variable));
   const { least = 1, step = 1 } = DECLARED.get(variable)!;
@@ -127,7 +127,7 @@ export function numberFrom(variable: VariableName): number {
  * Returns the comma-separated words of an environment variable; default: all known words. An unknown word ends the
  * process.
  */
-export function wordsFrom<Word extends string>(variable: VariableName, known: readonly Word[]): readonly Word[] {
+export function readChoices<Word extends string>(variable: VariableName, known: readonly Word[]): readonly Word[] {
   const wanted = process.env[variable]?.split(',').map((word) => word.trim());
   const unknown = wanted?.filter((word) => !(known as readonly string[]).includes(word)) ?? [];
   if (unknown.length > 0) refuse(`${variable} names ${unknown.join(', ')}; known are ${known.join(', ')}`);
@@ -147,20 +147,20 @@ export function listFrom(variable: VariableName, shape: RegExp): readonly string
 }
 
 /** Returns the text of an environment variable or its default; undefined without either. */
-export function textFrom(variable: VariableName): string | undefined {
+export function readText(variable: VariableName): string | undefined {
   return process.env[variable] ?? (String(defaultOf(variable)) || undefined);
 }
 
 /** Returns the folder of an environment variable; a missing folder ends the process with an error message. */
-export function folderFrom(variable: VariableName): string | undefined {
-  const folder = textFrom(variable);
+export function readFolder(variable: VariableName): string | undefined {
+  const folder = readText(variable);
   if (folder !== undefined && !existsSync(folder)) refuse(`${variable} is "${folder}", which is not there`);
   return folder;
 }
 
 /** Returns the word of an environment variable, which must be known, or its default. */
-export function wordFrom(variable: VariableName, known: readonly string[]): string | undefined {
-  const word = textFrom(variable);
+export function readChoice(variable: VariableName, known: readonly string[]): string | undefined {
+  const word = readText(variable);
   if (word !== undefined && !known.includes(word)) refuse(`${variable} is "${word}"; known are ${known.join(', ')}`);
   return word;
 }

@@ -20,7 +20,7 @@ import {
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { compilerHere } from './c-compiler.mjs';
+import { findCompiler } from './c-compiler.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const STAMPS = 'dist/.build/stamps.json';
@@ -116,13 +116,13 @@ const STEPS = {
  * Optional products for a service. Without them a service compiles its modules at each start, renders the documentation
  * itself, and reports that the console and the embeddable engine have not been built.
  */
-const BEYOND_COMPILING = ['bundle', 'documentation', 'codeCache', 'console', 'engine'];
+const OPTIONAL_STEPS = ['bundle', 'documentation', 'codeCache', 'console', 'engine'];
 
 /**
  * Files that prove the time of a build step. A service uses the product of such a step only if it is newer than the
  * compiled files.
  */
-const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
+const TIMESTAMPED_OUTPUTS = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
 /** The linter of `npm run lint`, run by the same npm. */
 const LINT = [process.env.npm_execpath, 'run', '--silent', 'lint'];
@@ -138,15 +138,15 @@ const COMMANDS_MAX = availableParallelism();
  */
 export async function build({ compileOnly = false, lint = false } = {}) {
   const stamps = readStamps();
-  const digest = contentReader();
+  const digest = createContentDigest();
   removeStaleOutputs();
   const ran = [];
-  const turn = turns(COMMANDS_MAX);
+  const turn = limitConcurrency(COMMANDS_MAX);
   const running = {};
   const runStep = async (name, { after = [], commands }) => {
     await Promise.all(after.map((earlier) => running[earlier]));
     if (isCurrent(name, stamps, digest)) return;
-    if (name === 'sources' && missesOutput()) rmSync(at(BUILD_INFO), { force: true });
+    if (name === 'sources' && isOutputMissing()) rmSync(at(BUILD_INFO), { force: true });
     for (const command of commands) await turn(() => run(command));
     if (name === 'sources') chmodSync(at('dist/src/main.js'), 0o755);
     stamps[name] = stampOf(name, digest);
@@ -154,18 +154,18 @@ export async function build({ compileOnly = false, lint = false } = {}) {
     ran.push(name);
   };
   for (const [name, step] of Object.entries(STEPS))
-    if (!compileOnly || !BEYOND_COMPILING.includes(name)) running[name] = runStep(name, step);
+    if (!compileOnly || !OPTIONAL_STEPS.includes(name)) running[name] = runStep(name, step);
   if (lint) running.lint = turn(() => run(LINT));
   const ended = await Promise.allSettled(Object.values(running));
   for (const { status, reason } of ended) if (status === 'rejected') throw reason;
   confirmDates(ran, stamps, digest);
-  if (!compileOnly) noteBuild();
+  if (!compileOnly) recordBuild();
   return ran;
 }
 
 /** Writes the identity of the sources if it has changed. */
-function noteBuild() {
-  const commit = commitOfSources();
+function recordBuild() {
+  const commit = findSourceCommit();
   const noted = existsSync(at(BUILD_NOTE)) ? JSON.parse(readFileSync(at(BUILD_NOTE), 'utf8')) : undefined;
   if (noted !== undefined && noted.commit === commit) return;
   writeFileSync(at(BUILD_NOTE), `${JSON.stringify({ commit, built_at: new Date().toISOString() })}\n`);
@@ -175,7 +175,7 @@ function noteBuild() {
  * Returns the commit of the sources; from the environment if the sources were copied without their repository, for
  * example into an image; null if it is unknown.
  */
-function commitOfSources() {
+function findSourceCommit() {
   if (process.env.DIVISOR_COMMIT) return process.env.DIVISOR_COMMIT;
   const { status, stdout } = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' });
   return status === 0 && existsSync(at('.git')) ? stdout.trim() : null;
@@ -184,7 +184,7 @@ function commitOfSources() {
 /**
  * Limits the number of running tasks, which start in the order of their submission; after a failure no other starts.
  */
-function turns(max) {
+function limitConcurrency(max) {
   const waiting = [];
   let underWay = 0;
   let failure;
@@ -211,7 +211,7 @@ const at = (path) => join(ROOT, path);
 
 function isCurrent(name, stamps, digest) {
   if (!STEPS[name].outputs.every((file) => existsSync(at(file)))) return false;
-  if (name === 'sources' && missesOutput()) return false;
+  if (name === 'sources' && isOutputMissing()) return false;
   return stamps[name] === stampOf(name, digest);
 }
 
@@ -226,12 +226,12 @@ function stampOf(name, digest) {
     const { mtimeMs, size } = statSync(at(BUILD_INFO));
     hash.update(`${mtimeMs} ${size}`);
   }
-  if (name === 'native') hash.update(compilerHere() ?? 'none');
+  if (name === 'native') hash.update(findCompiler() ?? 'none');
   return hash.digest('hex');
 }
 
 /** Returns a function that digests the contents of files and folders, reading each file once. */
-function contentReader() {
+function createContentDigest() {
   const digests = new Map();
   const digestOf = (file) => {
     if (!digests.has(file))
@@ -265,7 +265,7 @@ function filesOf(path) {
 const isCompiled = (file) => /\.c?ts$/.test(file) && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');
 
 /** Returns true if a compiled file is missing, which the compiler does not check. */
-function missesOutput() {
+function isOutputMissing() {
   const sources = COMPILED.flatMap(filesOf).filter(isCompiled);
   return !sources.every((file) => existsSync(at(`dist/${file.replace(/\.(c?)ts$/, '.$1js')}`)));
 }
@@ -285,7 +285,7 @@ function removeStaleOutputs() {
 function confirmDates(ran, stamps, digest) {
   if (!ran.includes('sources')) return;
   const now = new Date();
-  for (const [name, file] of Object.entries(DATED))
+  for (const [name, file] of Object.entries(TIMESTAMPED_OUTPUTS))
     if (!ran.includes(name) && isCurrent(name, stamps, digest)) utimesSync(at(file), now, now);
 }
 

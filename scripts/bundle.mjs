@@ -20,7 +20,7 @@ const ENTRIES = {
 };
 
 /** Packages that are not bundled: native modules, and modules that load files from their own folder. */
-const APART = [
+const EXTERNAL_PACKAGES = [
   '@duckdb/node-bindings',
   '@tensorflow/',
   '@jitl/quickjs-wasmfile-release-sync',
@@ -39,8 +39,8 @@ const APART = [
  * Required modules are bundled like imported ones: DuckDB has about a hundred CommonJS modules, which take twice as
  * long to load separately.
  */
-const ownPlaces = {
-  name: 'own-places',
+const moduleUrlPlugin = {
+  name: 'module-urls',
   async load(id) {
     if (!id.startsWith(join(ROOT, 'dist/'))) return null;
     const written = await readFile(id, 'utf8');
@@ -51,35 +51,37 @@ const ownPlaces = {
   },
 };
 
-const isApart = (id) => APART.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
+const isExternal = (id) =>
+  EXTERNAL_PACKAGES.some((name) => id === name || id.startsWith(name.endsWith('/') ? name : `${name}/`));
+
+const LAZY_PREFIX = '\0when-needed:';
 
 /** Plugin that moves the unconditional requires of a script to the modules that import them. */
-const WHEN_NEEDED = '\0when-needed:';
-const whenNeeded = {
+const lazyRequirePlugin = {
   name: 'when-needed',
   resolveId(id, _importer, { kind }) {
-    if (!isApart(id) && !isBuiltin(id)) return null;
-    return kind === 'import-statement' ? WHEN_NEEDED + id : { id, external: true };
+    if (!isExternal(id) && !isBuiltin(id)) return null;
+    return kind === 'import-statement' ? LAZY_PREFIX + id : { id, external: true };
   },
   load: (id) =>
-    id.startsWith(WHEN_NEEDED) ? `module.exports = require(${JSON.stringify(id.slice(WHEN_NEEDED.length))});` : null,
+    id.startsWith(LAZY_PREFIX) ? `module.exports = require(${JSON.stringify(id.slice(LAZY_PREFIX.length))});` : null,
 };
 
 rmSync(OUT, { recursive: true, force: true });
 const options = { cwd: ROOT, platform: 'node', logLevel: 'warn' };
-const bundle = await rolldown({ ...options, input: ENTRIES, external: isApart, plugins: [ownPlaces] });
+const bundle = await rolldown({ ...options, input: ENTRIES, external: isExternal, plugins: [moduleUrlPlugin] });
 const { output } = await bundle.write({
   dir: OUT,
   format: 'esm',
   entryFileNames: '[name].js',
   chunkFileNames: '[name]-[hash].js',
 });
-const alone = await rolldown({ ...options, input: ENTRIES.dispatch, plugins: [ownPlaces, whenNeeded] });
+const alone = await rolldown({ ...options, input: ENTRIES.dispatch, plugins: [moduleUrlPlugin, lazyRequirePlugin] });
 // Comments are removed, because each start reads the whole script.
 const script = await alone.generate({ format: 'cjs', codeSplitting: false, comments: false });
 await writeFile(
   join(OUT, 'dispatch.cjs'),
-  `(function (exports, require, module, __filename) { 'use strict';\n${inAscii(script.output[0].code)}\n})`,
+  `(function (exports, require, module, __filename) { 'use strict';\n${escapeNonAscii(script.output[0].code)}\n})`,
 );
 // Also a script, because a script cannot import modules. It is loaded with the first message of an agent.
 const agents = await rolldown({ ...options, input: 'dist/src/http/mcp/sdk.js' });
@@ -100,7 +102,7 @@ await writeFile(join(OUT, 'LICENSES.txt'), licencesOf(modules));
 await writeFile(join(OUT, 'built.json'), `${JSON.stringify(Object.keys(ENTRIES))}\n`);
 
 /** Escapes a program as ASCII: such a script needs one byte per character in memory, and no decoding. */
-function inAscii(code) {
+function escapeNonAscii(code) {
   return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 

@@ -3,7 +3,7 @@ import { delimiter, dirname, join } from 'node:path';
 import { env } from 'node:process';
 
 /** Returns the C compiler for the build; undefined if none is installed. */
-export function compilerHere() {
+export function findCompiler() {
   const folders = (env.PATH ?? '').split(delimiter);
   const isHere = (name) =>
     dirname(name) === '.' ? folders.some((folder) => isProgram(join(folder, name))) : isProgram(name);

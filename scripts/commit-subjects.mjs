@@ -19,7 +19,7 @@ const INFLECTED = /(?:ed|ing|[^s]s)$/;
 const PLAIN = new Set(['bring', 'string', 'embed', 'feed', 'speed', 'need', 'seed', 'focus', 'bias', 'canvas']);
 
 /** Returns the error of a subject; undefined if it is valid. */
-export function subjectFault(subject) {
+export function findSubjectError(subject) {
   if (subject.length > LENGTH_MAX) return `has ${subject.length} characters; at most ${LENGTH_MAX} are accepted`;
   const phrase = FORM.exec(subject)?.[2];
   if (phrase === undefined) return 'is not of the form `area: verb phrase`';
@@ -50,7 +50,7 @@ function mainBranch() {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const faults = subjectsIn(process.argv[2] ?? `${mainBranch()}..HEAD`).flatMap(({ commit, subject }) => {
-    const fault = subjectFault(subject);
+    const fault = findSubjectError(subject);
     return fault === undefined ? [] : [`${commit} ${subject}\n  ${fault}`];
   });
   if (faults.length > 0) {

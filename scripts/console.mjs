@@ -69,7 +69,7 @@ const config = {
 };
 
 /** Rewrites the origin of requests, because a service without keys accepts only same-origin writes. */
-const asOwnPage = (proxy) =>
+const rewriteOrigin = (proxy) =>
   proxy.on('proxyReq', (request) => request.getHeader('origin') !== undefined && request.setHeader('origin', SERVICE));
 
 const SERVICE = 'http://127.0.0.1:8080';
@@ -80,7 +80,7 @@ if (process.argv.includes('--watch')) {
   const server = await createServer({
     ...config,
     logLevel: 'info',
-    server: { proxy: { [FAMILIES]: { target: SERVICE, changeOrigin: true, configure: asOwnPage } } },
+    server: { proxy: { [FAMILIES]: { target: SERVICE, changeOrigin: true, configure: rewriteOrigin } } },
   });
   await server.listen();
   server.printUrls();

@@ -26,20 +26,20 @@ const EMBEDDED = {
 };
 const EMBEDDED_NODE = { 'node:crypto': 'crypto', 'node:timers/promises': 'timers' };
 
-const inPlace = {
+const embeddedModulePlugin = {
   name: 'in-place',
   async resolveId(id, importer, options) {
     const own = EMBEDDED_NODE[id];
-    if (own !== undefined) return embedded(own);
+    if (own !== undefined) return getEmbeddedPath(own);
     if (id.startsWith('node:')) throw new Error(`${importer} needs ${id}, which no browser has.`);
     const resolved = await this.resolve(id, importer, { ...options, skipSelf: true });
     const name = EMBEDDED[resolved?.id.slice(join(ROOT, 'dist/').length)];
-    return name === undefined ? resolved : embedded(name);
+    return name === undefined ? resolved : getEmbeddedPath(name);
   },
 };
 
 /** Plugin that separates the schemas of Zod, which it keeps in a global, from those of the host program. */
-const ownSchemas = {
+const schemaPlugin = {
   name: 'own-schemas',
   transform: (code, id) =>
     id.includes('/zod/') && code.includes('__zod_global')
@@ -47,10 +47,10 @@ const ownSchemas = {
       : null,
 };
 
-const embedded = (name) => join(ROOT, `dist/src/engine/embedded/${name}.js`);
+const getEmbeddedPath = (name) => join(ROOT, `dist/src/engine/embedded/${name}.js`);
 
 /** Maps the files of the calendar folder to the names that `createCalendars` requests. */
-function calendarFiles() {
+function readCalendarFiles() {
   const names = readdirSync(CALENDARS, { recursive: true }).filter((name) => name.endsWith('.json'));
   const files = names
     .toSorted()
@@ -68,10 +68,10 @@ const options = {
   cwd: ROOT,
   platform: 'browser',
   logLevel: 'warn',
-  plugins: [inPlace, ownSchemas],
+  plugins: [embeddedModulePlugin, schemaPlugin],
   transform: {
     define: {
-      EMBEDDED_CALENDARS: JSON.stringify(calendarFiles()),
+      EMBEDDED_CALENDARS: JSON.stringify(readCalendarFiles()),
       EMBEDDED_KERNELS: JSON.stringify(readFileSync(join(ROOT, 'dist/kernels/wasm/kernels.wasm')).toString('base64')),
       EMBEDDED_QUICKJS: JSON.stringify(readFileSync(QUICKJS).toString('base64')),
       EMBEDDED_VERSION: JSON.stringify(version),

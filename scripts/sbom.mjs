@@ -11,7 +11,7 @@ const purlOf = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version
 const refOf = (place, { version }) => `${purlOf(nameOf(place), version)}#${place}`;
 
 /** Finds the path of a dependency of a package by the resolution of Node. */
-function resolvePlace(packages, from, name) {
+function resolvePackage(packages, from, name) {
   for (let above = from; ; above = above.slice(0, Math.max(0, above.lastIndexOf('node_modules/') - 1))) {
     const place = `${above === '' ? '' : `${above}/`}node_modules/${name}`;
     if (place in packages) return place;
@@ -24,7 +24,7 @@ function resolvePlace(packages, from, name) {
  * @param project package.json
  * @param lock package-lock.json
  */
-export function billOfMaterials(project, { packages }) {
+export function createBillOfMaterials(project, { packages }) {
   const places = Object.keys(packages)
     .filter((place) => place !== '' && packages[place].dev !== true)
     .toSorted();
@@ -45,7 +45,7 @@ export function billOfMaterials(project, { packages }) {
   };
   const dependencies = (place) => {
     const { dependencies: wanted = {}, optionalDependencies: optional = {} } = packages[place];
-    const results = Object.keys({ ...wanted, ...optional }).map((name) => resolvePlace(packages, place, name));
+    const results = Object.keys({ ...wanted, ...optional }).map((name) => resolvePackage(packages, place, name));
     return [...new Set(results.filter((each) => isIn.has(each)).map((each) => refOf(each, packages[each])))].toSorted();
   };
   const root = purlOf(project.name, project.version);
@@ -75,6 +75,6 @@ export function billOfMaterials(project, { packages }) {
 const licenceOf = (text) => (/[ ()]/.test(text) ? { expression: text } : { license: { id: text } });
 
 if (process.argv[1]?.endsWith('sbom.mjs')) {
-  const bill = billOfMaterials(read('package.json'), read('package-lock.json'));
+  const bill = createBillOfMaterials(read('package.json'), read('package-lock.json'));
   process.stdout.write(`${JSON.stringify(bill, null, 2)}\n`);
 }

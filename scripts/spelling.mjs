@@ -12,10 +12,10 @@ const FOLDER = 'dist/.build';
 /** File of all distinct words, one per line. */
 const WORDS = `${FOLDER}/words.txt`;
 /** File with the digest of the dictionaries and of the last checked words without an unknown word. */
-const PASSED = `${FOLDER}/spelling-passed`;
+const PASSED_FILE = `${FOLDER}/spelling-passed`;
 
 /** Folders to check, with the extensions of their files; an empty name stands for the root folder. */
-const CHECKED = [
+const CHECKED_FOLDERS = [
   ['', /\.md$/],
   ['docs/', /\.md$/],
   ['data/guide/', /\.md$/],
@@ -31,18 +31,18 @@ const IGNORED_FILES = config.ignorePaths.map(
 const IGNORED_TEXT = config.ignoreRegExpList.map((pattern) => new RegExp(pattern.slice(1, -2), 'g'));
 
 /** Parts of code that contain letters but no words: URLs, fingerprints, escapes, and hexadecimal digits. */
-const NO_WORDS = [
+const NON_WORDS = [
   /https?:\/\/\S+|SHA256:\S+/g,
   /\\u[0-9a-f]{4}|\\u\{[0-9a-f]+\}|\\[nrt]/gi,
   /\b(?:0x[0-9a-f_]+|(?=[a-f_]*\d)[0-9a-f_]{4,})n?\b/gi,
 ];
 
-const wordsByFile = new Map(filesToCheck().map((file) => [file, wordsIn(readFileSync(file, 'utf8'))]));
+const wordsByFile = new Map(listFiles().map((file) => [file, wordsIn(readFileSync(file, 'utf8'))]));
 const words = [...new Set([...wordsByFile.values()].flatMap((found) => [...found]))].toSorted();
 const digest = createHash('sha256').update(words.join('\n'));
 for (const file of DICTIONARIES) digest.update(readFileSync(file));
 const wanted = digest.digest('hex');
-if (existsSync(PASSED) && readFileSync(PASSED, 'utf8') === wanted) process.exit(0);
+if (existsSync(PASSED_FILE) && readFileSync(PASSED_FILE, 'utf8') === wanted) process.exit(0);
 
 mkdirSync(FOLDER, { recursive: true });
 writeFileSync(WORDS, `${words.join('\n')}\n`);
@@ -58,15 +58,15 @@ if (suspects.length > 0) {
   );
   if (checked.status !== 0) process.exit(checked.status ?? 1);
 }
-writeFileSync(PASSED, wanted);
+writeFileSync(PASSED_FILE, wanted);
 
 function hasUnknown(word) {
   for (const part of unknown) if (word.includes(part)) return true;
   return false;
 }
 
-function filesToCheck() {
-  return CHECKED.flatMap(([folder, ending]) =>
+function listFiles() {
+  return CHECKED_FOLDERS.flatMap(([folder, ending]) =>
     readdirSync(folder === '' ? '.' : folder, { recursive: folder !== '' })
       .map((path) => `${folder}${path}`)
       .filter((path) => ending.test(basename(path)) && !IGNORED_FILES.some((ignored) => ignored.test(path))),
@@ -75,7 +75,7 @@ function filesToCheck() {
 
 /** Returns the distinct words of a text; words are also split at capital letters. */
 function wordsIn(text) {
-  const read = [...IGNORED_TEXT, ...NO_WORDS].reduce((rest, pattern) => rest.replaceAll(pattern, ' '), text);
+  const read = [...IGNORED_TEXT, ...NON_WORDS].reduce((rest, pattern) => rest.replaceAll(pattern, ' '), text);
   return new Set(read.match(/[\p{L}\p{M}][\p{L}\p{M}'’]{2,}/gu));
 }
 

@@ -19,7 +19,7 @@ const COMPILED = new URL('../.build/sources.tsbuildinfo', import.meta.url);
  * the bundle has not been built since the sources were compiled. A package that does not contain the compiler state is
  * assumed to be current.
  */
-export function bundlePath(entry: BundleEntry): string | undefined {
+export function findBundlePath(entry: BundleEntry): string | undefined {
   const built = findChangeTime(new URL('built.json', BUNDLE));
   const isCurrent = built !== undefined && built >= (findChangeTime(COMPILED) ?? 0);
   return isCurrent ? new URL(entry.endsWith('.cjs') ? entry : `${entry}.js`, BUNDLE).href : undefined;

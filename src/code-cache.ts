@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { constants, Script } from 'node:vm';
-import { bundlePath } from './bundle.js';
+import { findBundlePath } from './bundle.js';
 
 type Dispatch = typeof import('#cli/dispatch.js');
 
@@ -21,8 +21,8 @@ export const CODE_CACHE = fileURLToPath(
  * version or with other flags. Modules have no code cache before Node 22, and compiling took a quarter of the time of a
  * start.
  */
-export function compiledBefore(): Dispatch | undefined {
-  if (bundlePath('dispatch') === undefined) return undefined;
+export function loadCompiledScript(): Dispatch | undefined {
+  if (findBundlePath('dispatch') === undefined) return undefined;
   const cachedData = readIfThere(CODE_CACHE);
   if (cachedData === undefined) return undefined;
   const script = readScript(cachedData);

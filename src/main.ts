@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { bundlePath } from './bundle.js';
-import { compiledBefore } from './code-cache.js';
+import { findBundlePath } from './bundle.js';
+import { loadCompiledScript } from './code-cache.js';
 
 const { dispatch } =
-  compiledBefore() ??
-  ((await import(bundlePath('dispatch') ?? '#cli/dispatch.js')) as typeof import('#cli/dispatch.js'));
+  loadCompiledScript() ??
+  ((await import(findBundlePath('dispatch') ?? '#cli/dispatch.js')) as typeof import('#cli/dispatch.js'));
 
 process.exitCode = await dispatch(process.argv.slice(2), process.env);

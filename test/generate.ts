@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { jsonText } from '#views/documentation/json-text.js';
+import { formatJson } from '#views/documentation/json-text.js';
 import { clientSources } from './clients/sources.js';
 import { guideSources } from './guide/guide-page.js';
 import { storyService } from './guide/example-story.js';
@@ -15,7 +15,7 @@ const ANSWERS = 'data/answers.json';
 const service = await storyService();
 try {
   const stored = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Record<string, unknown>;
-  writeFileSync(ANSWERS, `${jsonText(stableAnswers(stored, await recordAnswers(service)))}\n`);
+  writeFileSync(ANSWERS, `${formatJson(stableAnswers(stored, await recordAnswers(service)))}\n`);
 } finally {
   await service.close();
 }

@@ -1,7 +1,7 @@
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { collectObjectRequests } from '#base/tracing/object-requests.js';
-import { epochMs } from '#base/tracing/spans.js';
-import { SandboxMissing } from '#base/sandbox/sandbox.js';
+import { readEpochMs } from '#base/tracing/spans.js';
+import { MissingSandboxError } from '#base/sandbox/sandbox.js';
 import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
@@ -20,11 +20,11 @@ export function createEntryPoint(
 ): (message: TaskMessage) => Promise<TaskOutcome> {
   const takeRequests = collectObjectRequests();
   return async ({ task, input, cells, memory, isTimed }) => {
-    const startMs = isTimed === true ? epochMs() : 0;
+    const startMs = isTimed === true ? readEpochMs() : 0;
     const figures = () => {
       const requests = takeRequests();
       return {
-        ...(isTimed === true && { timing: { startMs, endMs: epochMs() } }),
+        ...(isTimed === true && { timing: { startMs, endMs: readEpochMs() } }),
         ...(requests !== undefined && { requests }),
       };
     };
@@ -57,7 +57,7 @@ async function runWithSandbox(run: () => Promise<unknown>): Promise<unknown> {
   try {
     return await run();
   } catch (thrown) {
-    if (!(thrown instanceof SandboxMissing)) throw thrown;
+    if (!(thrown instanceof MissingSandboxError)) throw thrown;
     const { loadPluginSandbox } = await import('#domain/datapoints/plugin-sandbox.js');
     await loadPluginSandbox();
     return run();

@@ -1,4 +1,4 @@
-import { bundlePath } from '#bundle';
+import { findBundlePath } from '#bundle';
 
 /** Entry point of the pool's threads. */
-export default ((await import(bundlePath('tasks') ?? './tasks.js')) as typeof import('./tasks.js')).runTask;
+export default ((await import(findBundlePath('tasks') ?? './tasks.js')) as typeof import('./tasks.js')).runTask;

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { percentile } from '../measure.js';
-import { SETTLED_MS, numberFrom } from '../variables.js';
+import { computePercentile } from '../measure.js';
+import { SETTLED_MS, readNumber } from '../variables.js';
 
 /**
  * Measures the time from the start of a process to the output of its address, alternating with an empty `node` program;
@@ -15,20 +15,20 @@ import { SETTLED_MS, numberFrom } from '../variables.js';
  * a free machine: 0.3 s, 1.5 s by `npm start` with nothing to build, 160 MB. START_TURNS sets the number of turns
  * (default: seven), START_IDLE_MS the wait before the memory is read; a shorter wait does not measure an idle service.
  */
-const TURNS = numberFrom('START_TURNS');
+const TURNS = readNumber('START_TURNS');
 /** Idle time in the last turn before memory is read, in ms: until the idle store-reading process has ended as well. */
-const IDLE_MS = numberFrom('START_IDLE_MS');
+const IDLE_MS = readNumber('START_IDLE_MS');
 const TICK_MS = 10;
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const node = process.execPath;
-const WAYS = {
+const START_MODES = {
   'node that does nothing': [node, '-e', 'console.log("listening on nothing"); setTimeout(() => {}, 1e6)'],
   'node dist/src/main.js serve': [node, 'dist/src/main.js', 'serve'],
   'npm start, nothing to build': ['npm', 'start', '--silent', '--'],
 } as const;
 
-interface Started {
+interface StartMeasurement {
   readonly wall: number;
   /** Processor time of the process and its descendants, ms. */
   readonly processor: number;
@@ -36,26 +36,29 @@ interface Started {
   readonly resident: number;
 }
 
-const results = new Map<string, Started[]>(Object.keys(WAYS).map((way) => [way, []]));
+const results = new Map<string, StartMeasurement[]>(Object.keys(START_MODES).map((way) => [way, []]));
 for (let turn = 0; turn < TURNS; turn++) {
-  for (const [way, command] of Object.entries(WAYS)) {
+  for (const [way, command] of Object.entries(START_MODES)) {
     const idleMs = turn === TURNS - 1 ? IDLE_MS : SETTLED_MS;
     console.log(`turn ${turn + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
     results.get(way)!.push(await measureStart(command, idleMs));
   }
 }
 for (const [way, all] of results) {
-  const middle = (of: keyof Started): string =>
-    percentile(
+  const formatMedian = (of: keyof StartMeasurement): string =>
+    computePercentile(
       all.map((each) => each[of]).toSorted((a, b) => a - b),
       0.5,
     ).toFixed(0);
   console.log(
-    `${way.padEnd(30)} ${middle('wall').padStart(6)} ms, ${middle('processor').padStart(6)} ms of processor, ${all.at(-1)!.resident.toFixed(0).padStart(4)} MiB after ${IDLE_MS / 1000} s`,
+    `${way.padEnd(30)} ${formatMedian('wall').padStart(6)} ms, ${formatMedian('processor').padStart(6)} ms of processor, ${all.at(-1)!.resident.toFixed(0).padStart(4)} MiB after ${IDLE_MS / 1000} s`,
   );
 }
 
-async function measureStart([program, ...args]: readonly [string, ...string[]], idleMs: number): Promise<Started> {
+async function measureStart(
+  [program, ...args]: readonly [string, ...string[]],
+  idleMs: number,
+): Promise<StartMeasurement> {
   const home = await mkdtemp(join(tmpdir(), 'bench-start-'));
   const begun = performance.now();
   const child = spawn(

@@ -44,7 +44,7 @@ export function createSeededMarket(
       ['SHARES_OUTSTANDING', outstanding],
     ]),
     reference: { columns: [], rows: new Map() },
-    actions: quarterlyDividends(identifiers, dates),
+    actions: createQuarterlyDividends(identifiers, dates),
     universes: [],
   };
 }
@@ -69,7 +69,7 @@ export function writePanels(folder: string, market: MarketData): { readonly sess
 const DIVIDEND = 0.2;
 
 /** Returns the dividends of every security over some dates (days since 1970-01-01), by security and day. */
-export function quarterlyDividends(identifiers: readonly string[], dates: ArrayLike<number>): CorporateAction[] {
+export function createQuarterlyDividends(identifiers: readonly string[], dates: ArrayLike<number>): CorporateAction[] {
   return identifiers.flatMap((identifier, i) => {
     const paid: CorporateAction[] = [];
     for (let t = 20 + (i % 60); t < dates.length; t += 63)

@@ -9,7 +9,7 @@ import { writeMarket } from '#market/content/write-market.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
 import { send, WORKS, type SharedMarket, type Work } from './peers/works.js';
-import { waitForIdle, startService, threadTimes, type RunningService } from './service.js';
+import { waitForIdle, startService, readServiceThreads, type RunningService } from './service.js';
 
 /**
  * Measures the wall-clock time of a backtest, a risk model and an optimisation: the first jobs of a service that
@@ -19,7 +19,7 @@ import { waitForIdle, startService, threadTimes, type RunningService } from './s
  */
 const SIZE = { names: 500, sessions: 5033 };
 const STARTED_MS = 10_000;
-const LATER = 9;
+const LATER_REQUESTS = 9;
 const STARTS = 3;
 
 interface Cost {
@@ -42,13 +42,13 @@ try {
       await sleep(STARTED_MS);
       firsts[k]!.push(await costOf(work, market, -1 - start));
     }
-  for (const work of works) for (let turn = 0; turn < LATER; turn++) await costOf(work, market, turn);
+  for (const work of works) for (let turn = 0; turn < LATER_REQUESTS; turn++) await costOf(work, market, turn);
   console.log(`${'clock, ms, medians'.padEnd(56)}  later  first  ratio  busy  ratio  threads: later  first  ratio`);
   for (const [k, work] of works.entries()) {
     const [quiet, busy]: [Cost[], Cost[]] = [[], []];
-    for (let turn = 0; turn < LATER; turn++) {
-      quiet.push(await costOf(work, market, LATER + 2 * turn));
-      busy.push(await besideAnother(() => costOf(work, market, LATER + 2 * turn + 1)));
+    for (let turn = 0; turn < LATER_REQUESTS; turn++) {
+      quiet.push(await costOf(work, market, LATER_REQUESTS + 2 * turn));
+      busy.push(await runDuringLoad(() => costOf(work, market, LATER_REQUESTS + 2 * turn + 1)));
     }
     const median = (costs: readonly Cost[], of: keyof Cost) => computeMedian(costs.map((cost) => cost[of]));
     const [later, first, beside] = [median(quiet, 'clock'), median(firsts[k]!, 'clock'), median(busy, 'clock')];
@@ -78,17 +78,17 @@ async function serveMarket(of: RunningService): Promise<SharedMarket> {
 
 async function costOf(work: Work, market: SharedMarket, turn: number): Promise<Cost> {
   await work.vary?.(service, market, turn);
-  const [before, begin] = [threadTimes(service), performance.now()];
+  const [before, begin] = [readServiceThreads(service), performance.now()];
   await work.run(service);
   const clock = performance.now() - begin;
   const own = `${service.pid}`;
-  const spent = new Map(Array.from(threadTimes(service), ([id, ms]) => [id, ms - (before.get(id) ?? 0)]));
+  const spent = new Map(Array.from(readServiceThreads(service), ([id, ms]) => [id, ms - (before.get(id) ?? 0)]));
   const others = [...spent].flatMap(([id, ms]) => (id === own ? [] : [ms]));
   return { clock, threads: spent.get(own)! + Math.max(...others) };
 }
 
 /** Runs a function while another process occupies a processor. */
-async function besideAnother<T>(work: () => Promise<T>): Promise<T> {
+async function runDuringLoad<T>(work: () => Promise<T>): Promise<T> {
   const other = spawn(process.execPath, ['--eval', 'for (;;) {}'], { stdio: 'ignore' });
   try {
     await sleep(300);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { waitForJob, processorTime, waitForIdle, startService } from './service.js';
+import { waitForJob, readProcessorTime, waitForIdle, startService } from './service.js';
 
 /**
  * Measures exports of the weights of 500 securities over 20 years (2.5 million rows) in each row format, in turns:
@@ -21,10 +21,10 @@ try {
   await post('/analytics/BIG/backtest', {});
   await waitForJob(service, 'backtest:BIG');
   await waitForIdle(service);
-  const rounds = FORMATS.map((format) => ({ format, seen: [] as Measured[] }));
+  const rounds = FORMATS.map((format) => ({ format, seen: [] as ExportMeasurement[] }));
   for (let round = 0; round < ROUNDS; round++) for (const { format, seen } of rounds) seen.push(await measure(format));
   for (const { format, seen } of rounds) {
-    const of = (value: (one: Measured) => number): number => computeMedian(seen.map(value));
+    const of = (value: (one: ExportMeasurement) => number): number => computeMedian(seen.map(value));
     const granted = of(({ bytes, clock, queued }) => bytes / (clock - queued) / 1000);
     console.log(
       `${format}: ${(seen[0]!.bytes / 1e6).toFixed(1)} MB; MB a second: ${of(({ bytes, clock }) => bytes / clock / 1000).toFixed(0)} by the clock, ${granted.toFixed(0)} without the run queue, ${of(({ bytes, time }) => bytes / time / 1000).toFixed(0)} by processor time; clock ${of(({ clock }) => clock).toFixed(0)} ms, of these queued ${of(({ queued }) => queued).toFixed(0)} ms, processor ${of(({ time }) => time).toFixed(0)} ms`,
@@ -35,27 +35,27 @@ try {
   await service.stop();
 }
 
-interface Measured {
+interface ExportMeasurement {
   readonly bytes: number;
   readonly clock: number;
   readonly time: number;
   readonly queued: number;
 }
 
-async function measure(format: string): Promise<Measured> {
-  const [time, queue, begin] = [processorTime(service), queueTimes(), performance.now()];
+async function measure(format: string): Promise<ExportMeasurement> {
+  const [time, queue, begin] = [readProcessorTime(service), readQueueTimes(), performance.now()];
   const answer = await fetch(`${service.url}/analytics/BIG/exports/weights?format=${format}`);
   if (!answer.ok) throw new Error(`the export answers ${answer.status}: ${await answer.text()}`);
   let bytes = 0;
   for await (const chunk of answer.body!) bytes += chunk.length;
   const clock = performance.now() - begin;
   // Threads wait concurrently: the longest wait of a single thread is a lower bound of the wait of the response.
-  const queued = Math.max(0, ...[...queueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
-  return { bytes, clock, time: processorTime(service) - time, queued };
+  const queued = Math.max(0, ...[...readQueueTimes()].map(([id, ms]) => ms - (queue.get(id) ?? 0)));
+  return { bytes, clock, time: readProcessorTime(service) - time, queued };
 }
 
 /** Returns the milliseconds that each thread of the service waited in the run queue, by thread id. */
-function queueTimes(): ReadonlyMap<string, number> {
+function readQueueTimes(): ReadonlyMap<string, number> {
   const folder = `/proc/${service.pid}/task`;
   return new Map(
     readdirSync(folder).map((id) => [

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitForJob, processorTime, waitForIdle, startService } from './service.js';
+import { waitForJob, readProcessorTime, waitForIdle, startService } from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 
 /**
@@ -61,9 +61,9 @@ try {
     if (clock > LIMIT_MS) process.exitCode = 1;
   }
   await run('BIG', { transaction_cost_bps: 1 });
-  const before = processorTime(service);
+  const before = readProcessorTime(service);
   await waitForIdle(service);
-  console.log(`idle threads after a run: processor ${(processorTime(service) - before).toFixed(0)} ms`);
+  console.log(`idle threads after a run: processor ${(readProcessorTime(service) - before).toFixed(0)} ms`);
 } finally {
   await service.stop();
 }
@@ -74,20 +74,20 @@ async function run(id: string, terms: object = {}): Promise<void> {
   await waitForJob(service, `backtest:${id}`);
 }
 
-interface Answered {
+interface ResponseMeasurement {
   /** Processor time, ms. */
   readonly time: number;
   readonly clock: number;
   readonly bytes: number;
 }
 
-async function timeOf(query: string, round: number): Promise<Answered> {
-  const before = processorTime(service);
+async function timeOf(query: string, round: number): Promise<ResponseMeasurement> {
+  const before = readProcessorTime(service);
   const begin = performance.now();
   const answer = await fetch(`${service.url}/analytics/BIG/exposures?${query}&start=2000-01-${10 + round}`);
   const bytes = (await answer.arrayBuffer()).byteLength;
   if (!answer.ok) throw new Error(`exposures answer ${answer.status}`);
-  return { time: processorTime(service) - before, clock: performance.now() - begin, bytes };
+  return { time: readProcessorTime(service) - before, clock: performance.now() - begin, bytes };
 }
 
 /** Waits only until the market is served, so that the next request precedes any warm-up. */

@@ -1,19 +1,26 @@
-import { waitForJob, processorTime, waitForIdle, startService, watchMemory, type RunningService } from './service.js';
+import {
+  waitForJob,
+  readProcessorTime,
+  waitForIdle,
+  startService,
+  watchMemory,
+  type RunningService,
+} from './service.js';
 import { send } from './peers/works.js';
-import { FEWEST_NAMES, numberFrom } from '../variables.js';
+import { FEWEST_NAMES, readNumber } from '../variables.js';
 
 /**
  * Measures a thousand indices over one store, each with a stored run, when a day is appended to the store: the time
  * until every run includes the day, and the additional memory. Goal: 15 s and 200 MB on two workers. MANY_INDICES and
  * MANY_NAMES (default: 500) make it smaller.
  */
-const INDICES = numberFrom('MANY_INDICES');
-const NAMES = numberFrom('MANY_NAMES');
+const INDICES = readNumber('MANY_INDICES');
+const SECURITIES = readNumber('MANY_NAMES');
 /** Number of indices per batch: within the limits of a batch and of the queue. */
 const BATCH = 100;
 const DAYS = 3;
-const STORE = { store_id: 'market', seed: 7, assets: NAMES, start: '2015-01-02', end: '2019-12-27' };
-const ADDED = ['2019-12-30', '2019-12-31', '2020-01-02'];
+const STORE = { store_id: 'market', seed: 7, assets: SECURITIES, start: '2015-01-02', end: '2019-12-27' };
+const ADDED_DAYS = ['2019-12-30', '2019-12-31', '2020-01-02'];
 
 const service = await startService(['--workers', '2']);
 try {
@@ -21,7 +28,7 @@ try {
   await waitForJob(service, 'generate:market');
   const ids = await defineIndices(service);
   await printTimes('runs made', ids);
-  for (const until of ADDED.slice(0, DAYS)) {
+  for (const until of ADDED_DAYS.slice(0, DAYS)) {
     await send(service, 'POST', '/data/stores/market/refresh', { until });
     await waitForJob(service, 'refresh:market');
     await waitForIdle(service);
@@ -35,7 +42,7 @@ try {
 async function defineIndices(of: RunningService): Promise<readonly string[]> {
   const ids = Array.from({ length: INDICES }, (_, i) => `I${String(i).padStart(4, '0')}`);
   for (const [i, id] of ids.entries()) {
-    const count = FEWEST_NAMES + ((7 * i) % (NAMES - FEWEST_NAMES));
+    const count = FEWEST_NAMES + ((7 * i) % (SECURITIES - FEWEST_NAMES));
     await send(of, 'POST', '/indices', {
       id,
       name: id,
@@ -53,16 +60,16 @@ async function defineIndices(of: RunningService): Promise<readonly string[]> {
 
 async function printTimes(what: string, ids: readonly string[]): Promise<void> {
   const memory = watchMemory(service);
-  const [start, processor] = [performance.now(), processorTime(service)];
+  const [start, processor] = [performance.now(), readProcessorTime(service)];
   for (let i = 0; i < ids.length; i += BATCH) {
     const batch = ids.slice(i, i + BATCH);
     await send(service, 'POST', '/analytics/backtests', { ids: batch });
     for (const id of batch) await waitForJob(service, `backtest:${id}`);
   }
   const seconds = (performance.now() - start) / 1000;
-  const work = (processorTime(service) - processor) / 1000;
+  const work = (readProcessorTime(service) - processor) / 1000;
   const grown = memory.peak() - memory.held;
   console.log(
-    `${INDICES} indices of up to ${NAMES} names, ${what}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
+    `${INDICES} indices of up to ${SECURITIES} names, ${what}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
   );
 }

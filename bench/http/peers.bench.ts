@@ -5,10 +5,17 @@ import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { createSeededMarket, writePanels } from '../domain/seeded-market.js';
-import { waitForIdle, startPython, startService, type Done, type PythonPeer, type RunningService } from './service.js';
+import {
+  waitForIdle,
+  startPython,
+  startService,
+  type Measurement,
+  type PythonPeer,
+  type RunningService,
+} from './service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { numberFrom } from '../variables.js';
-import { byPeer, byService, send, type SharedMarket, type Work } from './peers/works.js';
+import { readNumber } from '../variables.js';
+import { measurePeer, measureService, send, type SharedMarket, type Work } from './peers/works.js';
 import { WORKS } from './peers/works.js';
 
 /**
@@ -23,7 +30,7 @@ if (typeof python === 'string') {
   console.log(`no comparison: ${python}`);
 } else {
   const folder = await mkdtemp(join(tmpdir(), 'bench-peers-'));
-  const workers = numberFrom('PEERS_WORKERS');
+  const workers = readNumber('PEERS_WORKERS');
   const given = workers === 0 ? [] : ['--workers', `${workers}`];
   const service = await startService([...given, '--data-roots', folder]);
   try {
@@ -68,16 +75,19 @@ async function compareAll(service: RunningService, peer: PythonPeer, market: Sha
 
 async function compare(work: Work, service: RunningService, peer: PythonPeer, market: SharedMarket): Promise<void> {
   const request = await work.prepare(service, market);
-  const ours: Done[] = [];
-  const theirs: Done[] = [];
+  const ours: Measurement[] = [];
+  const theirs: Measurement[] = [];
   for (let pair = -work.untimed; pair < work.pairs; pair++) {
     const varied = { ...request, ...(await work.vary?.(service, market, pair)) };
     // Work without variation has the same result each time; this result, which may be large, is read outside the timed
     // turns.
     const isRead = pair < 0 || pair === work.pairs - 1 || work.vary !== undefined;
-    const turns = [async () => byService(work, service, isRead), async () => byPeer(peer, market, varied)] as const;
-    const [a, b] = pair % 2 === 0 ? [await turns[0](), await turns[1]()] : (await inTurn(turns)).toReversed();
-    if (isRead) agree(work, a!, b!);
+    const turns = [
+      async () => measureService(work, service, isRead),
+      async () => measurePeer(peer, market, varied),
+    ] as const;
+    const [a, b] = pair % 2 === 0 ? [await turns[0](), await turns[1]()] : (await runReversed(turns)).toReversed();
+    if (isRead) assertAgreement(work, a!, b!);
     if (pair < 0) continue;
     ours.push(a!);
     theirs.push(b!);
@@ -93,7 +103,7 @@ async function compare(work: Work, service: RunningService, peer: PythonPeer, ma
  * Returns the verdict on the ratio and on the goals of processor and wall-clock time, which hold on free cores; marks
  * exceeded limits.
  */
-function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Done[]): string {
+function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Measurement[]): string {
   const compareToLimit = (most: number, value: number): string => `${most}${value > most ? ' over' : ''}`;
   return [
     ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
@@ -105,12 +115,14 @@ function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Done
 }
 
 /** Runs the second function before the first, and returns the results in this order. */
-async function inTurn([first, second]: readonly [() => Promise<Done>, () => Promise<Done>]): Promise<Done[]> {
+async function runReversed([first, second]: readonly [() => Promise<Measurement>, () => Promise<Measurement>]): Promise<
+  Measurement[]
+> {
   const b = await second();
   return [b, await first()];
 }
 
-function agree({ name, tolerance }: Work, ours: Done, theirs: Done): void {
+function assertAgreement({ name, tolerance }: Work, ours: Measurement, theirs: Measurement): void {
   if (ours.answer.length !== theirs.answer.length)
     throw new Error(`${name}: ${ours.answer.length} numbers here, ${theirs.answer.length} by the peer`);
   ours.answer.forEach((value, i) => {
@@ -120,11 +132,11 @@ function agree({ name, tolerance }: Work, ours: Done, theirs: Done): void {
   });
 }
 
-function formatCell(done: readonly Done[]): string {
-  const figure = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
-  return `${figure('processor')} (${figure('wall')})`;
+function formatCell(done: readonly Measurement[]): string {
+  const formatMedian = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
+  return `${formatMedian('processor')} (${formatMedian('wall')})`;
 }
 
-function medianOf(done: readonly Done[], of: 'processor' | 'wall'): number {
+function medianOf(done: readonly Measurement[], of: 'processor' | 'wall'): number {
   return computeMedian(done.map((each) => each[of]));
 }

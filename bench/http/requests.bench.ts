@@ -57,23 +57,26 @@ async function compare(service: RunningService, path: string, goal: number): Pro
   const sides = [sideOf(service.url + path, service.pid)];
   const answer = await fetch(service.url + path);
   const body = await answer.text();
-  const bares = [await startBare(body, listSentHeaders(answer.headers)), await startBare(body, describing(body))];
+  const bares = [
+    await startBare(body, listSentHeaders(answer.headers)),
+    await startBare(body, createContentHeaders(body)),
+  ];
   for (const { url, child } of bares) sides.push(sideOf(url, child.pid!));
   for (const { url } of sides) await load(url, { seconds: WARM_SECONDS });
   for (let turn = 0; turn < TURNS; turn++)
     for (const { url, pid, times, counts } of turn % 2 === 0 ? sides : sides.toReversed()) {
-      const before = loopTime(pid);
+      const before = readLoopTime(pid);
       const { requests } = await load(url, { seconds: SECONDS });
-      times.push((1e6 * (loopTime(pid) - before)) / requests);
+      times.push((1e6 * (readLoopTime(pid) - before)) / requests);
       counts.push(requests);
     }
   for (const { child } of bares) child.kill();
   const [ours, same, short] = sides as [Side, Side, Side];
   console.log(
     `${path.padEnd(14)} ${rateOf(ours)} a second, goal ${goal}, event loop ${computeMedian(ours.times).toFixed(1)} us a request; ` +
-      `bare node:http with these headers ${rateOf(same)}: 1 in ${spread(fewer(ours, same))}, ` +
-      `event loop ${spread(longer(ours, same))} of it; with a short head ${rateOf(short)}: ` +
-      `1 in ${spread(fewer(ours, short))}, event loop ${spread(longer(ours, short))} of it`,
+      `bare node:http with these headers ${rateOf(same)}: 1 in ${formatRatios(computeRateRatios(ours, same))}, ` +
+      `event loop ${formatRatios(computeTimeRatios(ours, same))} of it; with a short head ${rateOf(short)}: ` +
+      `1 in ${formatRatios(computeRateRatios(ours, short))}, event loop ${formatRatios(computeTimeRatios(ours, short))} of it`,
   );
 }
 
@@ -94,11 +97,11 @@ function rateOf({ counts }: Side): number {
 }
 
 /** Returns the ratio of responses to those of the bare server, by turn. */
-function fewer(ours: Side, bare: Side): number[] {
+function computeRateRatios(ours: Side, bare: Side): number[] {
   return bare.counts.map((count, i) => count / ours.counts[i]!);
 }
 
-function longer(ours: Side, bare: Side): number[] {
+function computeTimeRatios(ours: Side, bare: Side): number[] {
   return ours.times.map((time, i) => time / bare.times[i]!);
 }
 
@@ -108,7 +111,7 @@ function listSentHeaders(headers: Headers): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => !own.has(name)));
 }
 
-function describing(body: string): Record<string, string> {
+function createContentHeaders(body: string): Record<string, string> {
   return { 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': String(Buffer.byteLength(body)) };
 }
 
@@ -180,11 +183,11 @@ async function serveBare(): Promise<void> {
 }
 
 /** Returns the processor time of the first thread of a process, s. */
-function loopTime(pid: number): number {
+function readLoopTime(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ', 1)[0]) / 1e9;
 }
 
 /** Formats the median and the range of ratios. */
-function spread(ratios: readonly number[]): string {
+function formatRatios(ratios: readonly number[]): string {
   return `${computeMedian(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`;
 }

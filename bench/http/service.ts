@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { processClock, timesOfThreads } from '../measure.js';
-import { folderFrom } from '../variables.js';
+import { createProcessClock, readThreadTimes } from '../measure.js';
+import { readFolder } from '../variables.js';
 
 export interface RunningService {
   readonly url: string;
@@ -90,24 +90,24 @@ export async function waitForIdle(service: RunningService): Promise<void> {
   for (let quiet = 0, before = 0; quiet < QUIET_LOOKS;) {
     await sleep(LOOK_MS);
     const { store } = (await (await fetch(`${service.url}/health`)).json()) as { store: { status: string } }; // type of the service's response
-    const now = processorTime(service);
+    const now = readProcessorTime(service);
     quiet = store.status === 'ready' && now - before <= QUIET_MS ? quiet + 1 : 0;
     before = now;
   }
 }
 
 /** Returns the time of each thread of the service in ms, by thread id. */
-export function threadTimes({ pid }: RunningService): ReadonlyMap<string, number> {
-  return timesOfThreads(pid);
+export function readServiceThreads({ pid }: RunningService): ReadonlyMap<string, number> {
+  return readThreadTimes(pid);
 }
 
 /** Processor clocks by process id. */
 const clocks = new Map<number, () => number>();
 
 /** Returns the processor time of all threads of the service in ms, which other load on the machine hardly affects. */
-export function processorTime({ pid }: RunningService): number {
+export function readProcessorTime({ pid }: RunningService): number {
   let clock = clocks.get(pid);
-  if (clock === undefined) clocks.set(pid, (clock = processClock(pid)));
+  if (clock === undefined) clocks.set(pid, (clock = createProcessClock(pid)));
   return clock();
 }
 
@@ -136,7 +136,7 @@ export function watchMemory({ pid }: RunningService): { readonly held: number; p
 }
 
 /** Result of one side: times in ms, and the numbers on which both sides must agree. */
-export interface Done {
+export interface Measurement {
   /** Processor time of all threads of the process. */
   readonly processor: number;
   readonly wall: number;
@@ -146,7 +146,7 @@ export interface Done {
 export interface PythonPeer {
   /** Version of each optional module, null if it is not installed. */
   readonly versions: Readonly<Record<string, string | null>>;
-  ask(request: object): Promise<Done>;
+  ask(request: object): Promise<Measurement>;
   stop(): Promise<void>;
 }
 
@@ -158,7 +158,7 @@ export interface PythonPeer {
  * @returns the peer, or the reason why it is unavailable
  */
 export async function startPython(): Promise<PythonPeer | string> {
-  const folder = folderFrom('BENCH_PEERS');
+  const folder = readFolder('BENCH_PEERS');
   const own = folder === undefined ? undefined : join(folder, 'bin', 'python3');
   // The compiler copies only TypeScript, so the script is in the source folder.
   const script = fileURLToPath(new URL('../../../bench/http/peers/peer.py', import.meta.url));
@@ -181,7 +181,7 @@ export async function startPython(): Promise<PythonPeer | string> {
     const versions = (await ask({ work: 'versions' })) as PythonPeer['versions'];
     return {
       versions,
-      ask: (request) => ask(request) as Promise<Done>,
+      ask: (request) => ask(request) as Promise<Measurement>,
       async stop() {
         child.stdin.end();
         if (child.exitCode === null) await once(child, 'exit');

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { issueKey } from '#services/operations/keys.js';
-import { spread } from '../measure.js';
-import { textFrom } from '../variables.js';
+import { formatSpread } from '../measure.js';
+import { readText } from '../variables.js';
 import { startOn } from './service.js';
 
 /**
@@ -16,7 +16,7 @@ import { startOn } from './service.js';
  * built checkout of another version.
  */
 const BOMB_CHARACTERS = 300_000_000;
-const BOMBS_AT_ONCE = 4;
+const BOMB_CONCURRENCY = 4;
 const INSPECTIONS = 10;
 const SECONDS_MAX = 180;
 const STREAMS = 1000;
@@ -40,14 +40,14 @@ process.env['DIVISOR_API_KEYS'] = [greedy, modest]
   .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${scopes.join('+')}`)
   .join(',');
 const folder = await mkdtemp(join(tmpdir(), 'bench-starved-'));
-const checkout = textFrom('STARVED_CHECKOUT');
+const checkout = readText('STARVED_CHECKOUT');
 const main = checkout === undefined ? undefined : resolve(checkout, 'dist/src/main.js');
 const words = ['--data-roots', folder, '--workers', '1', '--warm-up', 'off', '--log-level', 'silent'];
 const service = await startOn(join(folder, 'home'), words, main === undefined ? {} : { main });
 try {
   await writeFiles();
-  await inspectBesideBombs();
-  await askBesideStreams();
+  await inspectDuringBombs();
+  await requestDuringStreams();
 } finally {
   for (const { agent } of Object.values(clients)) agent.destroy();
   await service.stop();
@@ -76,7 +76,7 @@ function send({ key, localAddress, agent }: Client, method: string, path: string
 }
 
 /** Resolves with the status once the body has ended. */
-function answered(asked: ClientRequest): Promise<number> {
+function awaitStatus(asked: ClientRequest): Promise<number> {
   return new Promise((done, failed) => {
     asked.on('error', failed);
     asked.on('response', (answer) =>
@@ -91,23 +91,23 @@ function answered(asked: ClientRequest): Promise<number> {
 /** Inspects a file and returns the time in ms and the status. */
 async function inspect(client: Client, name: string): Promise<{ readonly ms: number; readonly status: number }> {
   const began = performance.now();
-  const status = await answered(send(client, 'POST', '/data/inspect', { location: join(folder, name) }));
+  const status = await awaitStatus(send(client, 'POST', '/data/inspect', { location: join(folder, name) }));
   return { ms: performance.now() - began, status };
 }
 
-async function inspectBesideBombs(): Promise<void> {
+async function inspectDuringBombs(): Promise<void> {
   await inspect(clients.modest, 'small');
   const alone: number[] = [];
   for (let i = 0; i < INSPECTIONS; i++) alone.push((await inspect(clients.modest, 'small')).ms);
   const ending = new AbortController();
   const bombs: string[] = [];
-  const attack = async (): Promise<void> => {
+  const inspectBombs = async (): Promise<void> => {
     while (!ending.signal.aborted) {
       const { ms, status } = await inspect(clients.greedy, 'bomb').catch(() => ({ ms: 0, status: 0 }));
       if (!ending.signal.aborted) bombs.push(`${status} after ${(ms / 1000).toFixed(1)} s`);
     }
   };
-  const attacks = Array.from({ length: BOMBS_AT_ONCE }, attack);
+  const attacks = Array.from({ length: BOMB_CONCURRENCY }, inspectBombs);
   const watch = watchMemory();
   await new Promise((over) => setTimeout(over, 1000));
   const began = performance.now();
@@ -121,8 +121,8 @@ async function inspectBesideBombs(): Promise<void> {
   clients.greedy.agent.destroy();
   clients.greedy.agent = new Agent({ keepAlive: true });
   await Promise.all(attacks);
-  console.log(`inspections of another key, alone: ${spread(alone)}`);
-  console.log(`with ${BOMBS_AT_ONCE} bombs at a time: ${spread(beside)} (${beside.length} of ${INSPECTIONS})`);
+  console.log(`inspections of another key, alone: ${formatSpread(alone)}`);
+  console.log(`with ${BOMB_CONCURRENCY} bombs at a time: ${formatSpread(beside)} (${beside.length} of ${INSPECTIONS})`);
   console.log(`  bombs: ${bombs.slice(0, 6).join(', ') || 'none was answered'}`);
   console.log(`  largest process: ${watch.stop()} MiB`);
 }
@@ -161,14 +161,14 @@ function residentOf(pid: number): number {
   }
 }
 
-async function askBesideStreams(): Promise<void> {
+async function requestDuringStreams(): Promise<void> {
   await load(400);
-  console.log(`reads and writes of another key, alone: ${spread(await load(REQUESTS))}`);
+  console.log(`reads and writes of another key, alone: ${formatSpread(await load(REQUESTS))}`);
   const opened = await Promise.all(Array.from({ length: STREAMS }, () => openStream(clients.greedy)));
   const count = (status: number) => opened.filter((stream) => stream.status === status).length;
   const statuses = [...new Set(opened.map(({ status }) => status))].map((status) => `${status}: ${count(status)}`);
   console.log(`streams of one key by status (0: no connection): ${statuses.join(', ')}`);
-  console.log(`with them: ${spread(await load(REQUESTS))}`);
+  console.log(`with them: ${formatSpread(await load(REQUESTS))}`);
   const own = await openStream(clients.modest);
   console.log(`  a stream of the other key: ${own.status}`);
   for (const { asked } of [...opened, own]) asked.destroy();
@@ -194,7 +194,7 @@ async function load(requests: number): Promise<number[]> {
       const began = performance.now();
       const isWrite = left % 4 === 0;
       const body = { name: `List ${left}`, identifiers: ['A'] };
-      await answered(
+      await awaitStatus(
         isWrite
           ? send(clients.modest, 'PUT', `/data/watchlists/w${n}`, body)
           : send(clients.modest, 'GET', '/data/watchlists'),

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { createTrace, openSpan } from '#base/tracing/spans.js';
 import { openTracing } from '#cli/tracing/otlp-exporter.js';
-import { threadMs } from '../measure.js';
-import { numberFrom } from '../variables.js';
-import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } from './service.js';
+import { measureThreadMs } from '../measure.js';
+import { readNumber } from '../variables.js';
+import { waitForJob, readProcessorTime, waitForIdle, startOn, type RunningService } from './service.js';
 
 /**
  * Measures the processor time that tracing adds to a backtest of 500 securities over 20 years with a new outcome, in
@@ -24,8 +24,8 @@ import { waitForJob, processorTime, waitForIdle, startOn, type RunningService } 
  * processes differ by some per cent from start to start, as the two services without a collector show. Prints the
  * medians of the paired ratios and their 95 % confidence intervals, which hold for any distribution.
  */
-const ROUNDS = numberFrom('TRACING_ROUNDS');
-const STARTS = numberFrom('TRACING_STARTS');
+const ROUNDS = readNumber('TRACING_ROUNDS');
+const STARTS = readNumber('TRACING_STARTS');
 const UNTIMED_ROUNDS = 6;
 /** Number of requests to the collector. */
 const BATCHES = 300;
@@ -40,8 +40,8 @@ const SETTINGS = {
 } as const;
 const PATH = '/analytics/BIG/backtest';
 
-type Way = 'off' | 'off as well' | 'not sampled' | 'sampled';
-const WAYS: readonly Way[] = ['off', 'off as well', 'not sampled', 'sampled'];
+type TracingMode = 'off' | 'off as well' | 'not sampled' | 'sampled';
+const TRACING_MODES: readonly TracingMode[] = ['off', 'off as well', 'not sampled', 'sampled'];
 
 let spans = 0;
 const collector = createServer((request, response) => {
@@ -56,14 +56,14 @@ await once(collector, 'listening');
 const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
 const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER: 'parentbased_always_off' };
 
-const times = new Map<Way, number[]>(WAYS.map((way) => [way, []]));
+const times = new Map<TracingMode, number[]>(TRACING_MODES.map((way) => [way, []]));
 let serial = 0;
 try {
   for (let start = 0; start < STARTS; start++) await measureStart();
   const backtest = computeMedian(times.get('not sampled')!);
   const perBacktest = Math.round(spans / (STARTS * (ROUNDS + UNTIMED_ROUNDS)));
   console.log(`${backtest.toFixed(1)} ms of the processor a backtest; ${perBacktest} spans of a sampled one`);
-  const sending = await sendingMs(perBacktest);
+  const sending = await measureSendingMs(perBacktest);
   const added = sending / backtest;
   console.log(
     `recorded and sent: ${sending.toFixed(2)} ms, ${(100 * added).toFixed(2)} % of it (limit ${100 * LIMIT} %)`,
@@ -77,19 +77,19 @@ try {
 }
 
 /** Returns the processor time of a request with a number of spans, which this process both sends and receives. */
-async function sendingMs(count: number): Promise<number> {
+async function measureSendingMs(count: number): Promise<number> {
   const costs: number[] = [];
   for (let batch = 0; batch < BATCHES; batch++) {
     const settings = { ...SETTINGS, otlpEndpoint: endpoint };
     const tracing = openTracing({ settings, version: 'bench', log: { warn: () => {} } })!;
-    const before = threadMs();
+    const before = measureThreadMs();
     for (let k = 0; k < count; k++)
       openSpan('job', {
         parent: createTrace()!,
         attributes: { 'job.id': 'backtest:BIG', 'job.kind': 'backtest' },
       })!.end();
     await tracing.close();
-    costs.push(threadMs() - before);
+    costs.push(measureThreadMs() - before);
   }
   return computeMedian(costs);
 }
@@ -97,18 +97,18 @@ async function sendingMs(count: number): Promise<number> {
 async function measureStart(): Promise<void> {
   const services: RunningService[] = [];
   try {
-    for (const environment of [{}, {}, traced]) services.push(await prepared(environment));
+    for (const environment of [{}, {}, traced]) services.push(await startPrepared(environment));
     const [off, second, on] = services as [RunningService, RunningService, RunningService];
-    const serviceOf: Readonly<Record<Way, RunningService>> = {
+    const serviceOf: Readonly<Record<TracingMode, RunningService>> = {
       off,
       'off as well': second,
       'not sampled': on,
       sampled: on,
     };
     for (let round = -UNTIMED_ROUNDS; round < ROUNDS; round++) {
-      const order = round % 2 === 0 ? WAYS : WAYS.toReversed();
+      const order = round % 2 === 0 ? TRACING_MODES : TRACING_MODES.toReversed();
       for (const way of order) {
-        const time = await turn(serviceOf[way], way);
+        const time = await measureTurn(serviceOf[way], way);
         if (round >= 0) times.get(way)!.push(time);
       }
     }
@@ -117,7 +117,7 @@ async function measureStart(): Promise<void> {
   }
 }
 
-async function prepared(environment: Readonly<Record<string, string>>): Promise<RunningService> {
+async function startPrepared(environment: Readonly<Record<string, string>>): Promise<RunningService> {
   const words = ['--workers', '1', '--warm-up', 'off', '--log-level', 'silent'];
   const service = await startOn(await mkdtemp(join(tmpdir(), 'bench-')), words, { environment });
   const market = { store_id: 'market', seed: 7, assets: 500, start: '2000-01-03', end: '2019-12-31' };
@@ -137,14 +137,14 @@ async function prepared(environment: Readonly<Record<string, string>>): Promise<
 }
 
 /** Returns the processor time of a backtest with a new outcome. */
-async function turn(service: RunningService, way: Way): Promise<number> {
+async function measureTurn(service: RunningService, way: TracingMode): Promise<number> {
   const id = (++serial).toString(16).padStart(16, '0');
   const flags = way === 'sampled' ? '01' : '00';
-  const before = processorTime(service);
+  const before = readProcessorTime(service);
   const body = { transaction_cost_bps: serial / 1000 };
   await send(service, 'POST', PATH, body, { traceparent: `00-${id}${id}-${id}-${flags}` });
   await waitForJob(service, 'backtest:BIG');
-  return processorTime(service) - before;
+  return readProcessorTime(service) - before;
 }
 
 async function send(
@@ -164,7 +164,7 @@ async function send(
 }
 
 /** Prints the ratios of one way to another. @returns the lower end of the confidence interval of their median */
-function report(what: string, way: Way, other: Way): number {
+function report(what: string, way: TracingMode, other: TracingMode): number {
   const others = times.get(other)!;
   const ratios = times
     .get(way)!

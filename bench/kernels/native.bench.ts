@@ -27,14 +27,14 @@ for (const [rows, columns] of [
   [1260, 2016],
   [756, 3000],
 ] as const) {
-  const [x, c] = [filled(rows * columns), filled(columns * columns)];
+  const [x, c] = [fillArray(rows * columns), fillArray(columns * columns)];
   compare(`X'X, ${rows} x ${columns}`, (kernels) =>
     kernels.teamSymmetricRankK(x, rows, columns, c, arena.reserve(kernels.teamSymmetricRankKScratch(rows, columns))),
   );
 }
 
 for (const n of [32, 128, 1000]) {
-  const [a, b, c] = [filled(n * n), filled(n * n), filled(n * n)];
+  const [a, b, c] = [fillArray(n * n), fillArray(n * n), fillArray(n * n)];
   const row = n * BYTES;
   compare(`product, ${n} x ${n} x ${n}`, (kernels) =>
     kernels.gemm(n, n, n, a, row, BYTES, b, row, BYTES, c, row, 1, 0, arena.reserve(kernels.gemmScratch())),
@@ -42,13 +42,13 @@ for (const n of [32, 128, 1000]) {
 }
 
 for (const n of [128, 500, 1000, 1334]) {
-  const [a, work] = [filled(n * n), filled(n * n)];
+  const [a, work] = [fillArray(n * n), fillArray(n * n)];
   for (let i = 0; i < n; i++) arena.view(a, n * n)[i * (n + 1)] = n / 3;
   compare(`Cholesky, ${n}`, (kernels) => {
     arena.view(work, n * n).set(arena.view(a, n * n));
     kernels.cholesky(work, n, arena.reserve(kernels.choleskyScratch(n)));
   });
-  const b = filled(n * 100);
+  const b = fillArray(n * 100);
   compare(`solve of 100 columns, ${n}`, (kernels) => {
     const scratch = arena.reserve(kernels.triangularSolveScratch());
     kernels.solveLower(work, n, b, 100, scratch);
@@ -58,8 +58,8 @@ for (const n of [128, 500, 1000, 1334]) {
 }
 
 for (const n of [250, 600]) {
-  const [a, values, vectors] = [filled(n * n), filled(n), filled(n * n)];
-  const work = filled(n * n);
+  const [a, values, vectors] = [fillArray(n * n), fillArray(n), fillArray(n * n)];
+  const work = fillArray(n * n);
   compare(`eigenpairs, ${n}`, (kernels) => {
     arena.view(work, n * n).set(arena.view(a, n * n));
     arena.view(vectors, n * n).fill(0);
@@ -68,7 +68,7 @@ for (const n of [250, 600]) {
 }
 
 /** Fills a permanently reserved array of the arena with numbers. */
-function filled(length: number): number {
+function fillArray(length: number): number {
   const at = arena.reserve(length * BYTES);
   const values = arena.view(at, length);
   for (let k = 0; k < length; k++) values[k] = ((k * 0.618033988749895) % 1) - 0.5;

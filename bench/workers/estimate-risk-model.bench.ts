@@ -9,7 +9,7 @@ import { estimateModel } from '#workers/risk/estimate-risk-model.js';
 import { writePanels } from '../domain/seeded-market.js';
 import { startPython, type PythonPeer } from '../http/service.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { folderFrom } from '../variables.js';
+import { readFolder } from '../variables.js';
 
 /**
  * A Monday, in days since 1970-01-01, because markets with trading on weekends have a different number of sessions per
@@ -27,11 +27,11 @@ const MONDAY = 10_000;
  */
 const PAIRS = 5;
 /** Maximum relative difference of diagnostics from numpy. */
-const SAME = 1e-6;
+const TOLERANCE = 1e-6;
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const destination = { kind: 'folder', folder, lowWaterMark: {} } as const;
-const peer = folderFrom('BENCH_PEERS') === undefined ? 'BENCH_PEERS is not given' : await startPython();
+const peer = readFolder('BENCH_PEERS') === undefined ? 'BENCH_PEERS is not given' : await startPython();
 if (typeof peer === 'string') console.log(`no comparison with numpy: ${peer}`);
 for (const [assets, observations] of [
   [3000, 756],
@@ -40,7 +40,7 @@ for (const [assets, observations] of [
   [500, 2520],
   [500, 756],
 ] as const) {
-  const market = randomMarket(Math.ceil(1.2 * assets), observations + 1);
+  const market = createRandomMarket(Math.ceil(1.2 * assets), observations + 1);
   const task = taskOf(market, assets);
   const before = process.memoryUsage.rss();
   const times: number[] = [];
@@ -58,7 +58,7 @@ for (const [assets, observations] of [
 if (typeof peer !== 'string') await peer.stop();
 rmSync(folder, { recursive: true });
 
-interface Estimated {
+interface EstimateMeasurement {
   /** Processor time of all threads, ms. */
   readonly processor: number;
   /** Average correlation, condition number and smallest eigenvalue, which the peer computes as well. */
@@ -66,7 +66,7 @@ interface Estimated {
 }
 
 /** Returns the risk model task of the first securities of a market. */
-function taskOf(market: MarketData, assets: number): () => Promise<Estimated> {
+function taskOf(market: MarketData, assets: number): () => Promise<EstimateMeasurement> {
   const handle = shareMarket(market);
   const identifiers = Array.from({ length: assets }, (_, i) => nameOf(i));
   const request = RiskModelRequest.parse({ identifiers });
@@ -90,7 +90,7 @@ async function compare(
   python: PythonPeer,
   market: MarketData,
   assets: number,
-  task: () => Promise<Estimated>,
+  task: () => Promise<EstimateMeasurement>,
 ): Promise<void> {
   // the peer also reads a panel of shares, but does not use it
   const fields = new Map([...market.fields, ['SHARES_OUTSTANDING', market.fields.get('CLOSE')!]]);
@@ -101,7 +101,7 @@ async function compare(
     const here = await task();
     const there = await python.ask(request);
     const differs = here.answer.map((value, i) => Math.abs(value / there.answer[i]! - 1));
-    if (!(Math.max(...differs) <= SAME)) throw new Error(`${here.answer} here, ${there.answer} by numpy`);
+    if (!(Math.max(...differs) <= TOLERANCE)) throw new Error(`${here.answer} here, ${there.answer} by numpy`);
     if (pair < 0) continue; // the first run of the peer is not warm
     ours.push(here.processor);
     theirs.push(there.processor);
@@ -116,7 +116,7 @@ function nameOf(i: number): string {
   return `N${String(i).padStart(5, '0')}`;
 }
 
-function randomMarket(names: number, days: number): MarketData {
+function createRandomMarket(names: number, days: number): MarketData {
   const moves = createSeededPanel(names * days);
   const close = new Float64Array(names * days).fill(100);
   for (let at = names; at < close.length; at++) close[at] = close[at - names]! * (1 + moves[at]!);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createLog } from '#cli/log.js';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
-import { numberFrom, SWEEP_COUNTS } from '../variables.js';
+import { readNumber, SWEEP_COUNTS } from '../variables.js';
 
 /**
  * Measures a sweep from its request to the ranked table: 500 securities, ten years, quarterly, total return, costs.
@@ -12,7 +12,7 @@ import { numberFrom, SWEEP_COUNTS } from '../variables.js';
  * load on the machine delays variants, and the growth of its memory. Goal: 1,000 variants <= 5 s on two workers, <= 1
  * GiB. SWEEP_VARIANTS makes it smaller: a multiple of 20.
  */
-const VARIANTS = numberFrom('SWEEP_VARIANTS');
+const VARIANTS = readNumber('SWEEP_VARIANTS');
 const WORKERS = 2;
 
 /** Base definition: 500 securities, quarterly, total return. */

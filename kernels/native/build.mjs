@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { arch, platform, stderr } from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { compilerHere } from '../../scripts/c-compiler.mjs';
+import { findCompiler } from '../../scripts/c-compiler.mjs';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const TARGET = fileURLToPath(new URL('../../dist/kernels/native/', import.meta.url));
@@ -63,7 +63,7 @@ async function run(command, words) {
 /** Builds the library of this machine, or records why there is no library. */
 async function build() {
   const library = `kernels-${platform}-${arch}.${platform === 'win32' ? 'dll' : platform === 'darwin' ? 'dylib' : 'so'}`;
-  const compiler = compilerHere();
+  const compiler = findCompiler();
   rmSync(join(TARGET, library), { force: true });
   let why = null;
   if (compiler === undefined) why = 'there was no C compiler at the build';

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { backupHome } from '#store/home/backup-home.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { createHomeReport } from './home-report.js';
 import { assertTogether, readHomeCommand } from './home-command.js';
 import { backupCluster } from './moving/backup-cluster.js';
@@ -35,7 +35,7 @@ const EXIT_DAMAGED = 1;
 export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
   assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
-  const folders = homeFolders(home);
+  const folders = listHomeFolders(home);
   const target =
     words[0] === undefined ? join(settings.backups ?? folders.backups, formatBackupName()) : resolve(words[0]);
   const report = createHomeReport<BackupSummary>(values.json);

@@ -1,5 +1,5 @@
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import type { IdKind } from './completion.js';
 import { readSeenDocuments } from './seen-documents.js';
 import { readSettings } from './settings.js';
@@ -55,6 +55,6 @@ async function listServedNames(client: DivisorClient): Promise<readonly string[]
 
 async function listStoredIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const { settings } = readSettings([], environment);
-  const documents = (await readSeenDocuments(homeFolders(settings.home), settings.database)) ?? [];
+  const documents = (await readSeenDocuments(listHomeFolders(settings.home), settings.database)) ?? [];
   return documents.flatMap(({ kind: own, id }) => (DOCUMENTS[kind].includes(own ?? '') ? [id] : []));
 }

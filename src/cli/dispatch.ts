@@ -1,4 +1,4 @@
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { removeUrlPassword, maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
 import { formatJobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
@@ -263,7 +263,7 @@ async function formatCommandHelp(name: string, { summary, help }: Command): Prom
 
 function explainUnknownCommand(name: string): string {
   const suggestion =
-    didYouMean(name, Object.keys(COMMANDS)) || ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
+    suggestName(name, Object.keys(COMMANDS)) || ` The commands are ${Object.keys(COMMANDS).join(', ')}.`;
   return `There is no command ${name}.${suggestion}`;
 }
 

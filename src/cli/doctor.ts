@@ -9,8 +9,8 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { openDuckDb } from '#market/formats/duckdb.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { probePlace } from '#store/place/claim-place.js';
-import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
+import { probeStore } from '#store/place/claim-place.js';
+import { HOME_FORMAT, listHomeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
 import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
@@ -70,7 +70,7 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
     argv.filter((word) => word !== '--json'),
     environment,
   );
-  const home = homeFolders(settings.home);
+  const home = listHomeFolders(settings.home);
   const documents = callOnce(() => readSeenDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(LOOKS)) {
@@ -271,7 +271,7 @@ async function probeArtifacts(settings: Settings): Promise<number> {
   const place = artifactsOf(settings)!; // The caller has checked that the settings name a results location.
   await findRecordedLocation(settings);
   const start = performance.now();
-  await probePlace(place);
+  await probeStore(place);
   return Math.ceil(performance.now() - start);
 }
 

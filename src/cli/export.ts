@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import type { DivisorClient } from '#clients/typescript/divisor.js';
 import { EXPORT_NAMES, EXPORTS, type ExportTableName } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { formatTable as tableText } from './terminal.js';
@@ -101,7 +101,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   const table = EXPORT_NAMES.find((name) => name === word);
   if (table === undefined)
     throw new UsageError(
-      `there is no table ${word}.${didYouMean(word, EXPORT_NAMES) || ` The tables are ${EXPORT_NAMES.join(', ')}.`}`,
+      `there is no table ${word}.${suggestName(word, EXPORT_NAMES) || ` The tables are ${EXPORT_NAMES.join(', ')}.`}`,
     );
   const indexId = flags.text('index');
   if (indexId === undefined) throw new UsageError('divisor export requires --index ID. See divisor export --help');

@@ -1,4 +1,4 @@
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 
 /** Setting names of other services, by the equivalent flag of this service; spelling suggestions cannot find these. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
@@ -23,6 +23,6 @@ export function readFirstSentence(failure: unknown, flags: readonly string[] = [
   const unknown = /^Unknown option '(--[^']+)'/.exec(line)?.[1] ?? '';
   const names = flags.map((name) => `--${name}`);
   const meant = findIntendedFlag(unknown, names);
-  const question = meant === undefined ? didYouMean(unknown, names) : ` Did you mean ${meant}?`;
+  const question = meant === undefined ? suggestName(unknown, names) : ` Did you mean ${meant}?`;
   return `${line.split('. To specify')[0]}${question && `.${question}`}`;
 }

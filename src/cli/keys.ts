@@ -3,7 +3,7 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { PREFIX_PATTERN, PREFIXES_MAX } from '#domain/documents/reach.js';
 import { isAddressRange } from '#services/operations/address-ranges.js';
 import { createKeys, issueKey, type NewKey } from '#services/operations/keys.js';
-import { homeFolders, openHome } from '#store/home/home.js';
+import { listHomeFolders, openHome } from '#store/home/home.js';
 import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
@@ -154,7 +154,7 @@ async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnsw
   const home = database === undefined ? await openHome(settings.home) : undefined;
   try {
     const { documents, close } = await openDocumentsAlone({
-      home: homeFolders(settings.home),
+      home: listHomeFolders(settings.home),
       database: database && { ...database, isShared: settings.artifacts !== undefined },
       onFailure(cause) {
         throw cause;

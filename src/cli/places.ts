@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { artifactPlace, type ArtifactPlace } from '#store/place/artifact-place.js';
+import { parseArtifactLocation, type ArtifactLocation } from '#store/place/artifact-place.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { awsOf } from './aws-settings.js';
@@ -34,12 +34,12 @@ export function partsOf(
  * Returns the location of the artifacts, if they are not in the home. @throws StartRefusal 78 without a database, or
  * without credentials for a bucket
  */
-export function artifactsOf(settings: Settings): ArtifactPlace | undefined {
+export function artifactsOf(settings: Settings): ArtifactLocation | undefined {
   const { artifacts: url, home, cache: folder = join(home, 'cache'), cacheMegabytes } = settings;
   if (url === undefined) return undefined;
   if (settings.database === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'Artifacts outside the home require a database: set --database too.');
-  return artifactPlace({
+  return parseArtifactLocation({
     url,
     cache: { folder, bytesMax: cacheMegabytes * 2 ** 20 },
     aws: awsOf(settings),

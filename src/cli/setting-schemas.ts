@@ -5,7 +5,7 @@ import { hostPortOf } from '#base/text/host-port.js';
 import { computeMemoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
-import { databaseUrlFault } from '#store/postgres/database-url.js';
+import { findUrlFault } from '#store/postgres/database-url.js';
 
 /** A setting that another setting requires. */
 export interface Needs {
@@ -72,7 +72,7 @@ export const hostPorts = createListSchema(',').pipe(
 export const databaseUrl = z
   .string()
   .superRefine((text, context) => {
-    const fault = text === '' ? undefined : databaseUrlFault(text);
+    const fault = text === '' ? undefined : findUrlFault(text);
     if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
   })
   .transform((text) => (text === '' ? undefined : text));

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { extname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { type DivisorClient, DivisorError } from '#clients/typescript/divisor.js';
 import { SQL_FORMATS, type SqlFormat, type SqlResult } from '#contract/sql.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
@@ -79,7 +79,7 @@ function formatOf(out: string): SqlFormat {
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
   if (format !== undefined) return format;
   const endings = SQL_FORMATS.map((name) => EXPORT_FORMATS[name].extension);
-  const meant = didYouMean(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
+  const meant = suggestName(extension, endings) || ` Extensions are .${endings.join(', .')}.`;
   throw new UsageError(`the extension of ${out} names no result format.${meant}`);
 }
 

@@ -10,7 +10,7 @@ import type { AccountOutcome } from '#domain/personal/solve-accounts.js';
 import { readCommon, verifyResult, type CommonJson } from '#domain/personal/verify-result.js';
 import { parseAccountTable } from '#domain/personal/account-table.js';
 import { readAccount } from '#domain/personal/read-account.js';
-import { csvRows } from '#market/formats/csv-rows.js';
+import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { readArrow } from '#services/personal/arrow-accounts.js';
 import { readParquet } from '#services/personal/parquet-accounts.js';
@@ -127,7 +127,7 @@ async function openAccounts<T>(file: string, use: (values: AsyncIterator<unknown
   const kind = extname(file);
   try {
     if (kind === '.csv')
-      return await use(parseAccounts(parseAccountTable(await csvRows(splitLines(createReadStream(file))))));
+      return await use(parseAccounts(parseAccountTable(await parseCsvRows(splitLines(createReadStream(file))))));
     if (kind === '.parquet')
       return await readParquet(createReadStream(file), (accounts) => use(parseAccounts(accounts)));
     if (kind === '.arrow') return await use(parseAccounts((await readArrow(createReadStream(file))).accounts));

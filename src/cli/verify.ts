@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { readManifest } from '#store/home/backup-manifest.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { findDamagedFiles } from '#store/home/restore-home.js';
 import { verifyHome, type VerifiedPart, type VerifyOptions } from '#store/home/verify-home.js';
 import { openArtifactDigests } from '#store/artifact-digest.js';
@@ -41,7 +41,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
   const report = createHomeReport<VerifiedPart>(values.json);
   const parts =
     values.backup === undefined
-      ? await verifyHome(homeFolders(home), {
+      ? await verifyHome(listHomeFolders(home), {
           onProgress: (name) => report.progress(name),
           ...(await readRemoteOptions(settings)),
         })

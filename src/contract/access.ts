@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { VERSIONED_KINDS } from '#domain/documents/version-document.js';
 import { Id } from '#domain/schema/shape.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const SHARED_MAX = 100;
 /** Maximum length of `sub:` followed by the subject of a token. */
@@ -52,7 +52,7 @@ const missing = [
   'CLIENT_NOT_FOUND',
 ] as const;
 
-export const accessRoutes = routes({
+export const accessRoutes = defineRoutes({
   getAccess: {
     method: 'GET',
     path: '/access/{kind}/{document_id}',

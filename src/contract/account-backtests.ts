@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { AccountBacktestRequest } from '#domain/personal/backtest-request.js';
 import { Id } from '#domain/schema/shape.js';
-import { jobStatus } from './jobs.js';
-import { routes } from './route.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
 
 const money = (description: string) => z.number().meta({ description });
 const date = z.string();
@@ -84,9 +84,9 @@ export const AccountBacktestView = defineObject(() => ({
 })).meta({ id: 'AccountBacktestView' });
 export type AccountBacktestView = z.infer<typeof AccountBacktestView>;
 
-export const AccountBacktestJobStatus = jobStatus('AccountBacktestJobStatus', 'account', AccountBacktestView);
+export const AccountBacktestJobStatus = createJobStatus('AccountBacktestJobStatus', 'account', AccountBacktestView);
 
-export const accountBacktestRoutes = routes({
+export const accountBacktestRoutes = defineRoutes({
   backtestAccount: {
     method: 'POST',
     path: '/analytics/{index_id}/accounts/backtest',

@@ -9,7 +9,7 @@ import {
 } from '#domain/corporate-actions/action-desk.js';
 import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { createCommentSchema } from './comment.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const LISTED_MAX = 1000;
 const SOURCES_MAX = 10;
@@ -59,7 +59,7 @@ const params = defineObject(() => ({
 }));
 const tag = 'actions';
 
-export const actionDeskRoutes = routes({
+export const actionDeskRoutes = defineRoutes({
   listActions: {
     method: 'GET',
     path: '/actions',

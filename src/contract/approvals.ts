@@ -8,7 +8,7 @@ import {
 } from '#domain/approvals/approval-document.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { createCommentSchema } from './comment.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const LISTED_MAX = 500;
 
@@ -42,7 +42,7 @@ const actions = Object.entries(APPROVAL_ACTIONS).map(
   ([action, { help, scope }]) => `- \`${action}\` (scope \`${scope}\`): ${help}`,
 );
 
-export const approvalRoutes = routes({
+export const approvalRoutes = defineRoutes({
   listApprovals: {
     method: 'GET',
     path: '/approvals',

@@ -4,7 +4,7 @@ import { AuditEntry, AuditHead, AuditSeal, AUDIT_KINDS } from '#domain/documents
 import { PublicKey } from '#domain/documents/publication-document.js';
 import { isMoment, MOMENT } from '#domain/time/moment.js';
 import { skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 import { LOG_MEDIA } from './media-formats.js';
 
 export const AuditLog = defineObject(() => ({
@@ -20,7 +20,7 @@ export const AuditLog = defineObject(() => ({
 const message = 'must be a date or a time, for example 2024-01-31 or 2024-01-31T17:30:00Z';
 const moment = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
 
-export const auditRoutes = routes({
+export const auditRoutes = defineRoutes({
   getAudit: {
     method: 'GET',
     path: '/audit',

@@ -6,8 +6,8 @@ import { BATCH_TABLE_NAMES } from '#domain/exports/batch-tables.js';
 import { BatchRequest } from '#domain/personal/account-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
-import { jobStatus } from './jobs.js';
-import { routes } from './route.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
 
 const count = (description: string) => z.int().min(0).meta({ description });
 const money = (description: string) => z.number().meta({ description });
@@ -148,7 +148,7 @@ export const BatchCommonData = z
   })
   .meta({ id: 'BatchCommonData', description: 'Data that all accounts of a batch share, with its terms.' });
 
-export const BatchJobStatus = jobStatus('BatchJobStatus', 'batch', BatchView);
+export const BatchJobStatus = createJobStatus('BatchJobStatus', 'batch', BatchView);
 
 const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
 const tag = 'optimise';
@@ -158,7 +158,7 @@ const BATCHES_LISTED_MAX = 100;
 const COLUMNS =
   'A row is a lot, or a recent trade if it has `traded`; a row with the identifier CASH has cash of the account in shares. Its first five columns are required. Those from `cash` on are fields of the account, stated on one of its rows. Entries of a list are separated by `/`, groups of substitutes by `//`; a tilt is `identifier=weight`.';
 
-export const batchRoutes = routes({
+export const batchRoutes = defineRoutes({
   listBatches: {
     method: 'GET',
     path: '/optimise/batches',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const CalendarOption = defineObject(() => ({
   code: z.string().meta({ description: 'Exchange MIC, the value to send as calendar.', example: 'XNYS' }),
@@ -63,7 +63,7 @@ export const ScheduleView = defineObject(() => ({
 });
 export type ScheduleView = z.infer<typeof ScheduleView>;
 
-export const calendarRoutes = routes({
+export const calendarRoutes = defineRoutes({
   listCalendars: {
     method: 'GET',
     path: '/indices/calendars',

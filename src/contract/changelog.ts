@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const CHANGELOG_HEADINGS = ['Added', 'Changed', 'Fixed', 'Removed', 'Deprecated', 'Security'] as const;
 
@@ -23,7 +23,7 @@ export const ChangelogResponse = defineObject(() => ({
 })).meta({ id: 'ChangelogResponse' });
 export type ChangelogResponse = z.infer<typeof ChangelogResponse>;
 
-export const changelogRoutes = routes({
+export const changelogRoutes = defineRoutes({
   getChangelog: {
     method: 'GET',
     path: '/changelog',

@@ -5,7 +5,7 @@ import { DeliveryRecord } from '#domain/delivery/delivery-record.js';
 import { TARGET_CATALOGUE } from '#domain/delivery/target-catalogue.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const RECORDS_LISTED_MAX = 260;
 
@@ -47,7 +47,7 @@ const targets = Object.entries(TARGET_CATALOGUE).map(
   ([type, { help, secret }]) => `- \`${type}\`: ${help}${secret === undefined ? '' : ` Its \`secret\` is ${secret}.`}`,
 );
 
-export const clientRoutes = routes({
+export const clientRoutes = defineRoutes({
   listClients: {
     method: 'GET',
     path: '/clients',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { ClosuresDocument, SessionChange } from '#domain/calendars/closures.js';
 import { purgeQuery } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const dates = z.array(z.string());
 
@@ -89,7 +89,7 @@ export const closuresFamily = {
   errors: ['VALIDATION_FAILED'],
 } as const;
 
-export const closureRoutes = routes({
+export const closureRoutes = defineRoutes({
   listClosures: {
     method: 'GET',
     path: '/calendars',

@@ -5,7 +5,7 @@ import { AssetIdentifier, IsoDate } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
 import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const BATCH_MAX = 1000; // maximum number of identifiers per batch
 
@@ -179,7 +179,7 @@ export const FieldList = defineObject(() => ({
 })).meta({ id: 'FieldList' });
 export type FieldList = z.infer<typeof FieldList>;
 
-export const dataRoutes = routes({
+export const dataRoutes = defineRoutes({
   getPrices: {
     method: 'GET',
     path: '/data/prices/{identifier}',

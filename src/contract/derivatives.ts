@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const rate = (help: string) =>
   z
@@ -260,7 +260,7 @@ const pricing = [
 /** Errors of routes that read announced dividends. */
 const withDividends = ['STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'] as const;
 
-export const derivativeRoutes = routes({
+export const derivativeRoutes = defineRoutes({
   priceFutures: {
     method: 'POST',
     path: '/derivatives/futures/price',

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { MARKDOWN_MEDIA, PAGE_MEDIA } from './media-formats.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
-export const documentationRoutes = routes({
+export const documentationRoutes = defineRoutes({
   getOpenApi: {
     method: 'GET',
     path: '/openapi.json',

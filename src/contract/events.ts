@@ -6,7 +6,7 @@ import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { skippedFields } from './common.js';
 import { CALENDAR_MEDIA } from './media-formats.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const KINDS = Object.keys(EVENT_KINDS) as [EventKind, ...EventKind[]]; // Object.keys returns plain strings.
 const kindMeanings = Object.entries(EVENT_KINDS)
@@ -71,7 +71,7 @@ export const EventsView = defineObject(() => ({
 })).meta({ id: 'EventsView' });
 export type EventsView = z.infer<typeof EventsView>;
 
-export const eventRoutes = routes({
+export const eventRoutes = defineRoutes({
   listEvents: {
     method: 'GET',
     path: '/events',

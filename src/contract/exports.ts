@@ -6,7 +6,7 @@ import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { FILE_MEDIA } from './media-formats.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 import { runState, runQuery } from './run-state.js';
 
 export const ExportView = defineObject(() => ({
@@ -27,7 +27,7 @@ const formats = Object.entries(EXPORT_FORMATS).map(
   ([name, { media, help }]) => `- \`${name}\` (\`${media}\`): ${help}`,
 );
 
-export const exportRoutes = routes({
+export const exportRoutes = defineRoutes({
   exportRun: {
     method: 'GET',
     path: '/analytics/{index_id}/exports/{table}',

@@ -9,7 +9,7 @@ import { PublishedError } from '#domain/documents/published-error.js';
 import { VERSION_ACTIONS } from '#domain/documents/version-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const Procedure = defineObject(() => ({
   ...ProcedureDocument.shape,
@@ -145,7 +145,7 @@ const tag = 'governance';
 const kinds = Object.entries(PROCEDURE_KINDS).map(([kind, help]) => `- \`${kind}\`: ${help}`);
 const MARKDOWN = 'text/markdown';
 
-export const governanceRoutes = routes({
+export const governanceRoutes = defineRoutes({
   getGovernance: {
     method: 'GET',
     path: '/governance',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { LIMIT_SPECS, type LimitName } from '#domain/refusals/limits.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const HealthCheck = defineObject(() => ({
   name: z.string().meta({ description: 'Name of the check.' }),
@@ -104,7 +104,7 @@ export const Readiness = defineObject(() => ({ status: z.literal('ready'), check
 });
 export type Readiness = z.infer<typeof Readiness>;
 
-export const healthRoutes = routes({
+export const healthRoutes = defineRoutes({
   getHealth: {
     method: 'GET',
     path: '/health',

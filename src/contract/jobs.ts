@@ -4,7 +4,7 @@ import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_PRIORITIES } from '#domain/jobs/priority.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { ErrorDetail, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'lost', 'released'] as const;
@@ -77,7 +77,7 @@ const fields = {
 };
 
 /** Returns the status schema of a kind of job, including its result. */
-export function jobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
+export function createJobStatus<R extends z.ZodType>(id: string, kind: JobKindName, result: R) {
   return z
     .strictObject({
       ...fields,
@@ -162,7 +162,7 @@ const kindParams = defineObject(() => ({
 
 const params = defineObject(() => ({ job_id: jobIdSchema }));
 
-export const jobRoutes = routes({
+export const jobRoutes = defineRoutes({
   listJobs: {
     method: 'GET',
     path: '/jobs',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { routes, type Route } from './route.js';
+import { defineRoutes, type Route } from './route.js';
 
 /** Groups of tools that a client may select, because agents select more reliably among few tools. */
 export const TOOLSETS = {
@@ -47,7 +47,7 @@ const McpMessage = z.looseObject({ jsonrpc: z.literal('2.0') }).meta({
   description: 'One JSON-RPC 2.0 message of the Model Context Protocol.',
 });
 
-export const mcpRoutes = routes({
+export const mcpRoutes = defineRoutes({
   callMcp: {
     method: 'POST',
     path: '/mcp',

@@ -1,6 +1,6 @@
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
-export const metricsRoutes = routes({
+export const metricsRoutes = defineRoutes({
   getMetrics: {
     method: 'GET',
     path: '/metrics',

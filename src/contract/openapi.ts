@@ -115,7 +115,7 @@ const HEADERS = {
   'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
 } as const;
 
-const header = (...names: (keyof typeof HEADERS)[]) =>
+const describeHeaders = (...names: (keyof typeof HEADERS)[]) =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 interface Operation {
@@ -143,7 +143,7 @@ function describeOperation({ id, route, query }: Operation, schemas: SchemaConve
         ? {
             304: {
               description: 'The copy with the ETag in If-None-Match is current.',
-              headers: header('X-Request-Id', 'X-Engine-Version', 'ETag'),
+              headers: describeHeaders('X-Request-Id', 'X-Engine-Version', 'ETag'),
             },
           }
         : {}),
@@ -243,7 +243,7 @@ function describeSuccess(method: Route['method'], success: Success, schemas: Sch
   const content = { ...json, ...binary };
   return {
     description,
-    headers: header('X-Request-Id', 'X-Engine-Version', ...(method === 'GET' ? (['ETag'] as const) : [])),
+    headers: describeHeaders('X-Request-Id', 'X-Engine-Version', ...(method === 'GET' ? (['ETag'] as const) : [])),
     ...(status === 204 || Object.keys(content).length === 0 ? {} : { content }),
   };
 }
@@ -320,7 +320,7 @@ function describeErrorResponse(codes: readonly ErrorCode[]): Json {
           : [];
   return {
     description: codes.map((code) => `\`${code}\`: ${ERRORS[code].help}`).join('\n\n'),
-    headers: header('X-Request-Id', 'X-Engine-Version', ...own),
+    headers: describeHeaders('X-Request-Id', 'X-Engine-Version', ...own),
     content: {
       'application/json': {
         schema: {

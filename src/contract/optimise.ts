@@ -15,9 +15,9 @@ import { compositionErrors, listingQuery, purgeQuery, TypeSpec, ValidationReport
 import { ConstraintSetCollection, SavedConstraintSet } from './constraint-sets.js';
 import { SavedIndex } from './indices/definition.js';
 import { PreviewResponse } from './indices/preview.js';
-import { jobStatus } from './jobs.js';
+import { createJobStatus } from './jobs.js';
 import { OptimisationRunResult } from './optimisation-result.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const ConstraintTypes = defineObject(() => ({
   types: z
@@ -49,7 +49,7 @@ const ConstraintSetBody = defineObject(() => ({
 });
 
 /** Returns the schema of objectives by class, which is also used only for the documentation. */
-function objectiveBody() {
+function createObjectiveBody() {
   const [first, ...others] = OBJECTIVE_CLASSES.map(({ type, help, params }) =>
     params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Objective`, description: help }),
   );
@@ -65,7 +65,7 @@ function objectiveBody() {
 }
 
 /** Returns the schema of expected returns by class, which is also used only for the documentation. */
-function returnsBody() {
+function createReturnsBody() {
   const [first, ...others] = RETURNS_CLASSES.map(({ type, help, params }) =>
     params.extend({ type: z.literal(type) }).meta({ id: `${toPascalCase(type)}Returns`, description: help }),
   );
@@ -85,8 +85,8 @@ function copyDescription<S extends z.ZodType>(schema: S, { description }: z.ZodT
 }
 
 const optimisationBody = callOnce(() => ({
-  objective: objectiveBody().default('min_tracking_error'),
-  expected_returns: returnsBody().nullable().default(null).meta({
+  objective: createObjectiveBody().default('min_tracking_error'),
+  expected_returns: createReturnsBody().nullable().default(null).meta({
     description: 'Required by max_utility, max_return and max_sharpe; a run also uses them for its frontier.',
   }),
   uncertainty: UncertaintySpec.nullable().default(null),
@@ -150,7 +150,7 @@ export const OptimisationPreviewBody = defineObject(() => ({
     .meta({ description: 'Rows of the catalogue. Without rows, the portfolio is long only and fully invested.' }),
 })).meta({ id: 'OptimisationPreviewRequest' });
 
-export const OptimisationJobStatus = jobStatus('OptimisationJobStatus', 'optimise', OptimisationRunResult);
+export const OptimisationJobStatus = createJobStatus('OptimisationJobStatus', 'optimise', OptimisationRunResult);
 
 const setPath = defineObject(() => ({ constraint_set_id: Id.meta({ description: 'Id of the constraint set.' }) }));
 const example = {
@@ -165,7 +165,7 @@ const example = {
 };
 const tag = 'optimise';
 
-export const optimiseRoutes = routes({
+export const optimiseRoutes = defineRoutes({
   listConstraintSets: {
     method: 'GET',
     path: '/optimise/constraint-sets',

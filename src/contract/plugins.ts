@@ -10,7 +10,7 @@ import {
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 const { kind, source } = PluginDocument.shape;
 const { expression, sessions } = PluginInput.shape;
@@ -135,7 +135,7 @@ export const PLUGIN_EXAMPLES = {
   },
 } as const satisfies Readonly<Record<string, z.input<typeof PluginUpsert>>>;
 
-export const pluginRoutes = routes({
+export const pluginRoutes = defineRoutes({
   listPlugins: {
     method: 'GET',
     path: '/plugins',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { routes, SCOPES } from './route.js';
+import { defineRoutes, SCOPES } from './route.js';
 
 export const PrincipalView = defineObject(() => ({
   key_id: z
@@ -10,7 +10,7 @@ export const PrincipalView = defineObject(() => ({
   scopes: z.array(z.enum(SCOPES)).meta({ description: 'Permissions; admin includes all others.' }),
 })).meta({ id: 'PrincipalView' });
 
-export const principalRoutes = routes({
+export const principalRoutes = defineRoutes({
   getPrincipal: {
     method: 'GET',
     path: '/principal',

@@ -5,7 +5,7 @@ import { ErrorPolicy, PublishedError } from '#domain/documents/published-error.j
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { BUNDLE_MEDIA, LOG_MEDIA } from './media-formats.js';
 import { skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 import { RunKey, StaleState, runQuery } from './run-state.js';
 
 /** Maximum length of the reason of a restatement in characters, about a paragraph. */
@@ -66,7 +66,7 @@ export type PublicKeys = z.infer<typeof PublicKeys>;
 const params = defineObject(() => ({ index_id: Id }));
 const tag = 'publication';
 
-export const publicationRoutes = routes({
+export const publicationRoutes = defineRoutes({
   publishIndex: {
     method: 'POST',
     path: '/analytics/{index_id}/publish',

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
-import { jobStatus } from './jobs.js';
-import { routes } from './route.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
 import { runQuery } from './run-state.js';
 
 const shown = z.union([z.number(), z.string()]).nullable();
@@ -41,9 +41,9 @@ export const ReplayView = defineObject(() => ({
 })).meta({ id: 'ReplayView' });
 export type ReplayView = z.infer<typeof ReplayView>;
 
-export const ReplayJobStatus = jobStatus('ReplayJobStatus', 'replay', ReplayView);
+export const ReplayJobStatus = createJobStatus('ReplayJobStatus', 'replay', ReplayView);
 
-export const replayRoutes = routes({
+export const replayRoutes = defineRoutes({
   replayRun: {
     method: 'POST',
     path: '/analytics/{index_id}/replay',

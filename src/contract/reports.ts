@@ -4,8 +4,8 @@ import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
-import { jobStatus } from './jobs.js';
-import { routes } from './route.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
 import { RunKey } from './run-state.js';
 
 /**
@@ -49,7 +49,7 @@ export const RenderResult = defineObject(() => ({
 })).meta({ id: 'RenderResult' });
 export type RenderResult = z.infer<typeof RenderResult>;
 
-export const RenderJobStatus = jobStatus('RenderJobStatus', 'render', RenderResult);
+export const RenderJobStatus = createJobStatus('RenderJobStatus', 'render', RenderResult);
 
 export const RenderCollection = defineObject(() => ({
   renders: z.array(RenderResult).meta({ description: 'Finished renders, newest first.' }),
@@ -90,7 +90,7 @@ const example = {
   ],
 };
 
-export const reportRoutes = routes({
+export const reportRoutes = defineRoutes({
   renderReport: {
     method: 'POST',
     path: '/reports/render',

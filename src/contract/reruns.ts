@@ -4,8 +4,8 @@ import { FULL_RUN_REASON_NAMES } from '#domain/documents/full-run-reasons.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id } from '#domain/schema/shape.js';
 import { ErrorDetail } from './common.js';
-import { jobStatus } from './jobs.js';
-import { routes } from './route.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
 
 export const RerunRequest = defineObject(() => ({
   rerun_id: Id.nullable().default(null).meta({ description: 'Id of the rerun. Default: a generated one.' }),
@@ -69,9 +69,9 @@ export const RerunRows = defineObject(() => ({
   rows: z.array(RerunRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the ids.' }),
 })).meta({ id: 'RerunRows' });
 
-export const RerunJobStatus = jobStatus('RerunJobStatus', 'rerun', RerunView);
+export const RerunJobStatus = createJobStatus('RerunJobStatus', 'rerun', RerunView);
 
-export const rerunRoutes = routes({
+export const rerunRoutes = defineRoutes({
   startRerun: {
     method: 'POST',
     path: '/analytics/reruns',

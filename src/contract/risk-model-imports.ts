@@ -5,7 +5,7 @@ import { MODEL_FILES, RiskModelImport, RiskModelImportQuery } from '#domain/risk
 import { ImportedModelPayload } from '#domain/risk/risk-model-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const RiskModelImportResult = defineObject(() => ({
   model_id: z.string(),
@@ -22,7 +22,7 @@ const tag = 'risk-models';
 
 const ids = ['BECQ', 'BEDV'];
 
-export const riskModelImportRoutes = routes({
+export const riskModelImportRoutes = defineRoutes({
   importRiskModel: {
     method: 'POST',
     path: '/risk-models/{model_id}/import',

@@ -10,9 +10,9 @@ import {
 import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Finding, listingQuery, skippedFields, TableFrame } from './common.js';
-import { jobStatus } from './jobs.js';
+import { createJobStatus } from './jobs.js';
 import { RiskValidationJobStatus } from './risk-validation.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const RiskModelView = defineObject(() => ({
   model_id: z.string(),
@@ -62,12 +62,12 @@ export const RiskModelCollection = defineObject(() => ({
 })).meta({ id: 'RiskModelCollection' });
 export type RiskModelCollection = z.infer<typeof RiskModelCollection>;
 
-export const RiskModelJobStatus = jobStatus('RiskModelJobStatus', 'risk', RiskModelView);
+export const RiskModelJobStatus = createJobStatus('RiskModelJobStatus', 'risk', RiskModelView);
 
 const params = defineObject(() => ({ model_id: Id.meta({ description: 'Id of the risk model.' }) }));
 const tag = 'risk-models';
 
-export const riskModelRoutes = routes({
+export const riskModelRoutes = defineRoutes({
   listRiskModels: {
     method: 'GET',
     path: '/risk-models',

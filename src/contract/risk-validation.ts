@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { PORTFOLIO_FAMILIES } from '#domain/risk/validation/trial-portfolios.js';
 import { TableFrame } from './common.js';
-import { jobStatus } from './jobs.js';
+import { createJobStatus } from './jobs.js';
 
 const number = (description: string) => z.number().meta({ description });
 const family = z.enum(PORTFOLIO_FAMILIES).meta({
@@ -72,4 +72,4 @@ export const RiskValidationView = defineObject(() => ({
 })).meta({ id: 'RiskValidationView' });
 export type RiskValidationView = z.infer<typeof RiskValidationView>;
 
-export const RiskValidationJobStatus = jobStatus('RiskValidationJobStatus', 'validate', RiskValidationView);
+export const RiskValidationJobStatus = createJobStatus('RiskValidationJobStatus', 'validate', RiskValidationView);

@@ -5,7 +5,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { Id } from '#domain/schema/shape.js';
 import { compositionErrors, TableFrame } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 import { runState, runQuery } from './run-state.js';
 
 export const RollingRiskView = defineObject(() => ({
@@ -25,7 +25,7 @@ export const RollingRiskView = defineObject(() => ({
 })).meta({ id: 'RollingRiskView' });
 export type RollingRiskView = z.infer<typeof RollingRiskView>;
 
-export const rollingRiskRoutes = routes({
+export const rollingRiskRoutes = defineRoutes({
   getRollingRisk: {
     method: 'GET',
     path: '/analytics/{index_id}/rolling',

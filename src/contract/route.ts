@@ -107,6 +107,6 @@ export interface Success {
 }
 
 /** Preserves the literal types of a table of routes by operation id. */
-export function routes<const T extends Record<string, Route>>(table: T): T {
+export function defineRoutes<const T extends Record<string, Route>>(table: T): T {
   return table;
 }

@@ -9,7 +9,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { Deliveries } from './clients.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 /** Maximum length of the reason of a decision in characters, about a paragraph. */
 const REASON_LENGTH_MAX = 2000;
@@ -111,7 +111,7 @@ const steps = Object.entries(STEP_CATALOGUE).map(
 
 const checks = Object.entries(CHECK_CATALOGUE).map(([name, { help }]) => `- \`${name}\`: ${help}`);
 
-export const scheduleRoutes = routes({
+export const scheduleRoutes = defineRoutes({
   listSchedules: {
     method: 'GET',
     path: '/schedules',

@@ -137,7 +137,7 @@ function mapRefs(value: unknown, change: (ref: string) => string): unknown {
 }
 
 function simplifySchema(schema: JsonSchema): void {
-  dropSafeRange(schema);
+  removeSafeRange(schema);
   moveLabelToTitle(schema);
 }
 
@@ -151,7 +151,7 @@ function moveLabelToTitle(schema: JsonSchema): void {
 }
 
 /** Removes the range of integers that a double represents exactly, because it is of no use to readers. */
-function dropSafeRange(schema: JsonSchema): void {
+function removeSafeRange(schema: JsonSchema): void {
   if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
   if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
 }

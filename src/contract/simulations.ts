@@ -3,8 +3,8 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { SIMULATION_METHODS, SimulationRequest } from '#domain/simulation/simulation.js';
 import { Id } from '#domain/schema/shape.js';
 import { TableFrame } from './common.js';
-import { jobStatus } from './jobs.js';
-import { routes } from './route.js';
+import { createJobStatus } from './jobs.js';
+import { defineRoutes } from './route.js';
 import { runQuery } from './run-state.js';
 
 export const Distribution = defineObject(() => ({
@@ -51,9 +51,9 @@ export const SimulationView = defineObject(() => ({
 })).meta({ id: 'SimulationView' });
 export type SimulationView = z.infer<typeof SimulationView>;
 
-export const SimulationJobStatus = jobStatus('SimulationJobStatus', 'simulate', SimulationView);
+export const SimulationJobStatus = createJobStatus('SimulationJobStatus', 'simulate', SimulationView);
 
-export const simulationRoutes = routes({
+export const simulationRoutes = defineRoutes({
   simulateIndex: {
     method: 'POST',
     path: '/analytics/{index_id}/simulate',

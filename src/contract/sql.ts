@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { SQL_VIEWS } from '#domain/sql/views.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 /** Formats of a query result. The first format is the default. */
 export const SQL_FORMATS = ['json', 'csv', 'arrow', 'parquet'] as const;
@@ -43,7 +43,7 @@ const views = Object.entries(SQL_VIEWS).map(
   ([name, { help, columns }]) => `- \`${name}\`: ${help} Columns: ${Object.keys(columns).join(', ')}.`,
 );
 
-export const sqlRoutes = routes({
+export const sqlRoutes = defineRoutes({
   runSql: {
     method: 'POST',
     path: '/sql',

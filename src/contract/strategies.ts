@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const SavedStrategy = defineObject(() => ({
   strategy: StrategyDocument,
@@ -46,7 +46,7 @@ const example = {
 const body = { schema: StrategyDocument, document: true, example } as const;
 const tag = 'strategies';
 
-export const strategyRoutes = routes({
+export const strategyRoutes = defineRoutes({
   listStrategies: {
     method: 'GET',
     path: '/strategies',

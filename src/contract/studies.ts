@@ -3,9 +3,9 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Id } from '#domain/schema/shape.js';
 import { ErrorDetail } from './common.js';
-import { jobStatus } from './jobs.js';
+import { createJobStatus } from './jobs.js';
 import { OptimisationRunRequest } from './optimise.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 export const StudyRunsRequest = defineObject(() => ({
   study_id: Id.nullable().default(null).meta({ description: 'Id of the study. Default: a generated one.' }),
@@ -70,9 +70,9 @@ export const StudyRows = defineObject(() => ({
   rows: z.array(StudyRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'In the order of the request.' }),
 })).meta({ id: 'StudyRows' });
 
-export const StudyJobStatus = jobStatus('StudyJobStatus', 'study', StudyView);
+export const StudyJobStatus = createJobStatus('StudyJobStatus', 'study', StudyView);
 
-export const studyRoutes = routes({
+export const studyRoutes = defineRoutes({
   startStudy: {
     method: 'POST',
     path: '/optimise/studies',

@@ -6,9 +6,9 @@ import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { BacktestMetrics } from './analytics/metrics.js';
 import { ErrorDetail } from './common.js';
-import { jobStatus } from './jobs.js';
+import { createJobStatus } from './jobs.js';
 import { Distribution } from './simulations.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 import { asKnownErrors } from './stores/data-versions.js';
 
 const probability = (description: string) => z.number().min(0).max(1).meta({ description });
@@ -210,9 +210,9 @@ export const SweepRows = defineObject(() => ({
   rows: z.array(SweepRow).max(LIMITS.MAX_BLOCK_ROWS).meta({ description: 'By rank, refused variants last.' }),
 })).meta({ id: 'SweepRows' });
 
-export const SweepJobStatus = jobStatus('SweepJobStatus', 'sweep', SweepView);
+export const SweepJobStatus = createJobStatus('SweepJobStatus', 'sweep', SweepView);
 
-export const sweepRoutes = routes({
+export const sweepRoutes = defineRoutes({
   startSweep: {
     method: 'POST',
     path: '/analytics/sweeps',

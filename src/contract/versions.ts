@@ -7,7 +7,7 @@ import { SavedIndex } from './indices/definition.js';
 import { skippedFields } from './common.js';
 import { SavedConstraintSet } from './constraint-sets.js';
 import { SavedReportTemplate } from './reports.js';
-import { routes, type Scope } from './route.js';
+import { defineRoutes, type Scope } from './route.js';
 import { Procedure } from './governance.js';
 import { DataStore } from './stores/store.js';
 import { SavedStrategy } from './strategies.js';
@@ -291,7 +291,7 @@ const store = {
 } as const;
 
 /** Version routes of all document families with versions (`VERSIONED_KINDS`). */
-export const versionRoutes = routes({
+export const versionRoutes = defineRoutes({
   listIndexVersions: listOf(index),
   diffIndexVersions: differenceOf(index),
   getIndexVersion: readingOf(index),

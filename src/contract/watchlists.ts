@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { AssetIdentifier, Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery, skippedFields } from './common.js';
-import { routes } from './route.js';
+import { defineRoutes } from './route.js';
 
 /** Maximum number of securities in a watchlist. */
 const IDENTIFIERS_MAX = 10_000;
@@ -37,7 +37,7 @@ export type WatchlistCollection = z.infer<typeof WatchlistCollection>;
 
 const params = defineObject(() => ({ watchlist_id: Id.meta({ description: 'Id of the watchlist.' }) }));
 
-export const watchlistRoutes = routes({
+export const watchlistRoutes = defineRoutes({
   listWatchlists: {
     method: 'GET',
     path: '/data/watchlists',

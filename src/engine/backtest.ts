@@ -15,7 +15,7 @@ import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { closesView } from '#views/closes-view.js';
 import { indexLevels } from '#views/levels-view.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import type * as Api from './api.js';
 
 export interface PlanInput {
@@ -78,7 +78,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
         risk: _risk,
         active_risk: _active,
         ...held
-      } = weightsView({
+      } = createWeightsView({
         runId: header.run_id,
         requestedAsOf: asOf ?? null,
         weights: readHeldWeights(columns, asOf ?? null),

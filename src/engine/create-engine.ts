@@ -15,7 +15,7 @@ import { checkShape } from '#domain/schema/shape.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { previewAnswer } from '#views/preview-answer.js';
+import { answerPreview } from '#views/preview-answer.js';
 import { toIndexExplanation } from '#views/preview.js';
 import type * as Api from './api.js';
 import { runPlan } from './backtest.js';
@@ -98,7 +98,7 @@ export async function createEngine(options: Api.EngineOptions): Promise<Api.Engi
       const all = requireComputable(indexId);
       const composerUntil = (until: Day): Composer => composerOf(all, until);
       const question = { market, calendars, documents: all, indexId, asOf: asOf ?? null, engine, composerUntil };
-      const answer = scoped(() => previewAnswer({ ...question, observedEndOf: models.observedEndOf }));
+      const answer = scoped(() => answerPreview({ ...question, observedEndOf: models.observedEndOf }));
       return wire({ ...answer, index_version: null });
     },
     explain(indexId, identifier, asOf) {

@@ -2,8 +2,8 @@ import { compareText } from '#domain/refusals/findings.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { formatDay } from '#domain/time/days.js';
 import { refuseSize } from '#market/content/market-limits.js';
-import { removeEmptyLines, zeroPanel, type Panels } from '#market/panels/panels.js';
-import { describeBadIdentifier, nonPositivePrice } from '#market/tables/key-problems.js';
+import { removeEmptyLines, createZeroPanel, type Panels } from '#market/panels/panels.js';
+import { describeBadIdentifier, formatNonPositivePrice } from '#market/tables/key-problems.js';
 import { nameFileColumns } from '#market/tables/named-columns.js';
 import type { Problems } from '#market/tables/problems.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '#market/tables/table-kinds.js';
@@ -74,7 +74,7 @@ interface Cells {
 function panelOf(values: Float64Array, cells: Cells, problems: Problems): Float64Array {
   const { name, order, days } = cells;
   const width = order.length;
-  const panel = zeroPanel(values.length);
+  const panel = createZeroPanel(values.length);
   const isPrice = PRICE_COLUMNS.has(name);
   const isSigned = !isPrice && !COUNT_COLUMNS.has(name);
   for (let t = 0; t < days.length; t++)
@@ -107,7 +107,7 @@ function refuse(
       path,
       column,
       value,
-      message: `${where}: ${nonPositivePrice(name, value)}`,
+      message: `${where}: ${formatNonPositivePrice(name, value)}`,
     });
   else
     problems.error({

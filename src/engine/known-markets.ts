@@ -3,7 +3,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { parseDay, type Day } from '#domain/time/days.js';
-import { contentChange } from '#market/versions/content-change.js';
+import { computeContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import type * as Api from './api.js';
 import { readMarket } from './market-input.js';
@@ -31,7 +31,7 @@ export async function readKnown(
   const after = [...contents.slice(1).map(({ market }) => market), last];
   const changes = contents.map(({ knownOn: on, market }, i) => ({
     knownOn: i === 0 ? ALWAYS : on,
-    change: contentChange(market, after[i]!),
+    change: computeContentChange(market, after[i]!),
   }));
   const lastKnown = contents.length === 0 ? ALWAYS : parseDay(knownOn!)!;
   return createKnownMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });

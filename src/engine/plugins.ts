@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
+import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { PluginUpsert } from '#contract/plugins.js';
 import type { StoredPluginCode } from '#domain/checks/fill-plugins.js';
 import { checkPlugin, createSourceFinding, addPluginDefaults } from '#domain/checks/validate-plugin.js';
@@ -37,7 +37,7 @@ function readPlugin(body: unknown): { readonly plugin?: PluginDocument; readonly
   const wrong = checkPlugin(plugin);
   if (wrong.length > 0) return { wrong };
   try {
-    sandbox().check(createProgram(resolvePluginCode(plugin, {}, '')));
+    requireSandbox().check(createProgram(resolvePluginCode(plugin, {}, '')));
     return { plugin, wrong: [] };
   } catch (thrown) {
     if (thrown instanceof SandboxError) return { wrong: [createSourceFinding(thrown.message)] };

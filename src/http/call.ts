@@ -4,7 +4,7 @@ import type { Principal } from './handler.js';
 import { ignoreParams, type FoundPath } from './paths.js';
 import type { Exchange, Operation } from './pipeline.js';
 import { requestIdOf } from './request-id.js';
-import { endSpan, epochMs, isTracing, createTrace, runWithinSpan, type SpanContext } from '#base/tracing/spans.js';
+import { endSpan, readEpochMs, isTracing, createTrace, runWithinSpan, type SpanContext } from '#base/tracing/spans.js';
 import { traceContextOf, type TraceContext } from './trace-context.js';
 
 export const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
@@ -76,7 +76,7 @@ export const runInRequest = <T>({ trace }: Call, work: () => T): T =>
 /** Reports the span of an answered request. */
 export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {
   if (trace === null || !isTracing()) return;
-  const endMs = epochMs();
+  const endMs = readEpochMs();
   const route = operation?.route.path;
   endSpan({
     context: contextOf(trace),

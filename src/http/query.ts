@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { checkShape } from '#domain/schema/shape.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { callOnce } from '#base/once.js';
 import { keepSmallValue, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
@@ -77,7 +77,7 @@ function createUnknownParameter(name: string, accepted: readonly string[]): Find
   return {
     severity: 'error',
     code: 'UNKNOWN_FIELD',
-    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.${didYouMean(name, accepted)}`,
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.${suggestName(name, accepted)}`,
     path: name.slice(0, 80),
     accepted,
   };

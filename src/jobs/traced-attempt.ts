@@ -1,4 +1,4 @@
-import { openSpan, spanOfTraceParent, runWithinSpan } from '#base/tracing/spans.js';
+import { openSpan, parseTraceParent, runWithinSpan } from '#base/tracing/spans.js';
 import type { RunningAttempt } from './attempt.js';
 import type { JobIdentity } from './job-record.js';
 
@@ -8,7 +8,7 @@ export function traceAttempt(
   parts: readonly number[] | undefined,
   start: () => RunningAttempt,
 ): RunningAttempt {
-  const parent = spanOfTraceParent(traceParent);
+  const parent = parseTraceParent(traceParent);
   const span =
     parent &&
     openSpan(`${parts === undefined ? 'job' : 'parts of'} ${kind}`, {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { ArtifactPlace } from './place/artifact-place.js';
+import type { ArtifactLocation } from './place/artifact-place.js';
 import { digestFile, type FileDigest } from './files/file-digest.js';
 
 /**
@@ -10,7 +10,7 @@ import { digestFile, type FileDigest } from './files/file-digest.js';
 export type DigestArtifact = (name: string) => Promise<FileDigest>;
 
 /** Opens an artifact store for digests. @cost one read of each requested artifact */
-export async function openArtifactDigests(place: ArtifactPlace): Promise<DigestArtifact> {
+export async function openArtifactDigests(place: ArtifactLocation): Promise<DigestArtifact> {
   if (place.kind === 'folder') return (name) => digestFile(join(place.folder, name));
   const { createS3Client } = await import('./s3/s3-client.js'); // loaded on demand
   const client = createS3Client(place.access);

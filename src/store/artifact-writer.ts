@@ -1,5 +1,5 @@
 import { createFolderWriter } from './files/folder-writer.js';
-import { gaugeBy, watchFreeSpace } from './files/free-space.js';
+import { createGauge, watchFreeSpace } from './files/free-space.js';
 import { guardFolder } from './access/folder-guard.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
@@ -9,7 +9,7 @@ export function openArtifactWriter(destination: ArtifactDestination): ArtifactWr
     const { folder, lowWaterMark, storeId } = destination;
     if (storeId === undefined) return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark));
     const guard = guardFolder(folder, storeId);
-    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark, gaugeBy(guard.call)), guard);
+    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark, createGauge(guard.call)), guard);
   }
   return {
     async write(contents, options) {

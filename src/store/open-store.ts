@@ -1,11 +1,11 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { ArtifactPlace } from './place/artifact-place.js';
+import type { ArtifactLocation } from './place/artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
-import type { HashApart } from './files/passing-hash.js';
-import { gaugeBy, watchFreeSpace, type FreeSpace } from './files/free-space.js';
+import type { BackgroundHash } from './files/passing-hash.js';
+import { createGauge, watchFreeSpace, type FreeSpace } from './files/free-space.js';
 import type { LowWaterMark } from './access/low-water-mark.js';
 import {
   adoptDocuments,
@@ -15,12 +15,12 @@ import {
 } from './history/versioned-store.js';
 import { eraseSupersededSecrets } from './history/superseded-secrets.js';
 import type { Home, HomeFolders } from './home/home.js';
-import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
+import type { DatabaseDocuments, DatabaseEngineOptions, DatabaseTarget } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import type { DatabaseIdentity } from './access/store-id.js';
-import { assertPlace, claimPlace, type PlaceClaim } from './place/claim-place.js';
-import { callsTo } from './access/folder-calls.js';
-import { watchPlace } from './place/watch-place.js';
+import { assertStore, claimStore, type StoreClaim } from './place/claim-place.js';
+import { createFolderCalls } from './access/folder-calls.js';
+import { watchStore } from './place/watch-place.js';
 import { createOwnedArtifacts } from './place/owned-artifacts.js';
 import { noOwnership, openOwnership } from './place/ownership.js';
 import { watchArtifacts } from './place/watched-artifacts.js';
@@ -39,9 +39,9 @@ export interface Store {
 }
 
 /** Listeners for events of a shared artifact store. */
-interface PlaceListeners {
+interface StoreListeners {
   /** Called when the database has claimed its artifact store, which cannot be changed afterwards. */
-  readonly onClaim?: (claim: PlaceClaim) => void;
+  readonly onClaim?: (claim: StoreClaim) => void;
   /**
    * Called with the reason when the artifact store becomes unavailable, and with undefined when it is available again.
    */
@@ -52,19 +52,19 @@ interface PlaceListeners {
   readonly onPlaceLost?: (refusal: StartRefusal) => void;
 }
 
-export interface StoreOptions extends PlaceListeners {
+export interface StoreOptions extends StoreListeners {
   readonly home: Home;
   /** Location of the documents. Default: the home. */
-  readonly database?: DatabasePlace | undefined;
+  readonly database?: DatabaseTarget | undefined;
   /** Location of the artifacts. Default: the home. */
-  readonly artifacts?: ArtifactPlace | undefined;
+  readonly artifacts?: ArtifactLocation | undefined;
   /** Serves a shared artifact store without taking part in its ownership, and changes no document. */
   readonly isReadOnly?: boolean;
   readonly lowWaterMark?: LowWaterMark;
   /** Limits of document versions. */
   readonly versionLimits?: VersionLimits;
   /** Hashes large streamed artifacts on another thread. */
-  readonly hashApart?: HashApart;
+  readonly hashApart?: BackgroundHash;
   /** Time for which orphaned results stay in the trash of a shared artifact store. */
   readonly trashMs?: number;
   /** Called after a failed commit: the process should restart. */
@@ -120,14 +120,14 @@ export async function openStore({
   const documents: DocumentEngine =
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   let artifacts: ArtifactStore;
-  let openedPlace: SharedPlace | undefined;
+  let openedPlace: SharedStore | undefined;
   try {
     if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace, { hashApart });
     else {
       // a shared artifact store always belongs to a database
       const { identity } = shared!;
       const volume = { folder: home.path, freeSpace, lowWaterMark, hashApart };
-      openedPlace = await openPlace(documents, place, {
+      openedPlace = await openArtifactStore(documents, place, {
         isReadOnly,
         identity,
         volume,
@@ -209,26 +209,26 @@ async function upgradeDocuments(documents: DocumentEngine): Promise<void> {
 }
 
 /** Shared artifact store while it belongs to the database. */
-interface SharedPlace {
+interface SharedStore {
   readonly artifacts: ArtifactStore;
   close(): void;
 }
 
-interface PlaceInput extends PlaceListeners {
+interface StoreInput extends StoreListeners {
   readonly onPlaceLost: (refusal: StartRefusal) => void;
   readonly isReadOnly: boolean;
   readonly identity: DatabaseIdentity;
   readonly volume: VolumeInput;
 }
 
-async function openPlace(
+async function openArtifactStore(
   documents: DocumentEngine,
-  place: ArtifactPlace,
-  { isReadOnly, identity, volume, onClaim, onPlace, onPlaceWarning, onPlaceLost }: PlaceInput,
-): Promise<SharedPlace> {
-  const storeId = isReadOnly ? await readNamedPlace(documents, place) : await claimPlace(documents, place, onClaim);
+  place: ArtifactLocation,
+  { isReadOnly, identity, volume, onClaim, onPlace, onPlaceWarning, onPlaceLost }: StoreInput,
+): Promise<SharedStore> {
+  const storeId = isReadOnly ? await readNamedStore(documents, place) : await claimStore(documents, place, onClaim);
   const artifacts = await openSharedArtifacts(place, storeId, volume);
-  const watch = await watchPlace(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
+  const watch = await watchStore(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
   try {
     const ownership = isReadOnly
       ? noOwnership
@@ -247,11 +247,11 @@ async function openPlace(
 }
 
 /**
- * Returns the store id that the database recorded. @throws StartRefusal 75, 78 like `assertPlace`, and if the database
+ * Returns the store id that the database recorded. @throws StartRefusal 75, 78 like `assertStore`, and if the database
  * has no artifact store
  */
-async function readNamedPlace(documents: DocumentEngine, place: ArtifactPlace): Promise<string> {
-  const storeId = await assertPlace(documents, place);
+async function readNamedStore(documents: DocumentEngine, place: ArtifactLocation): Promise<string> {
+  const storeId = await assertStore(documents, place);
   if (storeId !== undefined) return storeId;
   throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: there is nothing to read.');
 }
@@ -276,17 +276,17 @@ interface VolumeInput {
   readonly folder: string;
   readonly freeSpace?: FreeSpace;
   readonly lowWaterMark?: LowWaterMark | undefined;
-  readonly hashApart?: HashApart | undefined;
+  readonly hashApart?: BackgroundHash | undefined;
 }
 
 /** Opens a shared artifact store. @param storeId id of the store, if the database has recorded one */
 export async function openSharedArtifacts(
-  place: ArtifactPlace,
+  place: ArtifactLocation,
   storeId: string | undefined,
   { folder, freeSpace = watchFreeSpace(folder), lowWaterMark, hashApart }: VolumeInput,
 ): Promise<ArtifactStore> {
   if (place.kind === 'folder') {
-    const gauge = gaugeBy(callsTo(place.folder));
+    const gauge = createGauge(createFolderCalls(place.folder));
     return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark, gauge), { storeId, hashApart });
   }
   // loaded on demand
@@ -308,7 +308,7 @@ const isThere = (path: string): Promise<boolean> =>
 
 const timeOf = (shared: DatabaseDocuments | undefined): (() => number) => shared?.clock.now ?? Date.now;
 
-const assertDocuments = (home: Home, database: DatabasePlace | undefined): Promise<void> =>
+const assertDocuments = (home: Home, database: DatabaseTarget | undefined): Promise<void> =>
   database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);
 
 /**

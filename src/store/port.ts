@@ -1,6 +1,6 @@
 import type { ArtifactHealth } from './access/artifact-health.js';
 import type { DatedArtifact, ReferencedAmong, SweepOptions } from './artifact-terms.js';
-import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/made-bytes.js';
 import type { CommitEvent, CommitEventType } from '#domain/documents/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { DOCUMENT_KINDS } from './document-kinds.js';
@@ -216,7 +216,7 @@ export type ArtifactDestination =
 /** Bytes of an artifact, with its name. */
 export interface ArtifactContent {
   readonly name: string;
-  readonly bytes: Uint8Array | MadeBytes;
+  readonly bytes: Uint8Array | ProducedBytes;
 }
 
 export interface ArtifactWriter {

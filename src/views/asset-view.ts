@@ -11,7 +11,7 @@ import { runEffects } from './run-effects.js';
  * Returns the view of a security in a stored run.
  * @throws Refusal ASSET_NOT_IN_RUN, NO_COMMON_DATES
  */
-export function assetView(columns: RunColumns, identifier: string): AssetView {
+export function createAssetView(columns: RunColumns, identifier: string): AssetView {
   const { header } = columns;
   const { names, rebalances, run_id } = header;
   const name = names.indexOf(identifier);

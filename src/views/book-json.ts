@@ -3,17 +3,17 @@ import type { WeightsFrame } from '#domain/backtest/record/field.js';
 import type { RecordedBook } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/time/days.js';
 import {
-  jsonObject,
-  numberMember,
-  objectMember,
-  seriesMember,
-  textMember,
-  upgradeItems,
-  valueMember,
+  createJsonObject,
+  createNumberMember,
+  createObjectMember,
+  createSeriesMember,
+  createTextMember,
+  createItemsUpgrade,
+  createValueMember,
   createWrittenMember,
 } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import { daysToken } from './series-json.js';
+import { encodeDays } from './series-json.js';
 import { SNAPSHOT, writeSnapshots } from './snapshots-json.js';
 
 /**
@@ -38,47 +38,50 @@ export function createFrameWriter(json: JsonWriter, identifiers: readonly string
 export interface BookSource {
   readonly book: RecordedBook;
   readonly identifiers: readonly string[];
-  /** Days of the book, encoded by `daysToken`. */
+  /** Days of the book, encoded by `encodeDays`. */
   readonly dates: Uint8Array;
   readonly writeFrame: FrameWriter;
 }
 
-export function bookSource(book: RecordedBook, names: Pick<BookSource, 'identifiers' | 'writeFrame'>): BookSource {
-  return { ...names, book, dates: daysToken(book.days) };
+export function createBookSource(
+  book: RecordedBook,
+  names: Pick<BookSource, 'identifiers' | 'writeFrame'>,
+): BookSource {
+  return { ...names, book, dates: encodeDays(book.days) };
 }
 
-const COVERAGE = jsonObject<CalendarCoveragePayload, NonNullable<RecordedBook['coverage']>>({
-  calendar: textMember(({ calendar }) => calendar),
-  requested_start: textMember(({ requestedStart }) => formatDay(requestedStart)),
-  requested_end: textMember(({ requestedEnd }) => formatDay(requestedEnd)),
-  covered_start: textMember(({ coveredStart }) => formatDay(coveredStart)),
-  covered_end: textMember(({ coveredEnd }) => formatDay(coveredEnd)),
-  trimmed_start: valueMember(({ trimmedStart }) => trimmedStart),
-  trimmed_end: valueMember(({ trimmedEnd }) => trimmedEnd),
+const COVERAGE = createJsonObject<CalendarCoveragePayload, NonNullable<RecordedBook['coverage']>>({
+  calendar: createTextMember(({ calendar }) => calendar),
+  requested_start: createTextMember(({ requestedStart }) => formatDay(requestedStart)),
+  requested_end: createTextMember(({ requestedEnd }) => formatDay(requestedEnd)),
+  covered_start: createTextMember(({ coveredStart }) => formatDay(coveredStart)),
+  covered_end: createTextMember(({ coveredEnd }) => formatDay(coveredEnd)),
+  trimmed_start: createValueMember(({ trimmedStart }) => trimmedStart),
+  trimmed_end: createValueMember(({ trimmedEnd }) => trimmedEnd),
 });
 
-export const BOOK = jsonObject<BookPayload, BookSource>({
-  levels: seriesMember('level', ({ book, dates }) => ({ dates, values: book.levels })),
+export const BOOK = createJsonObject<BookPayload, BookSource>({
+  levels: createSeriesMember('level', ({ book, dates }) => ({ dates, values: book.levels })),
   weights: createWrittenMember((json, { book: { frame }, writeFrame }) => {
     if (frame) writeFrame(frame);
     else json.raw('{"index":[],"columns":[],"data":[]}');
   }),
-  weights_dates_total: numberMember(({ book: { frame, days } }) => (frame ? days.length : 0)),
+  weights_dates_total: createNumberMember(({ book: { frame, days } }) => (frame ? days.length : 0)),
   rebalances: {
     write: (json, { book, identifiers }) => writeSnapshots(json, identifiers, book.snapshots),
-    upgrade: upgradeItems(SNAPSHOT),
+    upgrade: createItemsUpgrade(SNAPSHOT),
   },
-  rebalances_total: numberMember(({ book }) => book.rebalancesTotal),
-  calendar_coverage: objectMember(COVERAGE, ({ book }) => book.coverage),
+  rebalances_total: createNumberMember(({ book }) => book.rebalancesTotal),
+  calendar_coverage: createObjectMember(COVERAGE, ({ book }) => book.coverage),
   divisor: {
-    ...seriesMember('divisor', ({ book: { divisor, levels }, dates }: BookSource) => ({
+    ...createSeriesMember('divisor', ({ book: { divisor, levels }, dates }: BookSource) => ({
       dates,
       values: divisor ?? levels,
     })),
     has: ({ book }) => book.divisor !== null,
   },
   dividend_points: {
-    ...seriesMember('dividend_points', ({ book: { dividendPoints, levels }, dates }: BookSource) => ({
+    ...createSeriesMember('dividend_points', ({ book: { dividendPoints, levels }, dates }: BookSource) => ({
       dates,
       values: dividendPoints ?? levels,
     })),
@@ -99,7 +102,7 @@ function writeWeightsFrame(
   }
   const slots = Int32Array.from([...held.keys()].filter((slot) => held[slot] === 1));
   json.raw('{"index":[');
-  json.token(daysToken(days));
+  json.token(encodeDays(days));
   json.raw('],"columns":[');
   json.raw(Array.from(slots, (slot) => JSON.stringify(identifiers[columns[slot]!]!)).join(','));
   json.raw('],"data":[');

@@ -6,7 +6,7 @@ import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { panelRows } from './panel-rows.js';
+import { openPanelRows } from './panel-rows.js';
 
 /** Closes of the index of a run as arrays of equal length, by date. */
 export interface ClosesView {
@@ -39,7 +39,7 @@ export function closesView(columns: RunColumns): ClosesView {
   const levels = (variant: ReturnVariant): (number | null)[] => {
     const { level } = VARIANT_BLOCKS[variant];
     return columns.has(level)
-      ? numbersIn(roundValues(columns, { of: 'level', days }, valuesIn(level)))
+      ? toFiniteNumbers(roundValues(columns, { of: 'level', days }, valuesIn(level)))
       : Array.from(days, () => null);
   };
   return {
@@ -47,12 +47,12 @@ export function closesView(columns: RunColumns): ClosesView {
     price: levels('price'),
     total: levels('total'),
     net: levels('net'),
-    divisor: numbersIn(valuesIn(VARIANT_BLOCKS[columns.header.variant].divisor)),
+    divisor: toFiniteNumbers(valuesIn(VARIANT_BLOCKS[columns.header.variant].divisor)),
     ...computeCompositions(columns, days),
   };
 }
 
-const numbersIn = (values: Float64Array): (number | null)[] =>
+const toFiniteNumbers = (values: Float64Array): (number | null)[] =>
   Array.from(values, (value) => (Number.isFinite(value) ? value : null));
 
 /** Returns the composition hash, the number of holdings and the number of missing bars for each close. */
@@ -61,7 +61,7 @@ function computeCompositions(
   days: Int32Array,
 ): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
-  const rows = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
+  const rows = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const absent = listMissingBars(columns, days);
   // RFC 8785 sorts members by UTF-16 code units, as JavaScript does.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));

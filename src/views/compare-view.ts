@@ -16,10 +16,16 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { writeDatedCsv } from './csv-table.js';
-import { jsonObject, numberMember, textMember, valueMember, createWrittenMember } from './json-object.js';
+import {
+  createJsonObject,
+  createNumberMember,
+  createTextMember,
+  createValueMember,
+  createWrittenMember,
+} from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
-import { windowText, type AskedWindow } from './run-window.js';
-import { daysToken, writeSeriesBody } from './series-json.js';
+import { formatWindow, type AskedWindow } from './run-window.js';
+import { encodeDays, writeSeriesBody } from './series-json.js';
 
 /** Levels of several runs, followed by that of a benchmark, on their common dates. */
 export interface RunComparison {
@@ -75,14 +81,14 @@ export function compareRuns(
     const subject = `The ${runs.length} runs${benchmark === null ? '' : ' and the benchmark'}`;
     throw new Refusal(
       'NO_COMMON_DATES',
-      `${subject} share no date${windowText(window)}: ${series.map(formatSpan).join(', ')}.`,
+      `${subject} share no date${formatWindow(window)}: ${series.map(formatSpan).join(', ')}.`,
     );
   }
   return {
     days,
     findings: [
       ...findDifferingReturns(series, 'ids'),
-      ...currencyFindings(series),
+      ...findDifferingCurrencies(series),
       ...(benchmark === null || days.length === ofRuns.length ? [] : [describeCutWindow(benchmark, { ofRuns, days })]),
     ],
     entries: series.map((one) => ({
@@ -95,7 +101,7 @@ export function compareRuns(
   };
 }
 
-function currencyFindings(series: readonly ComparedLevels[]): Finding[] {
+function findDifferingCurrencies(series: readonly ComparedLevels[]): Finding[] {
   if (new Set(series.map(({ currency }) => currency)).size === 1) return [];
   const named = series.map(({ id, name = id, currency }) => `${name} ${currency}`).join(', ');
   return [
@@ -193,7 +199,7 @@ function selectValuesOn(wanted: Int32Array, days: Int32Array, values: Float64Arr
 const CELL_BYTES = 34;
 
 /** Estimates the size of a comparison in bytes. */
-export function comparisonBytes({ days, entries }: RunComparison): number {
+export function estimateComparisonBytes({ days, entries }: RunComparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
@@ -215,32 +221,32 @@ interface EntrySource {
   readonly metrics: BacktestMetrics;
 }
 
-const ENTRY = jsonObject<CompareEntry, EntrySource>({
-  run_id: valueMember(({ state }) => state.run_id),
-  index_version: valueMember(({ state }) => state.index_version),
-  stale: valueMember(({ state: { stale } }) => stale && { ...stale, reasons: [...stale.reasons] }),
-  index_id: textMember(({ entry }) => entry.id),
-  return_variant: textMember(({ entry }) => entry.variant),
-  currency: textMember(({ entry }) => entry.currency),
+const ENTRY = createJsonObject<CompareEntry, EntrySource>({
+  run_id: createValueMember(({ state }) => state.run_id),
+  index_version: createValueMember(({ state }) => state.index_version),
+  stale: createValueMember(({ state: { stale } }) => stale && { ...stale, reasons: [...stale.reasons] }),
+  index_id: createTextMember(({ entry }) => entry.id),
+  return_variant: createTextMember(({ entry }) => entry.variant),
+  currency: createTextMember(({ entry }) => entry.currency),
   level: createWrittenMember((json, { entry: { name, level }, dates }) =>
     writeSeriesBody(json, { name, dates, values: level }),
   ),
-  total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
-  volatility: numberMember(({ metrics }) => metrics.volatility),
-  sharpe_ratio: numberMember(({ metrics }) => metrics.sharpe_ratio),
-  max_drawdown: numberMember(({ metrics }) => metrics.max_drawdown),
+  total_return: createNumberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
+  volatility: createNumberMember(({ metrics }) => metrics.volatility),
+  sharpe_ratio: createNumberMember(({ metrics }) => metrics.sharpe_ratio),
+  max_drawdown: createNumberMember(({ metrics }) => metrics.max_drawdown),
 });
 
 /** State of a benchmark that is not a run. */
 const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null };
 
-const COMPARISON = jsonObject<
+const COMPARISON = createJsonObject<
   CompareView,
   RunComparison & Pick<RunNotes, 'states'> & { readonly notes: RunNotes['findings'] }
 >({
-  index_ids: valueMember(({ entries }) => entries.map(({ name }) => name)),
+  index_ids: createValueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: createWrittenMember((json, { days, entries, states }) => {
-    const dates = daysToken(days);
+    const dates = encodeDays(days);
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
@@ -253,11 +259,11 @@ const COMPARISON = jsonObject<
     });
     json.raw(']');
   }),
-  correlations: valueMember(({ entries }) => correlationsOf(entries)),
+  correlations: createValueMember(({ entries }) => correlationsOf(entries)),
   findings: createWrittenMember((json, { findings, notes }) => json.value([...notes, ...findings])),
-  observations: numberMember(({ days }) => days.length),
-  start: textMember(({ days }) => formatDay(days[0]!)),
-  end: textMember(({ days }) => formatDay(days.at(-1)!)),
+  observations: createNumberMember(({ days }) => days.length),
+  start: createTextMember(({ days }) => formatDay(days[0]!)),
+  end: createTextMember(({ days }) => formatDay(days.at(-1)!)),
 });
 
 /**
@@ -270,6 +276,6 @@ export function writeComparison(json: JsonWriter, comparison: RunComparison, { s
 }
 
 /** Formats the levels as CSV, with one row per date and one column per run or benchmark. */
-export function comparisonCsv({ days, entries }: RunComparison): string {
+export function formatComparisonCsv({ days, entries }: RunComparison): string {
   return writeDatedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/time/days.js';
-import { csvText } from './exports/csv.js';
+import { formatCsvText } from './exports/csv.js';
 import type { DatedTable } from './table-json.js';
 
 /** Media type of CSV, without and with its encoding. */
@@ -13,9 +13,9 @@ type Cell = string | number | boolean | null;
  * empty cells for null, and an apostrophe before text that starts like a formula.
  * @param rows rows with one cell per column
  */
-export function csvTable(header: readonly string[], rows: Iterable<readonly Cell[]>): string {
-  const lines = [header.map(csvText).join(',')];
-  for (const row of rows) lines.push(row.map(cellText).join(','));
+export function formatCsvTable(header: readonly string[], rows: Iterable<readonly Cell[]>): string {
+  const lines = [header.map(formatCsvText).join(',')];
+  for (const row of rows) lines.push(row.map(formatCell).join(','));
   return `${lines.join('\r\n')}\r\n`;
 }
 
@@ -25,7 +25,7 @@ export function csvTable(header: readonly string[], rows: Iterable<readonly Cell
  */
 export function writeDatedCsv({ days, columns }: DatedTable): string {
   const header = ['date', ...columns.map(({ name }) => name)];
-  return csvTable(
+  return formatCsvTable(
     header,
     Array.from(days, (day, t) => [
       formatDay(day),
@@ -34,8 +34,8 @@ export function writeDatedCsv({ days, columns }: DatedTable): string {
   );
 }
 
-function cellText(value: Cell): string {
+function formatCell(value: Cell): string {
   if (value === null) return '';
-  if (typeof value === 'string') return csvText(value);
+  if (typeof value === 'string') return formatCsvText(value);
   return Object.is(value, -0) ? '0' : String(value);
 }

@@ -11,7 +11,7 @@ interface VersionsDifference {
   readonly isCut: boolean;
 }
 
-export function dataDifferenceView({
+export function createDataDifferenceView({
   from,
   to,
   cells,

@@ -11,21 +11,21 @@ import {
 } from '#domain/risk/factors/factor-attribution.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { WithFindings } from './preview.js';
-import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
+import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
 
 /**
  * Returns the attribution of a window of a stored run to factors.
  * @param market market of the run, with its datapoints
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  */
-export function factorAttributionView(
+export function createFactorAttributionView(
   run: RunColumns,
   market: Required<ReturnWindow>,
   { start, end, model }: AskedWindow & { readonly model: AttributionModel },
 ): WithFindings<FactorAttributionView> {
   const { header } = run;
   const days = run.i32('days');
-  const { from, to } = windowWithin(days, { start, end });
+  const { from, to } = limitWindow(days, { start, end });
   const held = readWindow(run, { from, to }, { follow: false });
   const { sm } = market;
   const ends = days.subarray(from + 1, to + 1);
@@ -57,12 +57,12 @@ export function factorAttributionView(
     requested_end: end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(days[to]!),
-    findings: tooFew(attribution),
+    findings: reportUnexplainedMonths(attribution),
   };
 }
 
 /** Returns a finding that explains why some months have no factor returns. */
-function tooFew({ months, unexplained }: FactorAttribution): Finding[] {
+function reportUnexplainedMonths({ months, unexplained }: FactorAttribution): Finding[] {
   if (unexplained.length === 0) return [];
   const fewest = unexplained.reduce((least, each) => (each.names < least.names ? each : least));
   const message = `In ${unexplained.length} of ${months} months, too few securities of the store have a return on every session for a regression on the factors; the return of these months is in \`other\`. The month with the fewest has ${fewest.names} of ${fewest.needed} required securities.`;

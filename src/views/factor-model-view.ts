@@ -17,7 +17,7 @@ export function toImportedFactors({ factors, covariance }: FactorModel): FactorM
 }
 
 /** Converts the factors of an estimated risk model to their form in the API. */
-export function factorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {
+export function createFactorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {
   const K = model.factors.length;
   return {
     r_squared: fit.rSquared,

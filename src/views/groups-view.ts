@@ -13,7 +13,7 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './differing-returns.js';
-import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
+import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
 
 export interface GroupsInput {
   readonly window: AskedWindow;
@@ -37,7 +37,7 @@ const CASH = 'CASH';
 export function groupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
-  const { from, to } = windowWithin(days, asked);
+  const { from, to } = limitWindow(days, asked);
   const periods = to - from;
   const ends = days.subarray(from + 1, to + 1);
   const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);

@@ -33,7 +33,7 @@ const NO_EVENTS = [
  * Formats a calendar file.
  * @source RFC 5545; RFC 7986 for the metadata of the file
  */
-export function icalendar({ name, description, stamp }: CalendarAbout, entries: readonly CalendarEntry[]): string {
+export function formatCalendar({ name, description, stamp }: CalendarAbout, entries: readonly CalendarEntry[]): string {
   const lines = [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',
@@ -46,9 +46,9 @@ export function icalendar({ name, description, stamp }: CalendarAbout, entries: 
     ...entries.flatMap(({ uid, day, summary, category }) => [
       'BEGIN:VEVENT',
       `UID:${escape(uid)}`,
-      `DTSTAMP:${compact(stamp)}T000000Z`,
-      `DTSTART;VALUE=DATE:${compact(day)}`,
-      `DTEND;VALUE=DATE:${compact(day + 1)}`,
+      `DTSTAMP:${formatCompactDay(stamp)}T000000Z`,
+      `DTSTART;VALUE=DATE:${formatCompactDay(day)}`,
+      `DTEND;VALUE=DATE:${formatCompactDay(day + 1)}`,
       `SUMMARY:${escape(summary)}`,
       `CATEGORIES:${escape(category)}`,
       'TRANSP:TRANSPARENT',
@@ -56,10 +56,10 @@ export function icalendar({ name, description, stamp }: CalendarAbout, entries: 
     ]),
     'END:VCALENDAR',
   ];
-  return lines.map((line) => `${fold(line)}\r\n`).join('');
+  return lines.map((line) => `${foldLine(line)}\r\n`).join('');
 }
 
-const compact = (day: Day): string => formatDay(day).replaceAll('-', '');
+const formatCompactDay = (day: Day): string => formatDay(day).replaceAll('-', '');
 
 /** Escapes text for a calendar file, and removes control characters except tabs, which the format does not allow. */
 function escape(text: string): string {
@@ -76,7 +76,7 @@ const LINE_BYTES_MAX = 75;
  * Folds a line at the maximum length of the format. Continuation lines start with a space, and characters are not
  * split.
  */
-function fold(line: string): string {
+function foldLine(line: string): string {
   if (Buffer.byteLength(line) <= LINE_BYTES_MAX) return line;
   let text = '';
   let bytes = 0;

@@ -29,7 +29,7 @@ export interface JsonObject<S> {
   upgrade(value: unknown): unknown;
 }
 
-export function jsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
+export function createJsonObject<T, S>(members: Members<T, S>): JsonObject<S> {
   const listed = Object.entries<Member<unknown, S>>(members).map(([name, member]) => ({
     name,
     member,
@@ -66,16 +66,16 @@ function isObject(value: unknown): value is StoredObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-export function numberMember<S>(of: (source: S) => number): Member<number, S> {
+export function createNumberMember<S>(of: (source: S) => number): Member<number, S> {
   return { write: (json, source) => json.number(of(source)) };
 }
 
-export function textMember<V extends string, S>(of: (source: S) => V): Member<V, S> {
+export function createTextMember<V extends string, S>(of: (source: S) => V): Member<V, S> {
   return { write: (json, source) => json.string(of(source)) };
 }
 
 /** Creates a member with any JSON value of the contract type. */
-export function valueMember<V, S>(of: (source: S) => V): Member<V, S> {
+export function createValueMember<V, S>(of: (source: S) => V): Member<V, S> {
   return { write: (json, source) => json.value(of(source)) };
 }
 
@@ -85,7 +85,7 @@ export function createWrittenMember<V, S>(write: (json: JsonWriter, source: S) =
 }
 
 /** Creates a member that is an object; null if the source returns null. */
-export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
+export function createObjectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => P | null): Member<V, S> {
   return {
     write(json, source) {
       const part = of(source);
@@ -97,15 +97,15 @@ export function objectMember<V, S, P>(object: JsonObject<P>, of: (source: S) => 
 }
 
 /** Returns a function that upgrades each item of a stored list. */
-export function upgradeItems<P>(object: JsonObject<P>): (value: unknown) => unknown {
+export function createItemsUpgrade<P>(object: JsonObject<P>): (value: unknown) => unknown {
   return (value) => (Array.isArray(value) ? value.map(object.upgrade) : value);
 }
 
 /**
  * Creates a member that is a dated series.
- * @param of returns the dates, encoded by `daysToken`, and their values
+ * @param of returns the dates, encoded by `encodeDays`, and their values
  */
-export function seriesMember<S>(
+export function createSeriesMember<S>(
   name: string,
   of: (source: S) => { readonly dates: Uint8Array; readonly values: Float64Array },
 ): Member<SeriesPayload, S> {

@@ -10,7 +10,7 @@ import { createNumberMembers, type NumberMembers } from './number-members.js';
 export interface JsonWriter {
   /** Writes text that is already JSON: syntax, keys and constants. */
   raw(text: string): void;
-  /** Writes JSON text as bytes, encoded by `jsonToken` because it is written often. */
+  /** Writes JSON text as bytes, encoded by `encodeToken` because it is written often. */
   token(text: Uint8Array): void;
   string(value: string): void;
   /**
@@ -67,7 +67,7 @@ export interface JsonSinkWriter extends JsonWriter {
 }
 
 /** Encodes JSON text as bytes, which a writer copies without inspecting characters. */
-export function jsonToken(text: string): Uint8Array {
+export function encodeToken(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
@@ -144,14 +144,14 @@ export function createJsonSinkWriter(sink: JsonSink): JsonSinkWriter {
     token: text.bytes,
     string: (value) => writeRaw(JSON.stringify(value)),
     number(value) {
-      if (!text.number(value)) throw notFinite(value);
+      if (!text.number(value)) throw createNotFinite(value);
     },
     numbers(values, from = 0, to = values.length) {
       if (!text.numbers(values, from, to))
-        throw notFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
+        throw createNotFinite(values.subarray(from, to).find((value) => !Number.isFinite(value)));
     },
     members(keys, places, values) {
-      if (!members.write(keys, places, values)) throw notFinite(values.find((value) => !Number.isFinite(value)));
+      if (!members.write(keys, places, values)) throw createNotFinite(values.find((value) => !Number.isFinite(value)));
     },
     value(value) {
       assertFinite(value);
@@ -181,7 +181,7 @@ const FULL_ENOUGH = 1.5;
  */
 function assertFinite(value: unknown): void {
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw notFinite(value);
+    if (!Number.isFinite(value)) throw createNotFinite(value);
   } else if (Array.isArray(value)) {
     for (const member of value) assertFinite(member);
   } else if (typeof value === 'object' && value !== null) {
@@ -189,6 +189,6 @@ function assertFinite(value: unknown): void {
   }
 }
 
-function notFinite(value: number | undefined): Refusal {
+function createNotFinite(value: number | undefined): Refusal {
   return new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);
 }

@@ -5,10 +5,10 @@ import { parseValidDay } from '#domain/time/days.js';
 import { RETURN_VARIANTS, type ReturnVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { jsonObject, seriesMember, textMember } from './json-object.js';
+import { createJsonObject, createSeriesMember, createTextMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { roundValues } from './rounded.js';
-import { daysToken } from './series-json.js';
+import { encodeDays } from './series-json.js';
 
 export interface LevelsQuery {
   readonly variant: ReturnVariant | null;
@@ -35,7 +35,7 @@ export function indexLevels(columns: RunColumns, { variant, start, end }: Levels
   const to = Math.max(from, end === null ? days.length : findLastAtMost(days, parseValidDay(end)) + 1);
   const chosen = variant ?? columns.header.variant;
   const { level, divisor } = VARIANT_BLOCKS[chosen];
-  if (!columns.has(level)) throw notAvailable(columns, chosen);
+  if (!columns.has(level)) throw createNotAvailable(columns, chosen);
   return {
     indexId: columns.header.run_id,
     variant: chosen,
@@ -51,7 +51,7 @@ export function roundLevels(columns: RunColumns, query: LevelsQuery): IndexLevel
   return { ...others, days, levels: roundValues(columns, { of: 'level', days }, levels) };
 }
 
-function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
+function createNotAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
   const accepted = RETURN_VARIANTS.filter((known) => columns.has(VARIANT_BLOCKS[known].level));
   return new Refusal(
     'VARIANT_NOT_AVAILABLE',
@@ -60,11 +60,11 @@ function notAvailable(columns: RunColumns, variant: ReturnVariant): Refusal {
   );
 }
 
-const LEVELS = jsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array }>({
-  index_id: textMember(({ indexId }) => indexId),
-  variant: textMember(({ variant }) => variant),
-  levels: seriesMember('level', ({ levels, dates }) => ({ dates, values: levels })),
-  divisor: seriesMember('divisor', ({ divisor, dates }) => ({ dates, values: divisor })),
+const LEVELS = createJsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array }>({
+  index_id: createTextMember(({ indexId }) => indexId),
+  variant: createTextMember(({ variant }) => variant),
+  levels: createSeriesMember('level', ({ levels, dates }) => ({ dates, values: levels })),
+  divisor: createSeriesMember('divisor', ({ divisor, dates }) => ({ dates, values: divisor })),
 });
 
 /**
@@ -73,5 +73,5 @@ const LEVELS = jsonObject<LevelsView, IndexLevels & { readonly dates: Uint8Array
  * @cost 20 ns per number
  */
 export function writeLevels(json: JsonWriter, levels: IndexLevels): void {
-  LEVELS.write(json, { ...levels, dates: daysToken(levels.days) });
+  LEVELS.write(json, { ...levels, dates: encodeDays(levels.days) });
 }

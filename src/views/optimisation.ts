@@ -65,7 +65,7 @@ export function toOptimisationResult(
     tracking_error: run.trackingError,
     turnover: run.turnover,
     active_sum: run.activeSum,
-    solver_message: solverMessage(run),
+    solver_message: describeSolution(run),
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
     ...explanationOf(run),
@@ -188,7 +188,7 @@ const ROUTES = {
   'interior-point-unpolished': 'Solved by an interior-point method.',
 } as const;
 
-function solverMessage({ solution, isConverged }: OptimisationRun): string {
+function describeSolution({ solution, isConverged }: OptimisationRun): string {
   const how = ROUTES[solution.answer.route];
   const choice = solution.isHeuristic
     ? ' The securities were chosen by a heuristic search: better choices are possible.'

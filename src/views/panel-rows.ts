@@ -19,7 +19,7 @@ export interface PanelRows {
  * Opens a reader of a stored panel.
  * @param rows first and last row to be requested
  */
-export function panelRows(
+export function openPanelRows(
   columns: RunColumns,
   block: BlockName,
   { from, to }: { readonly from: number; readonly to: number },

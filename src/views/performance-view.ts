@@ -14,7 +14,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { indexLevels } from './levels-view.js';
-import { windowWithin, type AskedWindow } from './run-window.js';
+import { limitWindow, type AskedWindow } from './run-window.js';
 
 /** Maximum number of listed drawdowns, deepest first. */
 const DRAWDOWNS_MAX = 10;
@@ -31,17 +31,20 @@ export interface PerformanceAsked extends AskedWindow {
  * @throws Refusal RANGE_TOO_SHORT, VARIANT_NOT_AVAILABLE
  * @cost reads the levels
  */
-export function performanceView(columns: RunColumns, { of, variant, ...window }: PerformanceAsked): PerformanceView {
+export function createPerformanceView(
+  columns: RunColumns,
+  { of, variant, ...window }: PerformanceAsked,
+): PerformanceView {
   const { header } = columns;
   const all = columns.i32('days');
-  const { from, to } = windowWithin(all, window);
+  const { from, to } = limitWindow(all, window);
   const days = all.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';
   const periods = estimatePeriodsPerYear(all);
-  const measured = isIndex ? indexOn(columns, days, variant) : columns.f64('level', from, to + 1);
+  const measured = isIndex ? readIndexOn(columns, days, variant) : columns.f64('level', from, to + 1);
   const level = rebase(measured, 100);
-  const index = rebase(indexOn(columns, days), 100);
+  const index = rebase(readIndexOn(columns, days), 100);
   const series = (name: string, values: Float64Array): SeriesPayload => ({ index: dates, data: [...values], name });
   return {
     index_id: header.run_id,
@@ -56,11 +59,11 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
     index_level: series('index_level', index),
     benchmark: header.benchmark?.id ?? null,
     benchmark_variant: header.benchmark?.variant ?? null,
-    benchmark_level: benchmarkWithin(columns, days),
+    benchmark_level: readBenchmarkWithin(columns, days),
     drawdown: series('drawdown', computeDrawdown(level)),
     metrics: computeBacktestMetrics(level, isIndex ? null : index, periods),
     statistics: computeReturnStatistics(level, periods),
-    benchmark_statistics: benchmarkFigures(columns, { days, level: measured }),
+    benchmark_statistics: computeBenchmarkFigures(columns, { days, level: measured }),
     drawdowns: listDrawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
       peak: dates[peak]!,
       trough: dates[trough]!,
@@ -82,11 +85,11 @@ export function performanceView(columns: RunColumns, { of, variant, ...window }:
  * Returns the figures of a whole stored run.
  * @cost reads the levels
  */
-export function metricsView(columns: RunColumns): RunMetrics {
+export function createMetricsView(columns: RunColumns): RunMetrics {
   const days = columns.i32('days');
   return computeBacktestMetrics(
     rebase(columns.f64('level'), 100),
-    rebase(indexOn(columns, days), 100),
+    rebase(readIndexOn(columns, days), 100),
     estimatePeriodsPerYear(days),
   );
 }
@@ -96,7 +99,7 @@ export function metricsView(columns: RunColumns): RunMetrics {
  * @param variant return variant. Default: the variant of the index
  * @throws Refusal VARIANT_NOT_AVAILABLE
  */
-export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
+export function readIndexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
   const own = columns.i32('indexDays');
   const level =
     variant === null ? columns.f64('indexLevel') : indexLevels(columns, { variant, start: null, end: null }).levels;
@@ -104,7 +107,7 @@ export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVa
 }
 
 /** Returns the benchmark on the dates of a window on which it has a level; null if there is no benchmark. */
-function benchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
+function readBenchmarkWithin(columns: RunColumns, days: Int32Array): SeriesPayload | null {
   const shared = findSharedWithBenchmark(columns, days);
   if (shared === null) return null;
   return {
@@ -132,7 +135,7 @@ function findSharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedD
  * Returns the figures relative to the benchmark; null if there are fewer than three common dates.
  * @param measured days of the window and levels on these days, [T] each
  */
-function benchmarkFigures(
+function computeBenchmarkFigures(
   columns: RunColumns,
   { days, level }: { readonly days: Int32Array; readonly level: Float64Array },
 ): PerformanceView['benchmark_statistics'] {

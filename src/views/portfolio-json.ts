@@ -5,21 +5,27 @@ import { TRADE_REASONS } from '#domain/books/trades.js';
 import { formatDay } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { FrameWriter } from './book-json.js';
-import { jsonObject, numberMember, seriesMember, textMember, createWrittenMember } from './json-object.js';
-import { jsonToken, type JsonWriter } from './json-writer.js';
-import { daysToken, dayText } from './series-json.js';
+import {
+  createJsonObject,
+  createNumberMember,
+  createSeriesMember,
+  createTextMember,
+  createWrittenMember,
+} from './json-object.js';
+import { encodeToken, type JsonWriter } from './json-writer.js';
+import { encodeDays, formatDayText } from './series-json.js';
 
 const PORTFOLIO_ID_LENGTH = 64;
 
 export interface PortfolioSource {
   readonly record: RunRecord;
-  /** Days of the portfolio and the day before them, encoded by `daysToken`. */
+  /** Days of the portfolio and the day before them, encoded by `encodeDays`. */
   readonly dates: Uint8Array;
   readonly text: RowTexts;
   readonly writeFrame: FrameWriter;
 }
 
-export function portfolioSource(record: RunRecord, writeFrame: FrameWriter): PortfolioSource {
+export function createPortfolioSource(record: RunRecord, writeFrame: FrameWriter): PortfolioSource {
   const {
     portfolio: { days, dayBefore },
     identifiers,
@@ -27,11 +33,11 @@ export function portfolioSource(record: RunRecord, writeFrame: FrameWriter): Por
   const allDays = new Int32Array(days.length + 1);
   allDays[0] = dayBefore;
   allDays.set(days, 1);
-  return { record, writeFrame, dates: daysToken(allDays), text: rowTexts(days, identifiers) };
+  return { record, writeFrame, dates: encodeDays(allDays), text: createRowTexts(days, identifiers) };
 }
 
-export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
-  cash: seriesMember(
+export const PORTFOLIO = createJsonObject<PortfolioBookPayload, PortfolioSource>({
+  cash: createSeriesMember(
     'cash',
     ({
       record: {
@@ -40,41 +46,41 @@ export const PORTFOLIO = jsonObject<PortfolioBookPayload, PortfolioSource>({
       dates,
     }) => {
       const money = cash.map((fraction, t) => fraction * value[t]!);
-      return { dates, values: behindCapital(initialCapital, money) };
+      return { dates, values: prependCapital(initialCapital, money) };
     },
   ),
-  initial_capital: numberMember(({ record }) => record.portfolio.initialCapital),
-  nav: seriesMember(
+  initial_capital: createNumberMember(({ record }) => record.portfolio.initialCapital),
+  nav: createSeriesMember(
     'nav',
     ({
       record: {
         portfolio: { value, initialCapital },
       },
       dates,
-    }) => ({ dates, values: behindCapital(initialCapital, value) }),
+    }) => ({ dates, values: prependCapital(initialCapital, value) }),
   ),
-  portfolio_id: textMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
+  portfolio_id: createTextMember(({ record }) => `portfolio-${record.runId}`.slice(0, PORTFOLIO_ID_LENGTH)),
   positions: createWrittenMember((json, { record, text }) => writePositions(json, record.portfolio, text)),
-  positions_total: numberMember(({ record }) => record.portfolio.positions.total),
+  positions_total: createNumberMember(({ record }) => record.portfolio.positions.total),
   transactions_total: {
-    ...numberMember(({ record }: PortfolioSource) => record.portfolio.transactions.total),
+    ...createNumberMember(({ record }: PortfolioSource) => record.portfolio.transactions.total),
     // Version 0.1.0 returned all rows.
-    older: ({ transactions }) => rowsIn(transactions),
+    older: ({ transactions }) => countRows(transactions),
   },
   transactions: createWrittenMember((json, { record, text }) => writeTransactions(json, record.portfolio, text)),
   weights: createWrittenMember((_json, { record, writeFrame }) => writeFrame(record.portfolio.frame)),
-  weights_dates_total: numberMember(({ record }) => record.portfolio.days.length),
+  weights_dates_total: createNumberMember(({ record }) => record.portfolio.days.length),
 });
 
 /** Returns the number of rows of a stored table. */
-function rowsIn(table: unknown): number {
+function countRows(table: unknown): number {
   return typeof table === 'object' && table !== null && 'data' in table && Array.isArray(table.data)
     ? table.data.length
     : 0;
 }
 
 /** Returns a series that starts with the initial capital on the day before the first value. */
-function behindCapital(capital: number, values: Float64Array): Float64Array {
+function prependCapital(capital: number, values: Float64Array): Float64Array {
   const series = new Float64Array(values.length + 1);
   series[0] = capital;
   series.set(values, 1);
@@ -121,11 +127,11 @@ function writeTransactions(json: JsonWriter, { transactions, costRate }: Recorde
   });
 }
 
-const COMMA = jsonToken(',');
-const BUY = jsonToken('"buy",');
-const SELL = jsonToken('"sell",');
-const ROW_END = jsonToken(']');
-const REASONS = TRADE_REASONS.map((reason) => jsonToken(`,"${reason}"]`));
+const COMMA = encodeToken(',');
+const BUY = encodeToken('"buy",');
+const SELL = encodeToken('"sell",');
+const ROW_END = encodeToken(']');
+const REASONS = TRADE_REASONS.map((reason) => encodeToken(`,"${reason}"]`));
 
 /** Encoded starts of long-form rows. */
 interface RowTexts {
@@ -136,16 +142,16 @@ interface RowTexts {
 }
 
 /** Returns the row starts. The last date is cached, because rows of a session are consecutive. */
-function rowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
+function createRowTexts(days: Int32Array, identifiers: readonly string[]): RowTexts {
   let last = -1;
-  let text = jsonToken('');
+  let text = encodeToken('');
   return {
     date(at) {
-      if (at !== last) text = jsonToken(`[${dayText(days[at]!)},`);
+      if (at !== last) text = encodeToken(`[${formatDayText(days[at]!)},`);
       last = at;
       return text;
     },
-    names: identifiers.map((identifier) => jsonToken(`${JSON.stringify(identifier)},`)),
+    names: identifiers.map((identifier) => encodeToken(`${JSON.stringify(identifier)},`)),
   };
 }
 

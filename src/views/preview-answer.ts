@@ -39,7 +39,7 @@ export interface PreviewQuestion {
  * Returns the composition of an index on a day, as a PreviewResponse.
  * @throws Refusal as for the preview of the kind of index
  */
-export function previewAnswer(question: PreviewQuestion) {
+export function answerPreview(question: PreviewQuestion) {
   const { market, calendars, documents, indexId, asOf: asked, composerUntil } = question;
   const day = parseValidDay(asked ?? documents[indexId]!.base_date); // `documents` contains the index itself
   const composer = composerUntil(day);

@@ -4,7 +4,13 @@ import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/time/days.js';
 import type { StoredFullRunReason } from '#domain/documents/full-run-reasons.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { jsonObject, textMember, valueMember, createWrittenMember, type Members } from './json-object.js';
+import {
+  createJsonObject,
+  createTextMember,
+  createValueMember,
+  createWrittenMember,
+  type Members,
+} from './json-object.js';
 
 /** Provenance of a run: time, hashes and versions. */
 export interface RunStamp {
@@ -31,19 +37,19 @@ interface Row<A> {
   readonly i: number;
 }
 
-const GAP = jsonObject<PriceGapPayload, Row<GapsAndPricing['run']>>({
-  asset_id: textMember(({ of: { identifiers, gaps }, i }) => identifiers[gaps.columns[i]!]!),
-  date: textMember(({ of: { gaps }, i }) => formatDay(gaps.days[i]!)),
-  priced_from: textMember(({ of: { gaps }, i }) => formatDay(gaps.pricedFrom[i]!)),
+const GAP = createJsonObject<PriceGapPayload, Row<GapsAndPricing['run']>>({
+  asset_id: createTextMember(({ of: { identifiers, gaps }, i }) => identifiers[gaps.columns[i]!]!),
+  date: createTextMember(({ of: { gaps }, i }) => formatDay(gaps.days[i]!)),
+  priced_from: createTextMember(({ of: { gaps }, i }) => formatDay(gaps.pricedFrom[i]!)),
 });
 
-const PRICING = jsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
-  date: textMember(({ of: { dates }, i }) => formatDay(dates[i]!)),
-  priced_from: textMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
+const PRICING = createJsonObject<RebalancePricingPayload, Row<RunRecord['pricing']>>({
+  date: createTextMember(({ of: { dates }, i }) => formatDay(dates[i]!)),
+  priced_from: createTextMember(({ of: { pricedFrom }, i }) => formatDay(pricedFrom[i]!)),
 });
 
 /** Returns the members of result and record for missing prices and for the pricing sessions of rebalances. */
-export function gapsAndPricing<S extends GapsAndPricing>(): Members<
+export function createGapsAndPricing<S extends GapsAndPricing>(): Members<
   Pick<BacktestRunResult, 'price_gaps' | 'rebalance_pricing'>,
   S
 > {
@@ -67,7 +73,7 @@ export function gapsAndPricing<S extends GapsAndPricing>(): Members<
   };
 }
 
-interface Stamped {
+interface RunWithProvenance {
   readonly run: { readonly findings: readonly Finding[] };
   readonly stamp: RunStamp;
 }
@@ -78,14 +84,14 @@ type Provenance = Pick<
 >;
 
 /** Returns the members for the findings and the provenance of a run. */
-export function provenance<S extends Stamped>(): Members<Provenance, S> {
+export function createProvenance<S extends RunWithProvenance>(): Members<Provenance, S> {
   return {
     findings: createWrittenMember((json, { run }) => json.value(run.findings)),
-    run_hash: textMember(({ stamp }) => stamp.runHash),
-    store_content_hash: textMember(({ stamp }) => stamp.storeContentHash),
-    engine_version: textMember(({ stamp }) => stamp.engineVersion),
+    run_hash: createTextMember(({ stamp }) => stamp.runHash),
+    store_content_hash: createTextMember(({ stamp }) => stamp.storeContentHash),
+    engine_version: createTextMember(({ stamp }) => stamp.engineVersion),
     // All runs of version 0.1.0 are full runs.
-    extended_from: { ...valueMember(({ stamp }: S) => stamp.extendedFrom ?? null), older: () => null },
-    full_run_reason: { ...valueMember(({ stamp }: S) => stamp.fullRunReason ?? null), older: () => null },
+    extended_from: { ...createValueMember(({ stamp }: S) => stamp.extendedFrom ?? null), older: () => null },
+    full_run_reason: { ...createValueMember(({ stamp }: S) => stamp.fullRunReason ?? null), older: () => null },
   };
 }

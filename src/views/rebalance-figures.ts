@@ -15,7 +15,7 @@ export interface WeightsAround {
 }
 
 /** Returns a reader of the weights before and after a rebalance, by position of the rebalance. */
-export function weightsAround(columns: RunColumns): (r: number) => WeightsAround {
+export function createWeightsReader(columns: RunColumns): (r: number) => WeightsAround {
   const { header } = columns;
   const H = header.names.length;
   const eventAt = columns.i32('eventAt');
@@ -59,7 +59,7 @@ export interface RebalanceFigures {
  * Computes the figures of a rebalance.
  * @cost O(H)
  */
-export function rebalanceFigures(
+export function computeRebalanceFigures(
   { target, capped, before, after }: WeightsAround,
   { date, at, cause, cap, redistributed }: StoredRebalance,
 ): RebalanceFigures {

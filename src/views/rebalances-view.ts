@@ -7,7 +7,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { roundOnDay } from './rounded.js';
 import { findStoredDate } from './weights-view.js';
-import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
+import { computeRebalanceFigures, createWeightsReader, type WeightsAround } from './rebalance-figures.js';
 
 type RebalanceRow = RebalanceList['rebalances'][number];
 
@@ -15,9 +15,9 @@ type RebalanceRow = RebalanceList['rebalances'][number];
  * Returns all rebalances of a stored run.
  * @cost reads [R x H] targets, and the same number of weights
  */
-export function rebalancesView(columns: RunColumns): RebalanceList {
+export function listRebalances(columns: RunColumns): RebalanceList {
   const decisions = readDecisions(columns);
-  const around = weightsAround(columns);
+  const around = createWeightsReader(columns);
   return {
     index_id: columns.header.run_id,
     rebalances: columns.header.rebalances.map((_, r) => rowOf(columns, { r, around: around(r) }, decisions)),
@@ -29,7 +29,7 @@ export function rebalancesView(columns: RunColumns): RebalanceList {
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance
  * @cost reads every trade of the run
  */
-export function rebalanceView(columns: RunColumns, asked: string): RebalanceView {
+export function createRebalanceView(columns: RunColumns, asked: string): RebalanceView {
   const { header } = columns;
   const days = columns.i32('days');
   const day = parseValidDay(asked);
@@ -37,7 +37,7 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
   if (r < 0)
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
   const decisions = readDecisions(columns);
-  const around = { r, around: weightsAround(columns)(r) };
+  const around = { r, around: createWeightsReader(columns)(r) };
   const row = rowOf(columns, around, decisions);
   return {
     index_id: header.run_id,
@@ -74,7 +74,7 @@ function rowOf(
 ): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
   const { date, at } = stored;
-  const figures = rebalanceFigures(around, stored);
+  const figures = computeRebalanceFigures(around, stored);
   const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = figures;
   const decided = decisions?.decidedOn(parseValidDay(date));
   const snapshot = decisions?.snapshot(parseValidDay(date));
@@ -120,7 +120,7 @@ function namesOf(
   const H = names.length;
   const uncapped = columns.f64('raw', r * H, (r + 1) * H);
   const round = roundOnDay(columns, 'weights', parseValidDay(rebalances[r]!.date));
-  const tradeOf = tradesAt(rebalances[r]!.at, decisions);
+  const tradeOf = createTradesReader(rebalances[r]!.at, decisions);
   return names
     .map((identifier, i) => ({
       identifier,
@@ -139,7 +139,7 @@ function namesOf(
 type Trade = Pick<RebalanceView['names'][number], 'trade' | 'price'>;
 
 /** Returns a function that returns the trade of a security on a session. */
-function tradesAt(at: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
+function createTradesReader(at: number, decisions: RecordedDecisions | undefined): (identifier: string) => Trade {
   if (decisions === undefined) return () => ({ trade: null, price: null });
   const rows = decisions.trades();
   const traded = new Map<string, Trade>();

@@ -1,10 +1,16 @@
 import type { BacktestResultSummary, BookPayload } from '#contract/analytics/record.js';
 import type { RecordedBook, RunRecord } from '#domain/backtest/record/schema.js';
-import { BOOK, bookSource, createFrameWriter, type FrameWriter } from './book-json.js';
-import { jsonObject, objectMember, textMember, valueMember, type Member } from './json-object.js';
+import { BOOK, createBookSource, createFrameWriter, type FrameWriter } from './book-json.js';
+import {
+  createJsonObject,
+  createObjectMember,
+  createTextMember,
+  createValueMember,
+  type Member,
+} from './json-object.js';
 import { createJsonWriter, type JsonWriter } from './json-writer.js';
-import { PORTFOLIO, portfolioSource, toUnfilledPayload } from './portfolio-json.js';
-import { gapsAndPricing, provenance, type RunStamp } from './provenance-json.js';
+import { PORTFOLIO, createPortfolioSource, toUnfilledPayload } from './portfolio-json.js';
+import { createGapsAndPricing, createProvenance, type RunStamp } from './provenance-json.js';
 
 /** Formats a BacktestResultSummary, the record of a run. Equal records and stamps give equal bytes. */
 export function recordJson(record: RunRecord, stamp: RunStamp): Uint8Array<ArrayBuffer> {
@@ -19,26 +25,26 @@ interface RecordSource {
   readonly writeFrame: FrameWriter;
 }
 
-const INDEX = jsonObject<BacktestResultSummary['index'], RecordSource>({
-  target: bookMember(({ target }) => target),
-  optimised: bookMember(({ optimised }) => optimised),
+const INDEX = createJsonObject<BacktestResultSummary['index'], RecordSource>({
+  target: createBookMember(({ target }) => target),
+  optimised: createBookMember(({ optimised }) => optimised),
 });
 
-const RECORD = jsonObject<BacktestResultSummary, RecordSource>({
-  benchmark: bookMember(({ benchmark }) => benchmark),
-  index: objectMember(INDEX, (source) => source),
-  metrics: valueMember(({ run }) => run.metrics),
-  portfolio: objectMember(PORTFOLIO, ({ run, writeFrame }) => portfolioSource(run, writeFrame)),
-  ...gapsAndPricing<RecordSource>(),
-  run_at: textMember(({ stamp }) => stamp.runAt),
-  unfilled: valueMember(({ run }) => toUnfilledPayload(run.unfilled)),
-  ...provenance<RecordSource>(),
+const RECORD = createJsonObject<BacktestResultSummary, RecordSource>({
+  benchmark: createBookMember(({ benchmark }) => benchmark),
+  index: createObjectMember(INDEX, (source) => source),
+  metrics: createValueMember(({ run }) => run.metrics),
+  portfolio: createObjectMember(PORTFOLIO, ({ run, writeFrame }) => createPortfolioSource(run, writeFrame)),
+  ...createGapsAndPricing<RecordSource>(),
+  run_at: createTextMember(({ stamp }) => stamp.runAt),
+  unfilled: createValueMember(({ run }) => toUnfilledPayload(run.unfilled)),
+  ...createProvenance<RecordSource>(),
 });
 
-function bookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {
-  return objectMember(BOOK, ({ run, writeFrame }) => {
+function createBookMember(of: (run: RunRecord) => RecordedBook | null): Member<BookPayload | null, RecordSource> {
+  return createObjectMember(BOOK, ({ run, writeFrame }) => {
     const book = of(run);
-    return book && bookSource(book, { identifiers: run.identifiers, writeFrame });
+    return book && createBookSource(book, { identifiers: run.identifiers, writeFrame });
   });
 }
 

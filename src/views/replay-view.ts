@@ -16,7 +16,13 @@ export interface ReplayOutcome {
   readonly difference: RunDifference | null;
 }
 
-export function replayView({ runId, stored, replayed, definitionChanged, difference }: ReplayOutcome): ReplayView {
+export function createReplayView({
+  runId,
+  stored,
+  replayed,
+  definitionChanged,
+  difference,
+}: ReplayOutcome): ReplayView {
   return {
     index_id: runId,
     equal: difference === null,

@@ -23,7 +23,7 @@ export interface MeasuredFactors extends FactorSplit {
 export type DecompositionOf = Pick<RiskDecomposition, 'benchmark' | 'requested_as_of' | 'as_of'>;
 
 /** Converts an active variance split by factors to its form in the API. */
-export function riskDecomposition(
+export function decomposeRisk(
   { model, factors, exposures, contributions, window, ...risk }: MeasuredFactors,
   of: DecompositionOf,
 ): Omit<RiskDecomposition, 'findings'> & { readonly findings: readonly Finding[] } {

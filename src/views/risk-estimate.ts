@@ -18,7 +18,7 @@ import type { Estimator, RiskDiagnosticsPayload, RiskModelRequest } from '#domai
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
-import { factorModelPayload } from './factor-model-view.js';
+import { createFactorModelPayload } from './factor-model-view.js';
 import { datapointsOf } from './index-datapoints.js';
 
 /** Securities of an estimate, which also determine the sessions and currency of the returns. */
@@ -94,7 +94,7 @@ function describeEstimate(
       smallest_eigenvalue: diagnostics.smallestEigenvalue,
       target: request.estimator === 'shrinkage' ? request.target : null,
     } satisfies RiskDiagnosticsPayload,
-    factorModel: factors && factorModelPayload(factors),
+    factorModel: factors && createFactorModelPayload(factors),
     excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
     observedStart: formatDay(span.first),
     observedEnd: formatDay(span.last),

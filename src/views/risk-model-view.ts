@@ -113,7 +113,7 @@ export function encodeRiskModel(
     ...body,
     asset_ids: assetIds,
     volatilities: groupByName(assetIds, volatilities),
-    correlation: matrix.order > CORRELATION_NAMES_MAX ? null : correlationFrame(matrix, volatilities, assetIds),
+    correlation: matrix.order > CORRELATION_NAMES_MAX ? null : createCorrelationFrame(matrix, volatilities, assetIds),
   };
   const schema = new Schema(
     [new Field('asset_id', new Utf8(), false), ...assetIds.map((assetId) => new Field(assetId, new Float64(), false))],
@@ -138,7 +138,11 @@ function groupByName(assetIds: readonly string[], values: Float64Array): Record<
   return Object.fromEntries(assetIds.map((assetId, i) => [assetId, values[i]!]));
 }
 
-function correlationFrame(matrix: PackedMatrix, volatilities: Float64Array, assetIds: readonly string[]): unknown {
+function createCorrelationFrame(
+  matrix: PackedMatrix,
+  volatilities: Float64Array,
+  assetIds: readonly string[],
+): unknown {
   const row = new Float64Array(matrix.order);
   const data = assetIds.map((_, i) => {
     computeCorrelationRow(matrix, volatilities, i, row);

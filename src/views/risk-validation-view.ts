@@ -14,7 +14,7 @@ export interface ValidatedModel {
 }
 
 /** Returns the result of a validation as a RiskValidationView. */
-export function riskValidationView(
+export function createRiskValidationView(
   { modelId, settings, request: { sessions, horizon }, indexId }: ValidatedModel,
   { days, skipped, portfolios }: RiskValidation,
 ): RiskValidationView {
@@ -29,7 +29,7 @@ export function riskValidationView(
     intensity_method,
     half_life,
   } = settings;
-  const shown = portfolios.map(portfolioView);
+  const shown = portfolios.map(createPortfolioView);
   return {
     model_id: modelId,
     settings: {
@@ -50,21 +50,21 @@ export function riskValidationView(
     end: formatDay(days.at(-1)!.until),
     forecasts: days.length,
     skipped,
-    families: PORTFOLIO_FAMILIES.flatMap((family) => familyView(family, shown)),
+    families: PORTFOLIO_FAMILIES.flatMap((family) => createFamilyViews(family, shown)),
     portfolios: shown,
-    by_date: byDate(days),
+    by_date: groupByDate(days),
   };
 }
 
 /** Summarises a validation in a sentence. */
-export function validationSentence({ forecasts, horizon, families }: RiskValidationView): string {
+export function describeValidation({ forecasts, horizon, families }: RiskValidationView): string {
   const biases = families.map(({ family, bias }) => `${family.replace('_', ' ')} ${bias.toFixed(2)}`);
   return `${forecasts} forecasts of ${horizon} sessions. Bias: ${biases.join(', ')}.`;
 }
 
 type PortfolioView = RiskValidationView['portfolios'][number];
 
-function portfolioView({ family, number, ...one }: PortfolioValidation): PortfolioView {
+function createPortfolioView({ family, number, ...one }: PortfolioValidation): PortfolioView {
   const [low, high] = one.biasBand;
   return {
     family,
@@ -82,7 +82,7 @@ function portfolioView({ family, number, ...one }: PortfolioValidation): Portfol
   };
 }
 
-function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
+function createFamilyViews(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
   const portfolios = all.filter((one) => one.family === family);
   if (portfolios.length === 0) return [];
   const meanOf = (of: (one: PortfolioView) => number): number => computeMean(Float64Array.from(portfolios, of));
@@ -106,7 +106,7 @@ function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): Ris
 /** Portfolio families with a single portfolio, which is reported by date. */
 const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
 
-function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
+function groupByDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
   const shown = PORTFOLIO_FAMILIES.filter((family) =>
     days.some(({ tried }) => tried.some((one) => one.family === family)),
   );
@@ -124,13 +124,13 @@ function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
         const one = tried.find((forecast) => forecast.family === family);
         return [one?.forecast ?? null, one?.outcome ?? null];
       }),
-      ...shown.map((family) => rootMeanSquare(tried.filter((one) => one.family === family))),
+      ...shown.map((family) => computeRootMeanSquare(tried.filter((one) => one.family === family))),
     ]),
   };
 }
 
 /** Computes the root mean square of standardised outcomes; null if there are none. */
-function rootMeanSquare(tried: ForecastDay['tried']): number | null {
+function computeRootMeanSquare(tried: ForecastDay['tried']): number | null {
   if (tried.length === 0) return null;
   return Math.sqrt(computeMean(Float64Array.from(tried, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
 }

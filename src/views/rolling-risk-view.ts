@@ -2,7 +2,7 @@ import type { RiskMemory, RiskReference, RollingRisk } from '#domain/analytics/r
 import type { RollingRiskView } from '#contract/rolling-risk.js';
 import type { WithoutRunState } from '#contract/run-state.js';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { jsonObject, textMember, valueMember, createWrittenMember } from './json-object.js';
+import { createJsonObject, createTextMember, createValueMember, createWrittenMember } from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 import { writeDatedTable } from './table-json.js';
 
@@ -17,7 +17,7 @@ export interface RollingRiskInput {
   readonly risk: RollingRisk;
 }
 
-const columnsAgainst = (against: RiskReference) =>
+const listColumnsAgainst = (against: RiskReference) =>
   [
     { name: 'volatility', of: 'volatility' },
     { name: `${against}_volatility`, of: 'indexVolatility' },
@@ -34,17 +34,17 @@ function findFirstShown(memory: RiskMemory): number {
   return 'window' in memory ? 0 : LIMITS.MIN_NAME_OBSERVATIONS;
 }
 
-const ROLLING_RISK = jsonObject<WithoutRunState<RollingRiskView>, RollingRiskInput>({
-  index_id: textMember(({ runId }) => runId),
-  window: valueMember(({ memory }) => ('window' in memory ? memory.window : null)),
-  half_life: valueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),
-  against: textMember(({ against }) => against),
-  benchmark_id: valueMember(({ benchmarkId }) => benchmarkId),
+const ROLLING_RISK = createJsonObject<WithoutRunState<RollingRiskView>, RollingRiskInput>({
+  index_id: createTextMember(({ runId }) => runId),
+  window: createValueMember(({ memory }) => ('window' in memory ? memory.window : null)),
+  half_life: createValueMember(({ memory }) => ('halfLife' in memory ? memory.halfLife : null)),
+  against: createTextMember(({ against }) => against),
+  benchmark_id: createValueMember(({ benchmarkId }) => benchmarkId),
   risk: createWrittenMember((json, { memory, against, days, risk }) => {
     const hidden = Math.max(0, findFirstShown(memory) - risk.from);
     writeDatedTable(json, {
       days: days.subarray(risk.from + hidden),
-      columns: columnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
+      columns: listColumnsAgainst(against).map(({ name, of }) => ({ name, values: risk[of].subarray(hidden) })),
       holes: 'refused',
     });
   }),

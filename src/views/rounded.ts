@@ -4,26 +4,30 @@ import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import type { Day } from '#domain/time/days.js';
 
 /** Figures that are rounded for publication, export and print. */
-type Rounded = 'level' | 'weights';
+type RoundedFigure = 'level' | 'weights';
 
 /**
  * Returns the number of decimals of a figure on a day in the definition of the index; undefined if the figure is not
  * rounded.
  */
-export function decimalsOn({ header }: Pick<RunColumns, 'header'>, of: Rounded, day: Day): number | undefined {
+export function readDecimals({ header }: Pick<RunColumns, 'header'>, of: RoundedFigure, day: Day): number | undefined {
   return findRunSettings(header, day).rounding[of];
 }
 
 /** Returns a function that rounds a figure for a day. */
-export function roundOnDay(columns: Pick<RunColumns, 'header'>, of: Rounded, day: Day): (value: number) => number {
-  const decimals = decimalsOn(columns, of, day);
+export function roundOnDay(
+  columns: Pick<RunColumns, 'header'>,
+  of: RoundedFigure,
+  day: Day,
+): (value: number) => number {
+  const decimals = readDecimals(columns, of, day);
   return decimals === undefined ? (value) => value : (value) => roundHalfAwayFromZero(value, decimals);
 }
 
 /** Rounds values for their days. Returns the given array if nothing is rounded. */
 export function roundValues(
   columns: Pick<RunColumns, 'header'>,
-  { of, days }: { readonly of: Rounded; readonly days: Int32Array },
+  { of, days }: { readonly of: RoundedFigure; readonly days: Int32Array },
   values: Float64Array,
 ): Float64Array {
   const { rounding, amended } = columns.header;

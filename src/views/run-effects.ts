@@ -22,8 +22,8 @@ export interface RunEffect {
  * distributions or payments of short positions.
  */
 export function runEffects(columns: RunColumns): RunEffect[] {
-  const whole = shortCash(columns);
-  const paid = distributions(columns);
+  const whole = readShortCash(columns);
+  const paid = listDistributions(columns);
   const stored = readStoredEffects(columns).map(({ name, at, effect }): RunEffect => {
     const key = keyOf(columns, { name, at });
     const { special, income, onShort } = paid.get(key) ?? NOTHING_PAID;
@@ -68,7 +68,7 @@ interface Distribution extends Pick<RunEffect, 'name' | 'at'> {
 const NOTHING_PAID: Pick<Distribution, 'special' | 'income' | 'onShort'> = { special: 0, income: 0, onShort: 0 };
 
 /** Returns the distributions that are not reinvested in the paying security. */
-function distributions(columns: RunColumns): Map<number, Distribution> {
+function listDistributions(columns: RunColumns): Map<number, Distribution> {
   const paid = new Map<number, Distribution>();
   if (!columns.has('distributions')) return paid;
   const rows = columns.f64('distributions');
@@ -84,7 +84,7 @@ interface ShortCash extends Pick<RunEffect, 'name' | 'at'> {
   readonly cash: number;
 }
 
-function shortCash(columns: RunColumns): Map<number, ShortCash> {
+function readShortCash(columns: RunColumns): Map<number, ShortCash> {
   const paid = new Map<number, ShortCash>();
   if (!columns.has('shortCash')) return paid;
   const rows = columns.f64('shortCash');

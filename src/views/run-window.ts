@@ -4,7 +4,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { panelRows, type PanelRows } from './panel-rows.js';
+import { openPanelRows, type PanelRows } from './panel-rows.js';
 
 /** Requested window as dates YYYY-MM-DD; null if an end was not given. */
 export interface AskedWindow {
@@ -13,7 +13,7 @@ export interface AskedWindow {
 }
 
 /** Formats a window with its requested ends. */
-export function windowText({ start, end }: AskedWindow): string {
+export function formatWindow({ start, end }: AskedWindow): string {
   const parts = [start === null ? '' : ` from ${start}`, end === null ? '' : ` to ${end}`];
   return parts.join('');
 }
@@ -28,7 +28,7 @@ export interface WindowSpan {
  * Restricts a window to the available dates.
  * @throws Refusal RANGE_TOO_SHORT if the window contains no complete period
  */
-export function windowWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
+export function limitWindow(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to - from >= 1) return { from, to };
@@ -44,12 +44,12 @@ export function windowWithin(days: Int32Array, { start, end }: AskedWindow): Win
  * Returns the dates of a run within a window.
  * @throws Refusal NO_DATA_IN_RANGE if there are none
  */
-export function datesWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
+export function findDatesWithin(days: Int32Array, { start, end }: AskedWindow): WindowSpan {
   const from = start === null ? 0 : findFirstAtLeast(days, parseValidDay(start));
   const to = end === null ? days.length - 1 : findLastAtMost(days, parseValidDay(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
-  const message = `The run covers ${first} to ${last} and has no date${windowText({ start, end })}.`;
+  const message = `The run covers ${first} to ${last} and has no date${formatWindow({ start, end })}.`;
   throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 
@@ -90,7 +90,7 @@ export interface WindowOptions {
 export function readWindow(
   columns: RunColumns,
   { from, to }: WindowSpan,
-  { weights = panelRows(columns, 'weights', { from, to }), follow = true }: WindowOptions = {},
+  { weights = openPanelRows(columns, 'weights', { from, to }), follow = true }: WindowOptions = {},
 ): RunWindow {
   const { header } = columns;
   const H = header.names.length;
@@ -101,8 +101,8 @@ export function readWindow(
   const firstEvent = findFirstAtLeast(eventAt, from + 1);
   const endEvent = findLastAtMost(eventAt, to) + 1;
   const events = { from: firstEvent, to: endEvent - 1 };
-  const before = panelRows(columns, 'before', events);
-  const eventCosts = header.has_costs ? panelRows(columns, 'eventCosts', events) : null;
+  const before = openPanelRows(columns, 'before', events);
+  const eventCosts = header.has_costs ? openPanelRows(columns, 'eventCosts', events) : null;
   const width = columns.has('ownParts') ? header.parts!.length : 0; // the parts in the header and their returns are stored together
   const own = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
   const growth = new Float64Array(H).fill(1);
@@ -139,7 +139,7 @@ export function readWindow(
 const NO_PARTS = new Float64Array(0);
 
 /** Weights at the start of a period, and drifted weights at its end, [H] each. */
-interface Drifted {
+interface DriftedWeights {
   readonly held: Float64Array;
   readonly drifted: Float64Array;
   /** Growth of the whole portfolio over the period. */
@@ -148,7 +148,7 @@ interface Drifted {
   readonly kept: number;
 }
 
-function computeContributions(parts: Float64Array, { held, drifted, factor, kept }: Drifted): void {
+function computeContributions(parts: Float64Array, { held, drifted, factor, kept }: DriftedWeights): void {
   for (let i = 0; i < parts.length; i++) parts[i] = drifted[i]! * factor - held[i]! * kept;
 }
 
@@ -156,7 +156,11 @@ function subtract(parts: Float64Array, paid: Float64Array): void {
   for (let i = 0; i < parts.length; i++) parts[i]! -= paid[i]!;
 }
 
-function contributeAndGrow(parts: Float64Array, growth: Float64Array, { held, drifted, factor, kept }: Drifted): void {
+function contributeAndGrow(
+  parts: Float64Array,
+  growth: Float64Array,
+  { held, drifted, factor, kept }: DriftedWeights,
+): void {
   for (let i = 0; i < parts.length; i++) {
     const weight = held[i]! * kept;
     const grown = drifted[i]! * factor;
@@ -173,7 +177,7 @@ interface Transfers {
   addTo(parts: Float64Array, at: number, growth: GrownNames | null): void;
 }
 
-interface GrownNames extends Drifted {
+interface GrownNames extends DriftedWeights {
   readonly growth: Float64Array;
 }
 

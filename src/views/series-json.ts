@@ -3,7 +3,7 @@ import type { JsonWriter } from './json-writer.js';
 
 interface SeriesInput {
   readonly name: string;
-  /** Dates encoded by `daysToken`. */
+  /** Dates encoded by `encodeDays`. */
   readonly dates: Uint8Array;
   readonly values: Float64Array;
 }
@@ -42,7 +42,7 @@ export function writeKnownWithin(json: JsonWriter, values: Float64Array, first: 
 }
 
 /** Formats a day as a JSON string. */
-export function dayText(day: number): string {
+export function formatDayText(day: number): string {
   return `"${formatDay(day)}"`;
 }
 
@@ -53,7 +53,7 @@ const DATE_BYTES = 13;
  * Encodes dates as JSON strings separated by commas, for repeated use by a writer. Digits are written directly, because
  * the strings of 20 years would be a megabyte of garbage.
  */
-export function daysToken(days: Int32Array): Uint8Array {
+export function encodeDays(days: Int32Array): Uint8Array {
   const token = new Uint8Array(Math.max(0, DATE_BYTES * days.length - 1));
   for (let i = 0; i < days.length; i++) {
     const at = DATE_BYTES * i;

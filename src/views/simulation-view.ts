@@ -22,7 +22,7 @@ export interface SimulationViewInput {
   readonly precision: SimulationView['precision'];
 }
 
-export function simulationView(input: SimulationViewInput): SimulationView {
+export function createSimulationView(input: SimulationViewInput): SimulationView {
   const { request, plan, summary, observedEnd } = input;
   return {
     index_id: input.runId,

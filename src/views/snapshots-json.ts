@@ -2,7 +2,13 @@ import type { RebalanceSnapshot } from '#contract/analytics/record.js';
 import type { StaleFillPayload } from '#contract/analytics/prices.js';
 import type { Snapshot } from '#domain/backtest/record/schema.js';
 import { formatDay } from '#domain/time/days.js';
-import { jsonObject, numberMember, textMember, valueMember, createWrittenMember } from './json-object.js';
+import {
+  createJsonObject,
+  createNumberMember,
+  createTextMember,
+  createValueMember,
+  createWrittenMember,
+} from './json-object.js';
 import type { JsonWriter } from './json-writer.js';
 
 /** A snapshot with the identifiers of its securities. */
@@ -15,10 +21,10 @@ interface SnapshotSource {
   written: { readonly from: number; readonly to: number };
 }
 
-export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
-  date: textMember(({ snapshot }) => formatDay(snapshot.date)),
+export const SNAPSHOT = createJsonObject<RebalanceSnapshot, SnapshotSource>({
+  date: createTextMember(({ snapshot }) => formatDay(snapshot.date)),
   schedule_dates: {
-    ...valueMember(({ snapshot: { date, also } }: SnapshotSource) => [date, ...also].map(formatDay)),
+    ...createValueMember(({ snapshot: { date, also } }: SnapshotSource) => [date, ...also].map(formatDay)),
     // Version 0.1.0 did not store further dates.
     older: ({ date }) => [String(date)],
   },
@@ -35,15 +41,17 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     if (areEqual(weights, uncapped)) json.repeat(written.from, written.to);
     else writeWeights(json, source, uncapped);
   }),
-  cap: valueMember(({ snapshot }) => snapshot.cap),
-  capped: valueMember(({ snapshot, identifiers }) => Array.from(snapshot.capped, (column) => identifiers[column]!)),
-  redistributed: numberMember(({ snapshot }) => snapshot.redistributed),
+  cap: createValueMember(({ snapshot }) => snapshot.cap),
+  capped: createValueMember(({ snapshot, identifiers }) =>
+    Array.from(snapshot.capped, (column) => identifiers[column]!),
+  ),
+  redistributed: createNumberMember(({ snapshot }) => snapshot.redistributed),
   stale_fills: {
     write: (json, { snapshot: { staleFills }, identifiers }) => writeStaleFills(json, identifiers, staleFills),
     // Version 0.1.0 did not detect stale fills.
     older: () => [],
   },
-  announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
+  announced: createValueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
   target_weights: {
     ...createWrittenMember<RebalanceSnapshot['target_weights'], SnapshotSource>((json, source) => {
       const { weights, columns, targets, targetColumns } = source.snapshot;
@@ -53,16 +61,21 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     older: () => null,
   },
   reference_date: {
-    ...valueMember(({ snapshot: { reference } }: SnapshotSource) => (reference === null ? null : formatDay(reference))),
+    ...createValueMember(({ snapshot: { reference } }: SnapshotSource) =>
+      reference === null ? null : formatDay(reference),
+    ),
     older: () => null,
   },
   pricing_date: {
-    ...valueMember(({ snapshot: { priced } }: SnapshotSource) => (priced === null ? null : formatDay(priced))),
+    ...createValueMember(({ snapshot: { priced } }: SnapshotSource) => (priced === null ? null : formatDay(priced))),
     older: () => null,
   },
-  review: { ...valueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews?.[0] ?? null), older: () => null },
-  reviews: { ...valueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews), older: () => null },
-  phase: { ...valueMember(({ snapshot: { phase } }: SnapshotSource) => phase), older: () => null },
+  review: {
+    ...createValueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews?.[0] ?? null),
+    older: () => null,
+  },
+  reviews: { ...createValueMember(({ snapshot: { reviews } }: SnapshotSource) => reviews), older: () => null },
+  phase: { ...createValueMember(({ snapshot: { phase } }: SnapshotSource) => phase), older: () => null },
   index_shares: {
     ...createWrittenMember<RebalanceSnapshot['index_shares'], SnapshotSource>((json, source) =>
       writeMap(json, source, source.snapshot.columns, source.snapshot.shares),
@@ -73,7 +86,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     ...createWrittenMember<RebalanceSnapshot['weighting_factor'], SnapshotSource>(writeFactors),
     older: () => null,
   },
-  cause: { ...valueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
+  cause: { ...createValueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
 });
 
 interface FillSource {
@@ -82,10 +95,10 @@ interface FillSource {
   readonly age: number;
 }
 
-const FILL = jsonObject<StaleFillPayload, FillSource>({
-  identifier: textMember(({ identifier }) => identifier),
-  last_bar: textMember(({ lastBar }) => formatDay(lastBar)),
-  sessions_old: numberMember(({ age }) => age),
+const FILL = createJsonObject<StaleFillPayload, FillSource>({
+  identifier: createTextMember(({ identifier }) => identifier),
+  last_bar: createTextMember(({ lastBar }) => formatDay(lastBar)),
+  sessions_old: createNumberMember(({ age }) => age),
 });
 
 function writeStaleFills(json: JsonWriter, identifiers: readonly string[], fills: Snapshot['staleFills']): void {

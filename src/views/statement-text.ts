@@ -1,7 +1,7 @@
 import type { BenchmarkStatement } from '#contract/governance.js';
 
 /** Formats a benchmark statement as Markdown. */
-export function statementText(statement: BenchmarkStatement): string {
+export function formatStatement(statement: BenchmarkStatement): string {
   const { index_id: id, name, generated_at: at, version, purpose, calendar, inputs, review, publication } = statement;
   const { discretion, procedures } = statement;
   const sections: readonly (readonly [string, readonly string[]])[] = [
@@ -21,11 +21,11 @@ export function statementText(statement: BenchmarkStatement): string {
           ? ['No change requires a second person.']
           : discretion.approvals.map(({ action, persons }) => `- ${action}: ${persons} persons have to agree.`)),
         ...discretion.judgements.map(
-          (judgement) => `- ${judgement.date}: ${judgement.author}, ${judgementText(judgement)}`,
+          (judgement) => `- ${judgement.date}: ${judgement.author}, ${formatJudgement(judgement)}`,
         ),
         ...discretion.overrides.map(
           ({ date, author, identifier, price, source_price: source, reason, ...agreement }) =>
-            `- ${date}: ${author}, price of ${identifier}: ${price} in place of ${source ?? 'none'}. ${reason}${agreementText(agreement)}`,
+            `- ${date}: ${author}, price of ${identifier}: ${price} in place of ${source ?? 'none'}. ${reason}${formatAgreement(agreement)}`,
         ),
       ],
     ],
@@ -57,7 +57,7 @@ export function statementText(statement: BenchmarkStatement): string {
 
 type Judgement = BenchmarkStatement['discretion']['judgements'][number];
 
-function judgementText({
+function formatJudgement({
   action,
   check,
   index_id: index,
@@ -66,14 +66,17 @@ function judgementText({
   reason,
   ...agreement
 }: Judgement): string {
-  const why = `${reason ?? 'No reason was given.'}${agreementText(agreement)}`;
+  const why = `${reason ?? 'No reason was given.'}${formatAgreement(agreement)}`;
   if (action !== 'waive') return `${action}. ${why}`;
   const of = [identifier, index ?? 'every index'].filter((name) => name !== null).join(' in ');
   const messages = findings.map(({ index_id: on, message }) => `${on}: ${message}`);
   return [`accepted ${check} of ${of}.`, ...messages, why].join(' ');
 }
 
-const agreementText = ({ approval_id: id, approved_by: by }: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
+const formatAgreement = ({
+  approval_id: id,
+  approved_by: by,
+}: Pick<Judgement, 'approval_id' | 'approved_by'>): string =>
   id === null ? '' : ` (approved by ${by.join(', ')}, approval ${id})`;
 
 function changeLines({ amendments, changes }: BenchmarkStatement): readonly string[] {

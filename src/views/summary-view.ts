@@ -3,7 +3,7 @@ import { computeAnnualReturns, computeDeviation, computeDrawdown, computeReturns
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
-import { indexOn } from './performance-view.js';
+import { readIndexOn } from './performance-view.js';
 import { roundOnDay } from './rounded.js';
 import { findStoredDate } from './weights-view.js';
 
@@ -25,7 +25,7 @@ export function summaryView(columns: RunColumns): RunFigures {
     level: isIndex ? roundOnDay(columns, 'level', days.at(-1)!)(columns.f64('indexLevel').at(-1)!) : level.at(-1)!,
     return_variant: header.variant,
     ...movesOf(days, level),
-    index: isIndex ? movesOf(days, indexOn(columns, days)) : null,
+    index: isIndex ? movesOf(days, readIndexOn(columns, days)) : null,
     last_rebalance: formatDay(findStoredDate(header.rebalances.at(-1)!, days, days.at(-1)!)),
   };
 }

@@ -4,7 +4,7 @@ import type { ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import type { Distribution } from '#domain/simulation/summarise.js';
 
 /** Returns the out-of-sample performance of selecting the best variant of a sweep. */
-export function foldsView({
+export function createFoldsView({
   folds,
   groups,
   observations,

@@ -5,7 +5,7 @@ import type { SweepRow, SweepTable } from '#domain/sweeps/sweep-table.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { FAN_SHARES, type Fan } from '#domain/sweeps/fan.js';
 import { createMapTerms } from '#domain/sweeps/map-terms.js';
-import { foldsView } from './sweep-folds-view.js';
+import { createFoldsView } from './sweep-folds-view.js';
 import { createVerdict } from '#domain/sweeps/verdict.js';
 import { createPatch, type Variation } from '#domain/sweeps/variants.js';
 
@@ -19,7 +19,7 @@ export interface SweepViewInput {
   readonly engineVersion: string;
 }
 
-export function sweepView({
+export function createSweepView({
   sweepId,
   indexId,
   rankBy,
@@ -35,7 +35,7 @@ export function sweepView({
     variants: rows.length,
     refused: rows.filter(({ rank }) => rank === null).length,
     rank_by: rankBy,
-    rows: rows.slice(0, LIMITS.MAX_SWEEP_RESULT_ROWS).map((row) => sweepRow(row, variation)),
+    rows: rows.slice(0, LIMITS.MAX_SWEEP_RESULT_ROWS).map((row) => createSweepRow(row, variation)),
     selection: selection && {
       trials: selection.trials,
       sharpe_ratio: selection.best.sharpe,
@@ -54,9 +54,9 @@ export function sweepView({
       partitions: overfitting.partitions,
       observations: overfitting.observations,
     },
-    folds: folds?.kind === 'chosen' ? foldsView(folds) : null,
+    folds: folds?.kind === 'chosen' ? createFoldsView(folds) : null,
     identical_variants: identical.map((group) => [...group]),
-    fan: fan && fanView(fan),
+    fan: fan && createFanView(fan),
     map: mapOf(variation, rankBy),
     verdict: createVerdict(table),
     store_content_hash: storeContentHash,
@@ -64,7 +64,7 @@ export function sweepView({
   };
 }
 
-export function sweepRow(
+export function createSweepRow(
   { rank, variant, run, error, deflatedSharpe }: SweepRow,
   variation: Variation,
 ): SweepView['rows'][number] {
@@ -82,7 +82,7 @@ export function sweepRow(
   };
 }
 
-function fanView({ days, variants, quantiles, first }: Fan): NonNullable<SweepView['fan']> {
+function createFanView({ days, variants, quantiles, first }: Fan): NonNullable<SweepView['fan']> {
   return {
     index: Array.from(days, formatDay),
     variants,

@@ -1,5 +1,5 @@
-import { jsonToken, type JsonWriter } from './json-writer.js';
-import { daysToken } from './series-json.js';
+import { encodeToken, type JsonWriter } from './json-writer.js';
+import { encodeDays } from './series-json.js';
 
 export interface DatedTable {
   readonly days: Int32Array;
@@ -16,7 +16,7 @@ export interface DatedTable {
  */
 export function writeDatedTable(json: JsonWriter, { days, columns, holes = 'null' }: DatedTable): void {
   json.raw('{"index":[');
-  json.token(daysToken(days));
+  json.token(encodeDays(days));
   json.raw(`],"columns":${JSON.stringify(columns.map(({ name }) => name))},"data":[`);
   const row = new Float64Array(columns.length);
   for (let i = 0; i < days.length; i++) {
@@ -33,10 +33,10 @@ export function writeDatedTable(json: JsonWriter, { days, columns, holes = 'null
   json.raw(days.length === 0 ? ']}' : ']]}');
 }
 
-const FIRST_ROW = jsonToken('[');
-const NEXT_ROW = jsonToken('],[');
-const COMMA = jsonToken(',');
-const NULL = jsonToken('null');
+const FIRST_ROW = encodeToken('[');
+const NEXT_ROW = encodeToken('],[');
+const COMMA = encodeToken(',');
+const NULL = encodeToken('null');
 
 function writeHoled(json: JsonWriter, row: Float64Array): void {
   for (let c = 0; c < row.length; c++) {

@@ -87,7 +87,7 @@ export interface WeightsInput {
   readonly activeRisk: ActiveRisk | null;
 }
 
-export function weightsView({
+export function createWeightsView({
   runId,
   requestedAsOf,
   weights,

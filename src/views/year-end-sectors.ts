@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toCivilDate, formatDay } from '#domain/time/days.js';
 import { runSide } from './exposures/sides.js';
-import { createSideGroups, sumGroups, weightsByGroup } from './exposures/weights-by-group.js';
+import { createSideGroups, sumGroups, computeWeightsByGroup } from './exposures/weights-by-group.js';
 import { readStoredLabels } from './stored-labels.js';
 
 export interface YearEndSectors {
@@ -15,20 +15,20 @@ export interface YearEndSectors {
  * Returns the weight of each sector on the last dates of the latest years, with sectors as known on the last date of
  * the run.
  */
-export function yearEndSectors(columns: RunColumns, years: number): YearEndSectors {
+export function computeYearEndSectors(columns: RunColumns, years: number): YearEndSectors {
   const all = columns.i32('days');
   const last = all.length - 1;
   const shown = Array.from(all.keys())
     .filter((at) => at === last || toCivilDate(all[at]!).year !== toCivilDate(all[at + 1]!).year)
     .slice(-years);
-  return { dates: shown.map((at) => formatDay(all[at]!)), sectors: sectorWeights(columns, shown) };
+  return { dates: shown.map((at) => formatDay(all[at]!)), sectors: computeSectorWeights(columns, shown) };
 }
 
 /**
  * Returns the weight of each sector on given dates of a run.
  * @param shown positions of the dates, ascending
  */
-export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
+export function computeSectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
   const all = columns.i32('days');
   const days = Array.from(shown, (at) => all[at]!);
   const { sectors } = readStoredLabels(columns);
@@ -36,7 +36,7 @@ export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): Ye
   const side = runSide(columns, shown);
   const bySector = createSideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
   const sums = sumGroups(bySector, side, days);
-  const groups = weightsByGroup(sums, null, { dates: days.length, groups: Infinity });
+  const groups = computeWeightsByGroup(sums, null, { dates: days.length, groups: Infinity });
   return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createClock } from '../../bench/measure.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { DECLARED, unknownVariable, variablesOf } from '../../bench/variables.js';
+import { DECLARED, findUnknownVariable, variablesOf } from '../../bench/variables.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
 const page = readFileSync('docs/performance.md', 'utf8');
@@ -34,10 +34,10 @@ test('no bench reads an undeclared variable', () => {
 });
 
 test('a misspelt variable of a bench is reported with the nearest known one; variables of others are ignored', () => {
-  expect(unknownVariable({ START_TURNZ: '3' })).toBe(
+  expect(findUnknownVariable({ START_TURNZ: '3' })).toBe(
     'no benchmark reads the variable START_TURNZ; known are START_TURNS, START_IDLE_MS. Did you mean START_TURNS?',
   );
-  expect(unknownVariable({ START_TURNS: '3', PATH: '/bin', HOME: '/', TURNS: '1' })).toBeUndefined();
+  expect(findUnknownVariable({ START_TURNS: '3', PATH: '/bin', HOME: '/', TURNS: '1' })).toBeUndefined();
 });
 
 test('a wrong option, word, value or variable exits with 64 and lists the accepted ones', () => {

@@ -2,8 +2,8 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
-import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js';
-import { sealAudit } from '#store/audit/seals.js';
+import { readAuditBatches, computeAuditHash, readAuditHead, formatEntryId } from '#store/audit/log.js';
+import { signAuditLog } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { createSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -24,10 +24,10 @@ beforeAll(async () => {
   const documents = createVersionedStore(engine, () => (time += 1000));
   for (let i = 1; i <= 5; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }));
-    if (i === 3 || i === 5) await documents.transaction((tx) => sealAudit(tx, KEY, KEY.valid_from));
+    if (i === 3 || i === 5) await documents.transaction((tx) => signAuditLog(tx, KEY, KEY.valid_from));
   }
   entries = [];
-  for await (const batch of auditBatches(documents, { after: 0, head: await auditHead(documents) }))
+  for await (const batch of readAuditBatches(documents, { after: 0, head: await readAuditHead(documents) }))
     entries.push(...batch);
   ({ documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal));
   await documents.close();
@@ -62,7 +62,7 @@ function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {
     const stated = { ...entry, seq: i + 1, previous };
-    previous = auditHash(stated);
+    previous = computeAuditHash(stated);
     return { ...stated, hash: previous };
   });
 }
@@ -121,7 +121,7 @@ test('an unreadable log is refused with its first unreadable entry, before any o
   const documents = createVersionedStore(await openDocumentStore({ folder: join(home, 'documents') }));
   for (const id of ['A', 'B', 'C']) await documents.transaction((tx) => tx.put('constraint-set', id, { id }));
   await documents.close();
-  await flipDocument(home, `main\0audit\0${entryId(2)}`);
+  await flipDocument(home, `main\0audit\0${formatEntryId(2)}`);
   expect(await runHere(['audit', '--home', home])).toMatchObject({
     status: 2,
     out: '',

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
 import { errorCodesOf, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
-import { routes, type Route } from '#contract/route.js';
+import { defineRoutes, type Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { COMPILED_ONCE } from '../http/conformity.js';
 import { apiDocument } from './api-document.js';
@@ -92,7 +92,7 @@ describe('requests and answers', () => {
   const Inner = z.strictObject({ size: z.number().default(1) }).meta({ id: 'Inner' });
   const Same = z.strictObject({ name: z.string() }).meta({ id: 'Same' });
   const Outer = z.strictObject({ inner: Inner, same: Same }).meta({ id: 'Outer' });
-  const table = routes({
+  const table = defineRoutes({
     put: {
       method: 'PUT',
       path: '/x',

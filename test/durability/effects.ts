@@ -5,11 +5,11 @@ import { pino } from 'pino';
 import { compose, type Service } from '#cli/compose.js';
 import { readSettings } from '#cli/settings.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { entryId } from '#store/audit/log.js';
+import { formatEntryId } from '#store/audit/log.js';
 import type { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
 import { keepThreads } from '#jobs/lane-threads.js';
 import type { JobStatus } from '#jobs/status.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { findManagedStore, openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { verifyHome } from '#store/home/verify-home.js';
 
@@ -78,12 +78,12 @@ export async function isSettled({ ask }: Subject): Promise<void> {
  * @throws if a document refers to an incomplete or missing object
  */
 export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
-  const openDocuments = async () => openDocumentsReader(homeFolders(home).documents);
-  const damaged = (await verifyHome(homeFolders(home), { openDocuments })).flatMap(({ part, damaged: found }) =>
+  const openDocuments = async () => openDocumentsReader(listHomeFolders(home).documents);
+  const damaged = (await verifyHome(listHomeFolders(home), { openDocuments })).flatMap(({ part, damaged: found }) =>
     found.map(({ name, reason }) => `${part} ${name}: ${reason}`),
   );
   if (damaged.length > 0) throw new Error(`the home is not whole: ${damaged.join('; ')}`);
-  const reader = openDocumentsReader(homeFolders(home).documents);
+  const reader = openDocumentsReader(listHomeFolders(home).documents);
   try {
     const documents = new Map<string, unknown>();
     for await (const { kind, id, body } of reader.entries()) documents.set(`${kind} ${id}`, body);
@@ -95,7 +95,7 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
 
 /** Returns objects of a stopped home that no document references: orphaned files and folders. */
 export async function readLeftovers(home: string): Promise<string[]> {
-  const reader = openDocumentsReader(homeFolders(home).documents);
+  const reader = openDocumentsReader(listHomeFolders(home).documents);
   const named = new Set<string>();
   try {
     for await (const entry of reader.entries())
@@ -104,7 +104,7 @@ export async function readLeftovers(home: string): Promise<string[]> {
   } finally {
     await reader.close();
   }
-  const { artifacts, stores } = homeFolders(home);
+  const { artifacts, stores } = listHomeFolders(home);
   const files = (await readdir(artifacts)).filter((name) => !named.has(name) && !isResultText(join(artifacts, name)));
   return [...files, ...(await readdir(stores)).filter((name) => !named.has(name))];
 }
@@ -177,7 +177,7 @@ function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
 /** Returns the version of the entry that the head of the log references. */
 function versionOfLast(documents: ReadonlyMap<string, unknown>): unknown {
   const { seq } = documents.get('audit-head head') as { readonly seq: number };
-  return (documents.get(`audit ${entryId(seq)}`) as { readonly version: unknown }).version;
+  return (documents.get(`audit ${formatEntryId(seq)}`) as { readonly version: unknown }).version;
 }
 
 const FAMILY = ['PARENT', 'SON', 'GRANDSON'];

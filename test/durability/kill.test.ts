@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
 import { seeded } from '../seeded.js';
 import { serving } from '../cli/process.js';
@@ -58,7 +58,7 @@ test(
     } finally {
       service.child.kill('SIGKILL');
       await service.ended;
-      damaged = (await verifyHome(homeFolders(home))).flatMap((part) => part.damaged);
+      damaged = (await verifyHome(listHomeFolders(home))).flatMap((part) => part.damaged);
       await rm(home, { recursive: true, force: true });
     }
     expect(damaged).toEqual([]);

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore, StoredDocument } from '#store/port.js';
-import { openDatabase, OutcomeUnknown } from '#store/postgres/database.js';
+import { openDatabase, UnknownOutcomeError } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrate, SCHEMA } from '#store/postgres/migrate.js';
 import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../postgresql/postgresql-server.js';
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', (
           },
           (thrown: unknown) => {
             expect((thrown as Refusal).code).toBe('STORE_UNAVAILABLE');
-            if (thrown instanceof OutcomeUnknown) unknown++;
+            if (thrown instanceof UnknownOutcomeError) unknown++;
           },
         );
       }

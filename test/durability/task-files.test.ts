@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { serving, servingHere } from '../cli/process.js';
 import { documentsOf, readLeftovers } from './effects.js';
 
@@ -41,7 +41,7 @@ test(
         rebalance: { frequency: 'quarterly' },
         pipeline: { weighting: { type: 'EqualWeight' } },
       });
-      const { artifacts } = homeFolders(home);
+      const { artifacts } = listHomeFolders(home);
       const killed = new Promise<void>((resolve) => {
         const names = new Set<string>();
         const watcher = watch(artifacts, () => {

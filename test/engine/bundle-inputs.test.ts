@@ -7,7 +7,7 @@ import { computeFileBytes } from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
 import { verifyBundle } from '#engine/main.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
 import type { ArtifactRef } from '#store/port.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -154,7 +154,7 @@ describe('on a synthetic market', () => {
     expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // by the files of the run
   }
 
-  const openHome = () => homeFolders(join(service.root, 'home'));
+  const openHome = () => listHomeFolders(join(service.root, 'home'));
 
   /** Stores the matrix of the model in the files of its parts. @returns their names */
   async function dividedModel(assets: number): Promise<readonly string[]> {

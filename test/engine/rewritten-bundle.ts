@@ -3,7 +3,7 @@ import type { BundleManifest } from '#domain/documents/bundle-document.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import { computeInputDigests } from '#views/bundle/input-digests.js';
 import { decodeSlice, encodeSlice } from '#views/bundle/market-slice.js';
-import { readTar, tarParts } from '#views/bundle/tar.js';
+import { readTar, createTarParts } from '#views/bundle/tar.js';
 
 type Files = ReadonlyMap<string, Uint8Array>;
 
@@ -14,7 +14,7 @@ export function addFiles(
 ): Uint8Array {
   const files = new Map(readTar(bundle));
   for (const [name, bytes] of Object.entries(change(files))) files.set(name, bytes);
-  return Buffer.concat([...tarParts([...files].map(([name, bytes]) => ({ name, bytes })))]);
+  return Buffer.concat([...createTarParts([...files].map(([name, bytes]) => ({ name, bytes })))]);
 }
 
 /** Returns a bundle with one price multiplied. */

@@ -1,7 +1,12 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
-import { exampleRequest, operationsOf, type ExampleRequest, type Operation } from '#views/documentation/operation.js';
+import {
+  createExampleRequest,
+  operationsOf,
+  type ExampleRequest,
+  type Operation,
+} from '#views/documentation/operation.js';
 import { liveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
@@ -226,7 +231,7 @@ export function createTeller(service: LiveService): Teller {
   return {
     async tell(id) {
       await preparations[id]?.();
-      const { method, path, body } = adapted(id, exampleRequest(OPERATIONS.get(id)!, outcome));
+      const { method, path, body } = adapted(id, createExampleRequest(OPERATIONS.get(id)!, outcome));
       const answer = await service.ask(method, path, body);
       const { backtests = [] } = answer.body as { readonly backtests?: readonly { readonly job?: JobStatus | null }[] };
       for (const { job } of backtests) if (job) await finish(job);

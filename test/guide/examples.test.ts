@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exampleRequest, successesOf } from '#views/documentation/operation.js';
+import { createExampleRequest, successesOf } from '#views/documentation/operation.js';
 import type { AuditLog } from '#contract/audit.js';
 import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
@@ -36,7 +36,7 @@ test('the log of writes has the request of every write', async () => {
 
 test('every body has an example, and so has every parameter that must be given', () => {
   const without = [...OPERATIONS.values()].flatMap((operation) => [
-    ...(operation.requestBody !== undefined && exampleRequest(operation).body === undefined
+    ...(operation.requestBody !== undefined && createExampleRequest(operation).body === undefined
       ? [`${operation.operationId} body`]
       : []),
     ...operation.parameters

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { z } from 'zod';
-import { SCOPES, routes, type Scope } from '#contract/route.js';
+import { SCOPES, defineRoutes, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
 import { createApp, type App, type AppDependencies } from '#http/app.js';
@@ -9,7 +9,7 @@ import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
 /** A small table of routes that covers every case of the pipeline. */
-export const sampleRoutes = routes({
+export const sampleRoutes = defineRoutes({
   listThings: {
     method: 'GET',
     path: '/things',

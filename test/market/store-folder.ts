@@ -1,11 +1,11 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Finding } from '#domain/refusals/findings.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
 import { PLAIN_TERMS, type MarketTerms } from '#market/mapping/mapped-content.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
@@ -33,7 +33,7 @@ export async function readFolder(
   terms: MarketTerms = PLAIN_TERMS,
 ): Promise<FolderRead> {
   const problems = createProblems();
-  const files = await folderFiles(folder, { tables, mapping: terms.mapping }, createLocations([folder]), problems);
+  const files = await listFolderFiles(folder, { tables, mapping: terms.mapping }, createLocations([folder]), problems);
   const read = await readSource(files, problems, onProgress, { terms });
   return { read: problems.errors > 0 ? undefined : read, findings: problems.findings() };
 }
@@ -45,7 +45,7 @@ export async function contentOf(folder: string): Promise<MarketContent> {
   return read.content;
 }
 
-export const hashOf = async (folder: string) => contentHash(await contentOf(folder));
+export const hashOf = async (folder: string) => computeContentHash(await contentOf(folder));
 
 /** Returns findings as code and location. */
 export const listPlaces = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

@@ -22,7 +22,9 @@ async function bundledIn(times: Readonly<Record<string, number>>): Promise<strin
     writeFileSync(place(path), '');
     utimesSync(place(path), time, time);
   }
-  const { bundlePath } = (await import(pathToFileURL(place('dist/src/bundle.mjs')).href)) as typeof import('#bundle');
+  const { findBundlePath: bundlePath } = (await import(
+    pathToFileURL(place('dist/src/bundle.mjs')).href
+  )) as typeof import('#bundle');
   return bundlePath('dispatch')?.replace(pathToFileURL(folder).href, '');
 }
 

@@ -5,8 +5,8 @@ import { expect, test } from 'vitest';
 import { temporaryFolder } from '../store/temporary-folder.js';
 
 const SCRIPT = resolve('scripts/commit-subjects.mjs');
-const { subjectFault } = (await import(pathToFileURL(SCRIPT).href)) as {
-  readonly subjectFault: (subject: string) => string | undefined;
+const { findSubjectError } = (await import(pathToFileURL(SCRIPT).href)) as {
+  readonly findSubjectError: (subject: string) => string | undefined;
 };
 
 test.each([
@@ -15,7 +15,7 @@ test.each([
   'domain/books: process events in the order of their time',
   'docs: embed the figures',
 ])('%s: a subject that is accepted', (subject) => {
-  expect(subjectFault(subject)).toBeUndefined();
+  expect(findSubjectError(subject)).toBeUndefined();
 });
 
 test.each([
@@ -31,7 +31,7 @@ test.each([
   ['market: recognise restatements; jobs: write once', 'several'],
   [`market: recognise ${'x'.repeat(100)}`, '118 characters'],
 ])('%s: the fault names %s', (subject, named) => {
-  expect(subjectFault(subject)).toContain(named);
+  expect(findSubjectError(subject)).toContain(named);
 });
 
 const HAS_GIT = spawnSync('git', ['--version']).status === 0;

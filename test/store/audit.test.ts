@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
 import type { SigningKey } from '#domain/documents/publication-document.js';
-import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js';
-import { sealAudit } from '#store/audit/seals.js';
+import { readAuditBatches, computeAuditHash, readAuditHead, formatEntryId } from '#store/audit/log.js';
+import { signAuditLog } from '#store/audit/seals.js';
 import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { createSigningKey, signHash } from '#store/publication/signing.js';
@@ -26,7 +26,7 @@ async function openAudited(): Promise<DocumentStore> {
 
 async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
   const entries: AuditEntry[] = [];
-  for await (const batch of auditBatches(documents, { after: 0, head: await auditHead(documents) }))
+  for await (const batch of readAuditBatches(documents, { after: 0, head: await readAuditHead(documents) }))
     entries.push(...batch);
   return entries;
 }
@@ -45,7 +45,7 @@ async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly h
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by });
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: { ...by, purges: true } });
   const entries = await entriesOf(documents);
-  const { hash } = await auditHead(documents);
+  const { hash } = await readAuditHead(documents);
   await documents.close();
   return { entries, head: hash };
 }
@@ -106,7 +106,7 @@ test('a refused transaction leaves nothing in the log', async () => {
     throw new Error('no');
   });
   await expect(refusal).rejects.toThrow('no');
-  expect(await auditHead(documents)).toMatchObject({ seq: 0 });
+  expect(await readAuditHead(documents)).toMatchObject({ seq: 0 });
   await documents.close();
 });
 
@@ -170,9 +170,9 @@ async function createSignedLog(): Promise<{
   const documents = await openAudited();
   for (let i = 1; i <= 6; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
-    if (i === 3) await documents.transaction((tx) => sealAudit(tx, OLD, OLD.valid_from));
-    if (i === 6) await documents.transaction((tx) => sealAudit(tx, NEW, NEW.valid_from));
-    if (i === 6) await documents.transaction((tx) => sealAudit(tx, NEW, 'again: it is signed'));
+    if (i === 3) await documents.transaction((tx) => signAuditLog(tx, OLD, OLD.valid_from));
+    if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW, NEW.valid_from));
+    if (i === 6) await documents.transaction((tx) => signAuditLog(tx, NEW, 'again: it is signed'));
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
   const entries = await entriesOf(documents);
@@ -185,7 +185,7 @@ function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
     const stated = { ...entry, seq: i + 1, previous };
-    previous = auditHash(stated);
+    previous = computeAuditHash(stated);
     return { ...stated, hash: previous };
   });
 }
@@ -238,7 +238,7 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
   const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {
     await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
-    await documents.transaction((tx) => (i <= unchained ? sealAsBefore(tx, i) : sealAudit(tx, NEW, NEW.valid_from)));
+    await documents.transaction((tx) => (i <= unchained ? sealAsBefore(tx, i) : signAuditLog(tx, NEW, NEW.valid_from)));
   }
   const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
   const entries = await entriesOf(documents);
@@ -248,10 +248,10 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
 
 /** Signs as 0.2.0 did. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
-  const { seq, hash: entry_hash } = await auditHead(tx);
+  const { seq, hash: entry_hash } = await readAuditHead(tx);
   const stated = { seq, entry_hash, at: NEW.valid_from, key_id: NEW.key_id };
   const hash = hashOf(stated);
-  await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(NEW, hash) });
+  await tx.put('audit-seal', formatEntryId(seq), { ...stated, hash, signature: signHash(NEW, hash) });
   await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
-import { datesWithin } from '#views/run-window.js';
+import { findDatesWithin } from '#views/run-window.js';
 
 test('a window without a date of the run is refused by the dates that were asked for', () => {
   const days = Int32Array.from(['2024-01-02', '2024-01-05'], parseValidDay);
-  expect(datesWithin(days, { start: '2024-01-03', end: null })).toEqual({ from: 1, to: 1 });
+  expect(findDatesWithin(days, { start: '2024-01-03', end: null })).toEqual({ from: 1, to: 1 });
   const expectRefusal = (start: string | null, end: string | null, words: string) =>
-    expect(() => datesWithin(days, { start, end })).toThrow(
+    expect(() => findDatesWithin(days, { start, end })).toThrow(
       expect.objectContaining({
         code: 'NO_DATA_IN_RANGE',
         message: `The run covers 2024-01-02 to 2024-01-05 and has no date ${words}.`,

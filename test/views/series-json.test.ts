@@ -1,10 +1,10 @@
 import { fc } from '../fast-check.js';
 import { expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
-import { daysToken } from '#views/series-json.js';
+import { encodeDays } from '#views/series-json.js';
 
 const formatDays = (days: Iterable<number>): string =>
-  `[${new TextDecoder().decode(daysToken(Int32Array.from(days)))}]`;
+  `[${new TextDecoder().decode(encodeDays(Int32Array.from(days)))}]`;
 
 test('dates are written as JSON writes their texts, every day of four centuries and the ends of the years with four digits', () => {
   const from = parseValidDay('1799-12-31');
@@ -26,5 +26,5 @@ test('any dates in any order, none among them', () => {
       },
     ),
   );
-  expect(() => daysToken(Int32Array.of(parseValidDay('9999-12-31') + 1))).toThrow('four digits');
+  expect(() => encodeDays(Int32Array.of(parseValidDay('9999-12-31') + 1))).toThrow('four digits');
 });

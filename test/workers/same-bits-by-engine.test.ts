@@ -16,7 +16,7 @@ import { RUN_FILES } from '#jobs/tasks/runs.js';
 import { createPool } from '#jobs/pool.js';
 import { listNativeSets } from '#kernels/engines/native-kernels.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { contentOf } from '../market/store-folder.js';
 import { drawStore, writeStore } from '../methodologies/store.js';
@@ -36,7 +36,7 @@ const { identifiers } = content;
 const handle = shareMarket({
   ...content,
   datasetId: 'drawn',
-  contentHash: await contentHash(content),
+  contentHash: await computeContentHash(content),
   adjustment: 'none',
   currency: 'USD',
 });

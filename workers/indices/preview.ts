@@ -1,7 +1,7 @@
 import { listClosures } from '#domain/calendars/closures.js';
 import type { Day } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
-import { previewAnswer } from '#views/preview-answer.js';
+import { answerPreview } from '#views/preview-answer.js';
 import { answerBytes } from '../output/hand-over.js';
 import { createQuestionComposer } from '../input/index-composer.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
@@ -15,7 +15,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 export const preview: Task<'preview'> = ({ market: handle, documents, models, indexId, asOf }, control) =>
   runOnEngine((engine) => {
     const market = openCachedMarket(handle);
-    const answer = previewAnswer({
+    const answer = answerPreview({
       market,
       calendars: openCachedCalendars(listClosures(documents)),
       documents,

@@ -2,8 +2,8 @@ import { shareMarket } from '#domain/market/handle.js';
 import type { Task } from '#jobs/tasks.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket as audit } from '#market/audit/audit-market.js';
-import { contentHash, rowsOf } from '#market/content/content.js';
-import { doubtsOf } from '#market/content/doubtful-content.js';
+import { computeContentHash, rowsOf } from '#market/content/content.js';
+import { findContentWarnings } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
@@ -20,7 +20,7 @@ export const repairMarket: Task<'repair-market'> = async (
 ) => {
   const content = applyRepairs(openCachedMarket(market), repairs);
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
-  const warnings = doubtsOf(
+  const warnings = findContentWarnings(
     content,
     {
       adjustment: market.adjustment,
@@ -28,7 +28,7 @@ export const repairMarket: Task<'repair-market'> = async (
     },
     createProblems(),
   );
-  const hash = await contentHash(content);
+  const hash = await computeContentHash(content);
   return {
     handle: shareMarket({
       ...content,

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import type { Task } from '#jobs/tasks.js';
-import { coverageHistory } from '#market/serving/coverage-history.js';
+import { countCoverage } from '#market/serving/coverage-history.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { answerBytes } from '../output/hand-over.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -8,7 +8,7 @@ import { openCachedMarket } from '../input/open-markets.js';
 /** Computes the coverage of a market through time: a CoverageHistoryResponse as JSON. */
 export const coverage: Task<'coverage'> = ({ market: handle }) => {
   const market = openCachedMarket(handle);
-  const { priced, expected } = coverageHistory(market);
+  const { priced, expected } = countCoverage(market);
   const json = createJsonWriter(256 + market.dates.length * 28);
   json.value({
     store_id: market.datasetId,

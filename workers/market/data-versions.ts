@@ -10,10 +10,10 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { differenceOf } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { encodeChange } from '#market/versions/change-file.js';
-import { contentChange } from '#market/versions/content-change.js';
+import { computeContentChange } from '#market/versions/content-change.js';
 import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
-import { dataDifferenceView } from '#views/data-difference-view.js';
+import { createDataDifferenceView } from '#views/data-difference-view.js';
 import { bytesOf, readChange, refuseDamagedContent } from '../input/known-contents.js';
 import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 
@@ -21,8 +21,8 @@ import { keepOpen, openCachedMarket } from '../input/open-markets.js';
 export const changeOfContent: Task<'content-change'> = async (input) => {
   const [before, after] = [openCachedMarket(input.before), openCachedMarket(input.after)];
   return {
-    back: addHash(encodeChange(contentChange(before, after))),
-    forth: input.isBothWays ? addHash(encodeChange(contentChange(after, before))) : null,
+    back: addHash(encodeChange(computeContentChange(before, after))),
+    forth: input.isBothWays ? addHash(encodeChange(computeContentChange(after, before))) : null,
     rows: changeCounts(before, after),
   };
 };
@@ -73,5 +73,5 @@ async function soundMarket(
 /** Lists values that differ between two contents. */
 export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
   const view = { from, to, ...differenceOf(openCachedMarket(before), openCachedMarket(after), terms) };
-  return { bytes: new TextEncoder().encode(JSON.stringify(dataDifferenceView(view))) };
+  return { bytes: new TextEncoder().encode(JSON.stringify(createDataDifferenceView(view))) };
 };

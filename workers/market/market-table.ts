@@ -1,6 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { ParquetColumn } from '#base/parquet/columns.js';
-import { encodeChunk, encodeFooter, groupEntry, MAGIC } from '#base/parquet/file.js';
+import { encodeChunk, encodeFooter, createGroupEntry, MAGIC } from '#base/parquet/file.js';
 import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { ACTION_COLUMNS, type MarketViewName } from '#domain/sql/views.js';
@@ -33,7 +33,7 @@ export const marketTable: Task<'market-table'> = ({ market: handle, table, colum
         chunk.pieces.forEach(write);
         return { ...chunk, pieces: [] };
       });
-      if (group.rows > 0) entries.push(groupEntry(chunks, group.rows));
+      if (group.rows > 0) entries.push(createGroupEntry(chunks, group.rows));
       rows += group.rows;
     }
     write(encodeFooter({ columns: shapes, rows, groups: entries }));

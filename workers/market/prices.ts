@@ -1,4 +1,4 @@
-import { priceSeries, type DatedTable } from '#market/serving/price-series.js';
+import { computePriceSeries, type DatedTable } from '#market/serving/price-series.js';
 import type { Task } from '#jobs/tasks.js';
 import type { PricesInput } from '#jobs/tasks/markets.js';
 import { writeDatedCsv } from '#views/csv-table.js';
@@ -12,7 +12,7 @@ import { answerBytes } from '../output/hand-over.js';
  * metadata.
  */
 export const prices: Task<'prices'> = ({ identifier, bars, request, format }: PricesInput) => {
-  const table = priceSeries(bars, request);
+  const table = computePriceSeries(bars, request);
   const body = { identifier, interval: request.interval };
   if (format === 'csv') return answerBytes(new TextEncoder().encode(writeDatedCsv(table)));
   return answerBytes(format === 'arrow' ? encodeArrowTable(table, body) : formatPricesJson(table, body));

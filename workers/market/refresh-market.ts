@@ -4,7 +4,7 @@ import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { digestContent, type KnownDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { doubtsOf } from '#market/content/doubtful-content.js';
+import { findContentWarnings } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { reportSeries } from '#market/content/series-rows.js';
@@ -29,7 +29,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     adjustment: held.adjustment,
     calendars: { codes: calendars.codes, open: () => openCachedCalendars(calendars.closures) },
   };
-  const warnings = doubtsOf(content, terms, problems);
+  const warnings = findContentWarnings(content, terms, problems);
   const isSameObjects =
     content.reference === before.reference &&
     content.actions === before.actions &&

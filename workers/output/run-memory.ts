@@ -1,6 +1,6 @@
 import type { ByteRange, Memory } from '#domain/backtest/run-file/block-placement.js';
 import { allocateKeptMemory } from '#base/memory/kept-memory.js';
-import { pageMemory } from '#base/memory/page-memory.js';
+import { allocatePageMemory } from '#base/memory/page-memory.js';
 import { clearMemory, trimMemory } from '#kernels/memory/paged-memory.js';
 
 /**
@@ -48,7 +48,7 @@ export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
  * system.
  */
 function allocateRunMemory(bytes: number, keptBytesMax: number): SharedArrayBuffer {
-  return bytes <= keptBytesMax ? pageMemory(bytes) : allocateKeptMemory(bytes);
+  return bytes <= keptBytesMax ? allocatePageMemory(bytes) : allocateKeptMemory(bytes);
 }
 
 /** Clears shared memory in elements of eight bytes, which takes a third of the time of single bytes. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { openArtifactWriter } from '#artifact-writer';
-import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/made-bytes.js';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
 import type { EarlyArtifact } from '#store/early-artifact.js';
 import type { ArtifactRef, WriteOptions } from '#store/port.js';
@@ -8,7 +8,7 @@ import { answerBytes } from './hand-over.js';
 import { isContentOf } from '../run-files/run-file.js';
 
 /** Bytes of a task's artifact; null if there is no artifact. */
-type Content = Uint8Array<ArrayBuffer> | MadeBytes | null;
+type Content = Uint8Array<ArrayBuffer> | ProducedBytes | null;
 type WrittenReference<C extends Content> = C extends null ? null : ArtifactRef;
 
 /** Copies the content of an artifact to memory that survives the task's arena. */

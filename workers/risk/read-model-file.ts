@@ -12,9 +12,9 @@ import {
   type ModelTable,
   type ModelTables,
 } from '#domain/risk/imported/model-tables.js';
-import { CsvFault, readCsv, textCells } from '#market/sources/csv.js';
+import { CsvFault, readCsv, readTextCells } from '#market/sources/csv.js';
 import { reasonOf } from '#market/tables/fault-reason.js';
-import { cellPath } from '#market/tables/problems.js';
+import { formatCellPath } from '#market/tables/problems.js';
 import { reportNotANumber } from '#domain/risk/imported/read-model-body.js';
 
 /** Prefix of the paths of findings in a file. */
@@ -49,7 +49,7 @@ export async function readModelFile(
     else await readRecords(bytes, (columns) => sinkOf(columns, null));
   } catch (fault) {
     const row = fault instanceof CsvFault ? fault.record : 0;
-    const path = row > 0 ? cellPath(LABEL, row, '') : LABEL;
+    const path = row > 0 ? formatCellPath(LABEL, row, '') : LABEL;
     problems.error({ code: 'UNREADABLE_FILE', path, message: `The file cannot be read: ${reasonOf(fault)}` });
   }
   return tables.dates;
@@ -59,7 +59,7 @@ async function readRecords(bytes: Uint8Array, sinkOf: (columns: readonly string[
   let row = 0;
   await readCsv([bytes], (columns) => {
     const sink = sinkOf(columns);
-    return sink && ((record) => sink(textCells(record) as readonly ModelCellValue[], ++row)); // Passes the cells of text files as texts.
+    return sink && ((record) => sink(readTextCells(record) as readonly ModelCellValue[], ++row)); // Passes the cells of text files as texts.
   });
 }
 
@@ -144,7 +144,7 @@ function readDate(value: ModelCellValue | undefined, path: string, { date, probl
   return undefined;
 }
 
-const pathOf = (row: number): string => cellPath(LABEL, row, '');
+const pathOf = (row: number): string => formatCellPath(LABEL, row, '');
 
 /** Creates a sink for rows with one number each. */
 function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
@@ -159,7 +159,7 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
   const [table, row, column, value] = LONG.map((name) => columns.indexOf(name)) as [number, number, number, number];
   const dateAt = columns.indexOf('date');
   return (cells, at) => {
-    const path = (name: string): string => cellPath(LABEL, at, name);
+    const path = (name: string): string => formatCellPath(LABEL, at, name);
     const date = readDate(dateAt < 0 ? undefined : (cells[dateAt] ?? null), path('date'), terms);
     const name = cells[table] as ModelTableName;
     if (!MODEL_TABLES.includes(name)) {
@@ -192,7 +192,7 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
   }
   const dateAt = columns.indexOf('date');
   return (cells, at) => {
-    const path = (name: string): string => cellPath(LABEL, at, name);
+    const path = (name: string): string => formatCellPath(LABEL, at, name);
     if (cells.length !== columns.length) {
       const message = `The row has ${cells.length} cells; there are ${columns.length} columns.`;
       problems.error({ code: 'UNREADABLE_FILE', path: path(''), message });
@@ -225,7 +225,7 @@ interface WideCell {
 function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideCell, problems: ModelProblems): void {
   if (cell === null) return;
   const value = parseNumber(cell);
-  if (Number.isNaN(value)) problems.error(reportNotANumber(cellPath(LABEL, at, column), cell));
+  if (Number.isNaN(value)) problems.error(reportNotANumber(formatCellPath(LABEL, at, column), cell));
   else table?.add({ row, column, value, place: at });
 }
 

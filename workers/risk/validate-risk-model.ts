@@ -10,7 +10,7 @@ import { validateRiskModel } from '#domain/risk/validation/validate-risk-model.j
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
-import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';
+import { createRiskValidationView, describeValidation } from '#views/risk-validation-view.js';
 import { datapointsOf } from '#views/index-datapoints.js';
 import { createOwnDays, createPlainTerms } from '#views/risk-estimate.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -36,8 +36,8 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
-    const shown = riskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
-    return { view: copyOutput(JSON.stringify(shown)), message: validationSentence(shown) };
+    const shown = createRiskValidationView({ modelId, settings, request, indexId: run?.indexId ?? null }, validation);
+    return { view: copyOutput(JSON.stringify(shown)), message: describeValidation(shown) };
   });
   return { ...(await writeOutputs(input.outputs, { view })), message };
 };

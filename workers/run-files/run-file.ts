@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { resolveSiblingFile } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import type { ReadRange } from '#domain/backtest/run-file/segments.js';
-import { LARGE_BYTES_MIN, pageMemory } from '#base/memory/page-memory.js';
+import { LARGE_BYTES_MIN, allocatePageMemory } from '#base/memory/page-memory.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 
@@ -148,7 +148,7 @@ let block: Uint8Array | undefined;
 export function hashOnce(path: string, bytes: number, look: () => void): string | null {
   const file = bytes < LARGE_BYTES_MIN ? undefined : openPastCache(path);
   if (file === undefined) return hashFile(path, look);
-  const room = (block ??= new Uint8Array(pageMemory(BLOCK_BYTES)));
+  const room = (block ??= new Uint8Array(allocatePageMemory(BLOCK_BYTES)));
   const hash = createHash('sha256');
   let done = 0;
   try {

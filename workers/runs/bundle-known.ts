@@ -3,7 +3,7 @@ import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Day } from '#domain/time/days.js';
 import type { KnownFiles } from '#jobs/tasks/files.js';
-import { contentChange, packChange, type ContentChange } from '#market/versions/content-change.js';
+import { computeContentChange, packChange, type ContentChange } from '#market/versions/content-change.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import { readChange } from '../input/known-contents.js';
@@ -45,7 +45,7 @@ export function sliceKnown(
     if (oldest <= first) break; // every decision uses this content or a later one
     changes.push(readChange(file));
     const before = slice({ ...last, ...restoreContent(last, changes) });
-    contents.push({ knownOn: file.knownOn, change: contentChange(before, after) });
+    contents.push({ knownOn: file.knownOn, change: computeContentChange(before, after) });
     [after, oldest] = [before, file.knownOn];
   }
   const index: BundleKnown = {

@@ -9,7 +9,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
 import { createJsonWriter } from '#views/json-writer.js';
-import { replayView } from '#views/replay-view.js';
+import { createReplayView } from '#views/replay-view.js';
 import { runForDataset, stampOf } from './backtest.js';
 import { runOnEngine } from '../input/numerics.js';
 import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
@@ -26,7 +26,7 @@ export const replay: Task<'replay'> = async (input, control) => {
     const { runHash, storeContentHash } = stampOf(input);
     const json = createJsonWriter();
     json.value(
-      replayView({
+      createReplayView({
         runId: plan.runId,
         stored,
         replayed: { runHash, engineVersion, storeContentHash },

@@ -20,7 +20,13 @@ import type { CheckedFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ResumableRun } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { prefixDiffers, prefixOf, reachesBack, findSettledDay, type MarketPrefix } from '#market/content/prefix.js';
+import {
+  comparePrefixes,
+  prefixOf,
+  changesEarlierDays,
+  findSettledDay,
+  type MarketPrefix,
+} from '#market/content/prefix.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { hasContent } from '../run-files/checked-files.js';
 import { openCachedMarket, openCachedSince } from '../input/open-markets.js';
@@ -101,9 +107,9 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));
   const market = openCachedSince(handle, after);
-  const changed = prefixDiffers(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
+  const changed = comparePrefixes(prefixOf(market, handle.digests, checkpoint.day), state.prefix);
   if (changed !== null) throw new CannotResume(changed === 'names' ? 'names_changed' : 'history_changed');
-  if (reachesBack(market, checkpoint.day)) throw new CannotResume('history_changed');
+  if (changesEarlierDays(market, checkpoint.day)) throw new CannotResume('history_changed');
   return readOrGiveUp(() =>
     useRunFile(run.columns, (stored) => {
       const extended = extendRun({

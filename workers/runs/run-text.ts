@@ -6,7 +6,7 @@ import type { Task } from '#jobs/tasks.js';
 import type { OverviewFile, RunTextInput, StoredText } from '#jobs/tasks/runs.js';
 import { createJsonSinkWriter, createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { upgradeRecord, writeRecord } from '#views/record-json.js';
-import { overviewJson, upgradeResult, writeResult } from '#views/run-json.js';
+import { encodeOverview, upgradeResult, writeResult } from '#views/run-json.js';
 import { readPlan, readJson, readStored } from '../input/stored-texts.js';
 import { answerBytes } from '../output/hand-over.js';
 import { writeTextFile } from '../output/text-file.js';
@@ -62,5 +62,5 @@ function writeStored(json: JsonWriter, { text, stored }: { readonly stored: Stor
 
 /** Writes the overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
 export function overviewOf(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
-  return 'plan' in overview ? overviewJson(summariseRun(run, readPlan(overview.plan))) : readStored(overview.stored);
+  return 'plan' in overview ? encodeOverview(summariseRun(run, readPlan(overview.plan))) : readStored(overview.stored);
 }

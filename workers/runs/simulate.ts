@@ -24,7 +24,7 @@ import {
   type Tallies,
 } from '#domain/simulation/simulation.js';
 import { summariseSimulation } from '#domain/simulation/summarise.js';
-import { simulationView } from '#views/simulation-view.js';
+import { createSimulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { SimulationInput, TalliesFile } from '#jobs/tasks/runs.js';
 import { listHeldByName, findHeldPositions } from '../views/held-risk.js';
@@ -169,7 +169,7 @@ export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, date
   const start = await startOf(input);
   const summary = summariseSimulation(request, start.plan, talliesOf(files, start.plan));
   const { precision } = await openNumerics();
-  const view = toCanonicalJson(simulationView({ ...start, runId, dates, precision, request, summary }));
+  const view = toCanonicalJson(createSimulationView({ ...start, runId, dates, precision, request, summary }));
   return writeOutputs(outputs, { view: copyOutput(view) });
 };
 

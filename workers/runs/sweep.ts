@@ -13,7 +13,7 @@ import type { Task } from '#jobs/tasks.js';
 import type { SweepPartInput } from '#jobs/tasks/runs.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createJsonWriter } from '#views/json-writer.js';
-import { sweepRow, sweepView } from '#views/sweep-view.js';
+import { createSweepRow, createSweepView } from '#views/sweep-view.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openKnown } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -105,7 +105,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
   const table = await runOnEngine((engine) => createSweepTable({ outcomes, rankBy, partitions, folds, engine, tick }));
   const json = createJsonWriter();
   json.value(
-    sweepView({
+    createSweepView({
       sweepId,
       indexId,
       rankBy,
@@ -115,7 +115,7 @@ export const sumSweep: Task<'sum-sweep'> = async (
       engineVersion,
     }),
   );
-  const rows = writeRowsInBlocks(countVariants(variation), (i) => sweepRow(table.rows[i]!, variation));
+  const rows = writeRowsInBlocks(countVariants(variation), (i) => createSweepRow(table.rows[i]!, variation));
   const { view, rows: artifact } = await writeOutputs(outputs, {
     view: copyOutput(json.bytes()),
     rows: copyOutput(rows.bytes),

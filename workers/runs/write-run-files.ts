@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/made-bytes.js';
 import type { SeparatePrices } from '#domain/backtest/run-file/separate-prices.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { MarketIdentity } from '#domain/market/market-identity.js';
@@ -74,7 +74,7 @@ export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOr
   if (outputs) storedPrices({ market, outputs, ...order }, made);
 }
 
-function hashParts(made: MadeBytes, look: () => void): string {
+function hashParts(made: ProducedBytes, look: () => void): string {
   const hash = createHash('sha256');
   for (const part of made.parts()) {
     hash.update(part);

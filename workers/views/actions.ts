@@ -11,9 +11,9 @@ import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { ActionsInput } from '#views/actions/actions-input.js';
-import { actionsView } from '#views/actions/actions-view.js';
+import { createActionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
-import { proFormaCsv, createProFormaRows } from '#views/actions/pro-forma-rows.js';
+import { formatProFormaCsv, createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
@@ -21,15 +21,15 @@ import { useRunFile } from '../run-files/run-file.js';
 type Asked = InputOfView<'actions'>;
 
 /** Lists the corporate actions on the securities of a stored run. */
-export const showActions = (asked: Asked): ReturnType<typeof actionsView> =>
-  useRunFile(asked.columns, (run) => actionsView(run, inputOf(run, asked)));
+export const showActions = (asked: Asked): ReturnType<typeof createActionsView> =>
+  useRunFile(asked.columns, (run) => createActionsView(run, inputOf(run, asked)));
 
 /** Formats the index after each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
   return useRunFile(asked.columns, (run) => {
     const input = inputOf(run, asked);
-    const { actions } = actionsView(run, input);
-    return proFormaCsv(createProFormaRows(actions, readHeldAtEnd(run, input)));
+    const { actions } = createActionsView(run, input);
+    return formatProFormaCsv(createProFormaRows(actions, readHeldAtEnd(run, input)));
   });
 }
 

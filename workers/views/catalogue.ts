@@ -1,19 +1,19 @@
 import { summariseRun } from '#domain/backtest/run-summary.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunViewName } from '#jobs/tasks/views.js';
-import { actionsCsv } from '#views/actions/actions-view.js';
-import { assetView } from '#views/asset-view.js';
-import { attributionView } from '#views/attribution-view.js';
+import { formatActionsCsv } from '#views/actions/actions-view.js';
+import { createAssetView } from '#views/asset-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { closesView } from '#views/closes-view.js';
-import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
-import { exposuresFile } from '#views/exposures/exposures-file.js';
-import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
+import { estimateComparisonBytes, formatComparisonCsv, writeComparison } from '#views/compare-view.js';
+import { createExposuresFile } from '#views/exposures/exposures-file.js';
+import { estimateExposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
 import { roundLevels, writeLevels } from '#views/levels-view.js';
 import { limitsFile } from '#views/limits/limits-file.js';
-import { metricsView, performanceView } from '#views/performance-view.js';
-import { overviewBytes, writeOverview } from '#views/run-json.js';
-import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
-import { scenariosFile } from '#views/scenarios/scenarios-file.js';
+import { createMetricsView, createPerformanceView } from '#views/performance-view.js';
+import { estimateOverviewBytes, writeOverview } from '#views/run-json.js';
+import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
+import { createScenariosFile } from '#views/scenarios/scenarios-file.js';
 import { summaryView } from '#views/summary-view.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { readPlan } from '../input/stored-texts.js';
@@ -37,22 +37,22 @@ import { showWeights } from './weights.js';
  * docs/CONTRIBUTING.md.
  */
 export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
-  attribution: { show: (asked) => ofRun(asked, (run) => attributionView(run, windowOf(asked))) },
-  asset: { show: (asked) => ofRun(asked, (run) => assetView(run, asked.identifier)) },
+  attribution: { show: (asked) => ofRun(asked, (run) => createAttributionView(run, windowOf(asked))) },
+  asset: { show: (asked) => ofRun(asked, (run) => createAssetView(run, asked.identifier)) },
   summary: { show: (asked) => ofRun(asked, summaryView) },
   overview: {
     show(asked) {
       const run = useRunFile(asked.columns, (columns) => summariseRun(columns, readPlan(asked.plan)));
-      return { bytes: overviewBytes(run), write: (json) => writeOverview(json, run) };
+      return { bytes: estimateOverviewBytes(run), write: (json) => writeOverview(json, run) };
     },
   },
-  metrics: { show: (asked) => ofRun(asked, metricsView) },
+  metrics: { show: (asked) => ofRun(asked, createMetricsView) },
   closes: { show: (asked) => ofRun(asked, closesView) },
   performance: {
-    show: (asked) => ofRun(asked, (run) => performanceView(run, { ...measuredOf(asked), ...windowOf(asked) })),
+    show: (asked) => ofRun(asked, (run) => createPerformanceView(run, { ...measuredOf(asked), ...windowOf(asked) })),
   },
-  rebalances: { show: (asked) => ofRun(asked, rebalancesView) },
-  rebalance: { show: (asked) => ofRun(asked, (run) => rebalanceView(run, asked.date)) },
+  rebalances: { show: (asked) => ofRun(asked, listRebalances) },
+  rebalance: { show: (asked) => ofRun(asked, (run) => createRebalanceView(run, asked.date)) },
   levels: {
     show(asked) {
       const levels = useRunFile(asked.columns, (run) =>
@@ -63,17 +63,18 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   },
   actions: {
     show: (asked) => objectView(showActions(asked)),
-    file: (asked) => encodeText(asked.table === 'constituents' ? showProForma(asked) : actionsCsv(showActions(asked))),
+    file: (asked) =>
+      encodeText(asked.table === 'constituents' ? showProForma(asked) : formatActionsCsv(showActions(asked))),
   },
   'dividend-points': { show: (asked) => objectView(showDividendPoints(asked)) },
   exposures: {
     async show(asked, control) {
       const exposures = await showExposures(asked, control);
-      return { bytes: exposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
+      return { bytes: estimateExposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
     },
     async file(asked, control) {
       const table = asked.table ?? (asked.fields.length > 0 ? 'fields' : 'groups');
-      return exposuresFile(await showExposures(asked, control), table, formatOf(asked));
+      return createExposuresFile(await showExposures(asked, control), table, formatOf(asked));
     },
   },
   limits: {
@@ -82,14 +83,14 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   },
   scenarios: {
     show: (asked) => objectView(showScenarios(asked)),
-    file: (asked) => scenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
+    file: (asked) => createScenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
   },
   compare: {
     async show(asked) {
       const comparison = await showComparison(asked);
-      return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, asked) };
+      return { bytes: estimateComparisonBytes(comparison), write: (json) => writeComparison(json, comparison, asked) };
     },
-    file: async (asked) => encodeText(comparisonCsv(await showComparison(asked))),
+    file: async (asked) => encodeText(formatComparisonCsv(await showComparison(asked))),
   },
   weights: { show: async (asked, control) => objectView(await showWeights(asked, control)) },
   'factor-risk': { show: async (asked, control) => objectView(await showFactorRisk(asked, control)) },

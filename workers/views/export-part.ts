@@ -4,7 +4,7 @@ import type { Task, ThreadInput } from '#jobs/tasks.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { exportPart } from '#views/exports/export-part.js';
-import { fileDay } from '#views/exports/index-file.js';
+import { findFileDay } from '#views/exports/index-file.js';
 import { figuresOf } from '../run-files/kept-figures.js';
 import { openKnown } from '../input/known-contents.js';
 import { createQuestionComposer } from '../input/index-composer.js';
@@ -53,7 +53,7 @@ async function readAnnounced(
   control: TaskControl,
 ): Promise<AnnouncedFile | undefined> {
   if (definition === undefined || handle === null) return undefined;
-  const day = fileDay(columns, end);
+  const day = findFileDay(columns, end);
   const market = openCachedMarket(handle);
   const { indexId, documents, models, known } = definition;
   return runOnEngine((engine) => {

@@ -12,7 +12,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
-import { bookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
+import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
 import { windowOf } from './run-view.js';
 import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
@@ -60,7 +60,7 @@ function exposuresBeside(
   const order = stored && computeColumnOrder(stored.header.names, market!);
   const holdings =
     stored === null
-      ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
+      ? other && createBookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
       : openStoredHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
   return exposuresOf(run, {

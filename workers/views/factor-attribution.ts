@@ -1,5 +1,5 @@
 import type { InputOfView } from '#jobs/tasks/views.js';
-import { factorAttributionView } from '#views/factor-attribution-view.js';
+import { createFactorAttributionView } from '#views/factor-attribution-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { createHeldDatapoints, readHeld, readRiskWindow } from './held-risk.js';
@@ -9,7 +9,7 @@ import { windowOf } from './run-view.js';
 export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
   return useRunFile(columns, (run) => {
     const window = readRiskWindow(readHeld(run, null), openCachedMarket(market));
-    return factorAttributionView(
+    return createFactorAttributionView(
       run,
       { ...window, datapoints: createHeldDatapoints(window, run.header) },
       { ...windowOf(asked), model },

@@ -8,7 +8,7 @@ import { openPackedFactors } from '#domain/risk/packed-factors.js';
 import type { FactorMeasure, FactorModelFile, InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { riskDecomposition, type MeasuredFactors } from '#views/risk-decomposition.js';
+import { decomposeRisk, type MeasuredFactors } from '#views/risk-decomposition.js';
 import { openCompared } from './compared.js';
 import {
   listHeldByName,
@@ -50,7 +50,7 @@ export function showFactorRisk(
     };
     const measured =
       'stored' in measure ? selectStoredFactors(measure.stored, weights) : estimateFactors(engine, measure, weights);
-    return riskDecomposition(measureWithHindsight(measured, held), {
+    return decomposeRisk(measureWithHindsight(measured, held), {
       benchmark: other.id,
       requested_as_of: asOf,
       as_of: formatDay(held.weights.day),

@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -16,7 +16,7 @@ type ReconcileInput = InputOfView<'reconcile'>;
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
   const risk = await riskOfLast(input);
   const onDate = (): void => report(0);
-  return useRunFile(input.columns, (run) => reconcileView(run, () => listStoredFiles(input), { risk, onDate }));
+  return useRunFile(input.columns, (run) => createReconcileView(run, () => listStoredFiles(input), { risk, onDate }));
 }
 
 function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {

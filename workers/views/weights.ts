@@ -4,7 +4,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { weightsView } from '#views/weights-view.js';
+import { createWeightsView } from '#views/weights-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { runOnEngine } from '../input/numerics.js';
 import { useRunFile } from '../run-files/run-file.js';
@@ -30,7 +30,7 @@ export async function showWeights(input: InputOfView<'weights'>, { report }: Tas
       measured: estimator ? measureByEstimate(engine, estimator, measured) : measureRisk(engine, measured),
     };
   });
-  return weightsView({
+  return createWeightsView({
     runId: held.header.run_id,
     requestedAsOf: asOf,
     weights: held.weights,

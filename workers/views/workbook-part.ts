@@ -1,7 +1,7 @@
 import type { ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { ByteSink } from '#views/exports/part.js';
-import { workbookStream, type WorkbookInput } from '#views/exports/workbook.js';
+import { createWorkbookStream, type WorkbookInput } from '#views/exports/workbook.js';
 
 export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window' | 'by' | 'tick'> {
   readonly exportId: string;
@@ -54,6 +54,6 @@ export async function writeWorkbookPart(input: WorkbookPartInput): Promise<Expor
 
 function startWorkbook({ open, table, window, by, tick }: WorkbookPartInput): OpenWorkbook {
   const workbook: Omit<OpenWorkbook, 'reader'> = { at: 0, tick };
-  const stream = workbookStream({ ...open(), table, window, by, tick: () => workbook.tick() });
+  const stream = createWorkbookStream({ ...open(), table, window, by, tick: () => workbook.tick() });
   return Object.assign(workbook, { reader: stream.getReader() });
 }

@@ -16,7 +16,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { recordJson } from '#views/record-json.js';
-import { processMs, threadMs } from '../../measure.js';
+import { measureProcessMs, measureThreadMs } from '../../measure.js';
 import { createSeededMarket, writePanels } from '../seeded-market.js';
 
 /**
@@ -62,7 +62,7 @@ for (const size of SIZES) {
   compareWithNumpy(market, run!, { ...best, trades: trades! });
 }
 
-interface Timed {
+interface TimedRun {
   readonly run: Run;
   /** Units, money and cost of every trade, which numpy computes as well. */
   readonly trades: TradeColumns;
@@ -79,7 +79,7 @@ interface Timed {
   readonly columns: Uint8Array;
 }
 
-function timeBacktest(market: MarketData): Timed {
+function timeBacktest(market: MarketData): TimedRun {
   const document = IndexDocument.parse({
     id: 'BENCH',
     name: 'Bench',
@@ -92,8 +92,8 @@ function timeBacktest(market: MarketData): Timed {
       weighting: { type: 'MarketCapWeight', cap: CAP },
     },
   });
-  const begin = threadMs();
-  const beginProcess = processMs();
+  const begin = measureThreadMs();
+  const beginProcess = measureProcessMs();
   let decided = 0;
   const run = runBacktest({
     market,
@@ -101,7 +101,7 @@ function timeBacktest(market: MarketData): Timed {
     createDecider: indexDecider,
     memory: allocateKeptMemory,
     report: (_fraction, message) => {
-      if (message === 'simulating the index') decided = threadMs() - begin;
+      if (message === 'simulating the index') decided = measureThreadMs() - begin;
     },
     plan: {
       runId: 'BENCH',
@@ -111,18 +111,18 @@ function timeBacktest(market: MarketData): Timed {
       request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: COST_BPS },
     },
   });
-  const trades = tradeColumns(run, market);
-  const simulation = threadMs() - begin;
+  const trades = computeTradeColumns(run, market);
+  const simulation = measureThreadMs() - begin;
   const columns = createRunColumns(run, { contentHash: '', inPlace: true });
   createHash('sha256').update(columns).digest('hex');
-  const total = threadMs() - begin;
+  const total = measureThreadMs() - begin;
   return {
     run,
     trades,
     simulation,
     decided,
     total,
-    process: processMs() - beginProcess,
+    process: measureProcessMs() - beginProcess,
     columns,
     bytes: columns.length,
   };
@@ -130,10 +130,10 @@ function timeBacktest(market: MarketData): Timed {
 
 /** Reads the record from the columns as a request does, and prints the time. */
 function readRecordOf(columns: Uint8Array): void {
-  const begin = threadMs();
+  const begin = measureThreadMs();
   const record = recordJson(readRecord(openColumns((start, end) => columns.slice(start, end))), STAMP);
   console.log(
-    `  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${(threadMs() - begin).toFixed(0)} ms`,
+    `  the record of ${(record.length / 1e6).toFixed(0)} MB is read in ${(measureThreadMs() - begin).toFixed(0)} ms`,
   );
 }
 
@@ -145,7 +145,7 @@ interface TradeColumns {
 }
 
 /** Returns the trade columns of a run of the service; numpy computes the same columns as part of its run. */
-function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
+function computeTradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColumns {
   const { count, at, slot, notional } = trades;
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
@@ -159,10 +159,10 @@ function tradeColumns({ trades, portfolio }: Run, market: MarketData): TradeColu
   return { units, money, costs };
 }
 
-type Compared = Pick<Timed, 'trades' | 'simulation' | 'total' | 'process'>;
+type BacktestComparison = Pick<TimedRun, 'trades' | 'simulation' | 'total' | 'process'>;
 
 /** Runs the peer in a separate process if it is installed. */
-function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Compared): void {
+function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: BacktestComparison): void {
   const folder = mkdtempSync(join(tmpdir(), 'bench-backtest-'));
   try {
     const { names, sessions } = writePanels(folder, market);

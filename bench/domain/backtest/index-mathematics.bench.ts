@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { threadMs } from '../../measure.js';
+import { measureThreadMs } from '../../measure.js';
 import { createSeededMarket } from '../seeded-market.js';
 
 /**
@@ -42,23 +42,23 @@ const calendars = openCalendars();
 const seeded = createSeededMarket(calendars, SIZE);
 
 /** Settings of version 0.2.0. */
-const OLDER = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
-const conventions = (frequency: Case['frequency']): Case => ({
+const OLDER_SETTINGS = { reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' };
+const createConventionsCase = (frequency: Case['frequency']): Case => ({
   name: `conventions of index providers, ${frequency}`,
   goal: 1.1,
   frequency,
   market: () => seeded,
   measured: {},
-  plain: { treatment: OLDER },
+  plain: { treatment: OLDER_SETTINGS },
 });
 
-interface Changing {
+interface ShareChanges {
   /** Number of securities whose share count changes on a session. */
   readonly changing: number;
   /** Source of FREE_FLOAT in the store. */
   readonly float?: 'field' | 'reference';
 }
-const changes = (name: string, terms: Changing, goal = 1.5): Case => ({
+const createChangeCase = (name: string, terms: ShareChanges, goal = 1.5): Case => ({
   name: `share changes every session, ${name}`,
   goal,
   frequency: 'quarterly',
@@ -68,14 +68,14 @@ const changes = (name: string, terms: Changing, goal = 1.5): Case => ({
 });
 
 const CASES: readonly Case[] = [
-  conventions('quarterly'),
-  conventions('monthly'),
-  changes('of one security', { changing: 1 }),
-  changes('of 8, each once a quarter', { changing: 8 }),
-  changes('of 24, each once a month', { changing: 24 }),
-  changes('of 8, free float as a field', { changing: 8, float: 'field' }),
-  changes('of 8, free float as reference data', { changing: 8, float: 'reference' }),
-  changes('of all 500', { changing: SIZE.names }, Infinity),
+  createConventionsCase('quarterly'),
+  createConventionsCase('monthly'),
+  createChangeCase('of one security', { changing: 1 }),
+  createChangeCase('of 8, each once a quarter', { changing: 8 }),
+  createChangeCase('of 24, each once a month', { changing: 24 }),
+  createChangeCase('of 8, free float as a field', { changing: 8, float: 'field' }),
+  createChangeCase('of 8, free float as reference data', { changing: 8, float: 'reference' }),
+  createChangeCase('of all 500', { changing: SIZE.names }, Infinity),
 ];
 
 for (const one of CASES) {
@@ -97,7 +97,7 @@ for (const one of CASES) {
 }
 
 /** Returns the market with share counts that change by up to 1 % for some securities on each session. */
-function addChanges(market: MarketData, { changing, float }: Changing): MarketData {
+function addChanges(market: MarketData, { changing, float }: ShareChanges): MarketData {
   const { names, sessions } = SIZE;
   const shares = market.fields.get('SHARES_OUTSTANDING')!.slice();
   let next = 0;
@@ -129,7 +129,7 @@ function measureTime(market: MarketData, { frequency }: Case, { events = {}, tre
     events,
     pipeline: { treatment: { dividends: 'total', ...treatment }, weighting: { type: 'MarketCapWeight' } },
   });
-  const begin = threadMs();
+  const begin = measureThreadMs();
   const run = runBacktest({
     market,
     calendars,
@@ -146,5 +146,5 @@ function measureTime(market: MarketData, { frequency }: Case, { events = {}, tre
   });
   const columns = createRunColumns(run, { contentHash: '', inPlace: true });
   createHash('sha256').update(columns).digest('hex');
-  return threadMs() - begin;
+  return measureThreadMs() - begin;
 }

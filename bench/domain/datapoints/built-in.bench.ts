@@ -1,4 +1,4 @@
-import { sandbox } from '#base/sandbox/sandbox.js';
+import { requireSandbox } from '#base/sandbox/sandbox.js';
 import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
@@ -22,7 +22,7 @@ import { createSeededMarket } from '../seeded-market.js';
  * values of each security in a loop in JavaScript, which inputs and `rows` replace; these cases have no limit, because
  * the interpreter alone takes longer: an empty loop over the same number of rows is measured as well.
  */
-const NAMES = 500;
+const SECURITIES = 500;
 const SESSIONS = 5000;
 const ROUNDS = 3;
 const LIMIT = 20;
@@ -32,7 +32,7 @@ await loadPluginSandbox();
 const calendars = openCalendars();
 compareExpressions({ names: 3000, rounds: 5, goal: 1.3 });
 
-const market = createSeededMarket(calendars, { names: NAMES, sessions: SESSIONS });
+const market = createSeededMarket(calendars, { names: SECURITIES, sessions: SESSIONS });
 const sm = alignMarket({ market, calendar: createDaysCalendar(market.dates), calendars });
 const columns = Int32Array.from(market.identifiers.keys());
 const daily = Array.from({ length: SESSIONS }, (_, i) => i);
@@ -46,7 +46,7 @@ const createPlugin = (inputs: PluginDocument['inputs'], source: string): PluginD
   parameters: {},
   source,
 });
-const one = (expression: string) => ({ expression, sessions: 1 });
+const requestOnce = (expression: string) => ({ expression, sessions: 1 });
 
 const MEAN_OF_ROWS = `function compute({ r }, parameters, count) {
   const means = new Float64Array(count);
@@ -91,7 +91,7 @@ const CASES: readonly Case[] = [
   {
     name: 'market capitalisation, each session',
     plugin: createPlugin(
-      { close: one('CLOSE'), shares: one('SHARES_OUTSTANDING') },
+      { close: requestOnce('CLOSE'), shares: requestOnce('SHARES_OUTSTANDING') },
       'function compute({ close, shares }) { return close.map((price, i) => price * shares[i]); }',
     ),
     built: createLatestRequest('MARKET_CAP'),
@@ -101,7 +101,7 @@ const CASES: readonly Case[] = [
   {
     name: 'share of the high of 252 sessions, each session',
     plugin: createPlugin(
-      { close: one('CLOSE'), high: one(`max(CLOSE, window=${WINDOW})`) },
+      { close: requestOnce('CLOSE'), high: requestOnce(`max(CLOSE, window=${WINDOW})`) },
       'function compute({ close, high }) { return close.map((price, i) => price / high[i]); }',
     ),
     built: parseExpression(`CLOSE / max(CLOSE, window=${WINDOW})`).tree,
@@ -110,7 +110,10 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'mean return of 252 sessions by an input, each session',
-    plugin: createPlugin({ mean: one(`mean(RETURN, window=${WINDOW})`) }, 'const compute = ({ mean }) => mean;'),
+    plugin: createPlugin(
+      { mean: requestOnce(`mean(RETURN, window=${WINDOW})`) },
+      'const compute = ({ mean }) => mean;',
+    ),
     built: createLatestRequest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: daily,
     limit: LIMIT,
@@ -164,7 +167,7 @@ const CASES: readonly Case[] = [
     limit: Infinity,
   },
 ];
-const VALUES = monthly.length * NAMES * WINDOW;
+const VALUES = monthly.length * SECURITIES * WINDOW;
 
 for (const { name, plugin, built, sessions, limit } of CASES) {
   const plugins = { OWN: { plugin: 'own', parameters: {}, code: resolvePluginCode(plugin, {}, '0'.repeat(64)) } };
@@ -186,7 +189,7 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
       measureTime(() => valuesOf(own)),
     );
   }
-  const apart = mostApart(valuesOf(own), valuesOf(built));
+  const apart = computeLargestDifference(valuesOf(own), valuesOf(built));
   const ratio = times.own / times.built;
   const each = limit === LIMIT ? '' : `, ${((times.own / VALUES) * 1e6).toFixed(0)} ns a value`;
   console.log(
@@ -195,7 +198,7 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
   if (ratio > limit || !(apart < 1e-12)) process.exitCode = 1;
 }
 
-const rounds = NAMES * WINDOW;
+const rounds = SECURITIES * WINDOW;
 const empty = {
   source: `function compute(inputs, parameters, count) { for (let i = 0; i < ${rounds}; i++); return new Float64Array(count); }`,
   parameters: {},
@@ -205,7 +208,7 @@ let floor = Infinity;
 for (let call = 0; call < 50; call++)
   floor = Math.min(
     floor,
-    measureTime(() => sandbox().compute(empty, [], NAMES)),
+    measureTime(() => requireSandbox().compute(empty, [], SECURITIES)),
   );
 console.log(`an empty loop: ${((floor / rounds) * 1e6).toFixed(0)} ns a round`);
 
@@ -218,7 +221,7 @@ function measureTime(work: () => void): number {
 }
 
 /** Returns the largest relative difference of two arrays; Infinity if a value is missing in only one of them. */
-function mostApart(left: readonly Float64Array[], right: readonly Float64Array[]): number {
+function computeLargestDifference(left: readonly Float64Array[], right: readonly Float64Array[]): number {
   let most = 0;
   left.forEach((values, t) =>
     values.forEach((value, i) => {

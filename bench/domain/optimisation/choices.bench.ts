@@ -3,7 +3,7 @@ import { solveProblem, type Proof } from '#domain/optimisation/search.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { openHighs, solveByHighs, type ChoiceMilp } from '../../../test/domain/optimisation/choice-milp.js';
-import { problemFamily } from './problem-family.js';
+import { createProblemFamily } from './problem-family.js';
 
 /**
  * Measures the choice of the best portfolio with a limited number of securities: processor time of the search without
@@ -32,7 +32,7 @@ const LINEAR = [
   ['min_cvar', 60, 10, 250],
   ['min_cvar', 100, 15, 250],
 ] as const;
-const HELD = { threshold: 0.01, cap: 0.15 };
+const POSITION_LIMITS = { threshold: 0.01, cap: 0.15 };
 const TURNOVER = 0.6;
 const CONFIDENCE = 0.95;
 const MINUTE = 60;
@@ -42,7 +42,7 @@ for (const [type, names, maximum] of CASES) {
   const entry = findObjectiveClass(type)!;
   const rows = [{ type: 'Cardinality', params: { maximum } }];
   const objective = { entry, params: entry.params.parse({}) };
-  const problem = problemFamily(names, SESSIONS).problemOf(rows, objective, engine);
+  const problem = createProblemFamily(names, SESSIONS).problemOf(rows, objective, engine);
   const results = ([undefined, undefined, 'quick', 'thorough'] as const).map((proof) =>
     measure(() => solveWith(proof)),
   );
@@ -68,11 +68,11 @@ else for (const each of LINEAR) compare(highs, each);
 
 function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, sessions]: (typeof LINEAR)[number]): void {
   const entry = findObjectiveClass(type)!;
-  const family = problemFamily(names, sessions);
+  const family = createProblemFamily(names, sessions);
   const rows = [
     { type: 'Cardinality', params: { maximum } },
-    { type: 'MinimumHolding', params: { threshold: HELD.threshold } },
-    { type: 'PositionBounds', params: { upper: HELD.cap } },
+    { type: 'MinimumHolding', params: { threshold: POSITION_LIMITS.threshold } },
+    { type: 'PositionBounds', params: { upper: POSITION_LIMITS.cap } },
     ...(type === 'max_return' ? [{ type: 'Turnover', params: { limit: TURNOVER, reference: 'previous' } }] : []),
   ];
   const params = entry.params.parse(type === 'min_cvar' ? { confidence: CONFIDENCE } : {});
@@ -92,7 +92,7 @@ function compare(peer: Exclude<typeof highs, string>, [type, names, maximum, ses
         ? { kind: 'return', returns: family.means }
         : { kind: 'tail', returns: family.returns, confidence: CONFIDENCE },
     maximum,
-    ...HELD,
+    ...POSITION_LIMITS,
     ...(type === 'max_return' ? { turnover: { from: family.previous, limit: TURNOVER } } : {}),
   };
   const [same, minute] = [seconds, MINUTE].map((limit) => {

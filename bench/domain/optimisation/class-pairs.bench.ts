@@ -10,15 +10,15 @@ import { computeFrontier } from '#domain/optimisation/frontier/frontier.js';
 import { fixChoice, computeObjectiveFrontier } from '#domain/optimisation/frontier/objective-frontier.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import { computeOneSidedPrices } from '#domain/optimisation/explanation/one-sided-prices.js';
-import { processMs } from '../../measure.js';
+import { measureProcessMs } from '../../measure.js';
 import { refuseInfeasible } from '#domain/optimisation/explain-unsolved.js';
 import { computeRowCosts } from '#domain/optimisation/explanation/row-costs.js';
 import { listRowSides } from '#domain/optimisation/report.js';
 import { computeSensitivities } from '#domain/optimisation/explanation/sensitivities.js';
 import { solveProblem } from '#domain/optimisation/search.js';
 import { createTailGoal, computeTailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
-import { problemFamily, type Family } from './problem-family.js';
-import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variables.js';
+import { createProblemFamily, type Family } from './problem-family.js';
+import { readNumber, refuse, readText, readChoice, readChoices } from '../../variables.js';
 
 /**
  * Measures every class of constraints alone and every pair of classes, binding, with both frontiers: the cost of a
@@ -34,26 +34,26 @@ import { numberFrom, refuse, textFrom, wordFrom, wordsFrom } from '../../variabl
  *     PAIRS_AGAIN=slow           repeats combinations above four times the cost of their parts; `all` repeats all
  */
 const CONFIDENCE = 0.95;
-const NAMES = numberFrom('PAIRS_NAMES');
+const SECURITIES = readNumber('PAIRS_NAMES');
 const CLASSES = CONSTRAINT_CLASSES.map(({ type }) => type);
-const WITH = wordsFrom('PAIRS_WITH', CLASSES);
-const [PART, PARTS] = textFrom('PAIRS_PART')!.split('/').map(Number) as [number, number];
-if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${textFrom('PAIRS_PART')}"; it looks like 2/5`);
-const SECONDS = numberFrom('PAIRS_SECONDS');
-const KEPT = textFrom('PAIRS_RESULTS') ?? `bench/results/class-pairs/${NAMES}.json`;
-const AGAIN = wordFrom('PAIRS_AGAIN', ['slow', 'all']);
+const PARTNER_CLASSES = readChoices('PAIRS_WITH', CLASSES);
+const [PART, PARTS] = readText('PAIRS_PART')!.split('/').map(Number) as [number, number];
+if (!(PART >= 1 && PART <= PARTS)) refuse(`PAIRS_PART is "${readText('PAIRS_PART')}"; it looks like 2/5`);
+const SECONDS = readNumber('PAIRS_SECONDS');
+const COST_FILE = readText('PAIRS_RESULTS') ?? `bench/results/class-pairs/${SECURITIES}.json`;
+const REPETITION = readChoice('PAIRS_AGAIN', ['slow', 'all']);
 const RATIO_MAX = 4;
 /** Combinations below this are not distinguished from noise, in milliseconds. */
-const NEGLIGIBLE = 50;
+const NEGLIGIBLE_MS = 50;
 
 const engine = openWasmEngine();
-const family = problemFamily(NAMES, 1260);
+const family = createProblemFamily(SECURITIES, 1260);
 const rows = rowsOf(family);
-const classes = wordsFrom('PAIRS_CLASSES', CLASSES);
+const classes = readChoices('PAIRS_CLASSES', CLASSES);
 const keyOf = (types: readonly string[]) => types.join(' + ');
 const pairs = classes.flatMap((a, i) => classes.slice(i + 1).map((b) => [a, b]));
 const part = pairs
-  .filter((types) => types.some((type) => WITH.includes(type)))
+  .filter((types) => types.some((type) => PARTNER_CLASSES.includes(type)))
   .filter((_, position) => position % PARTS === PART - 1);
 const kept = new Map<string, Cost>(Object.entries(readKept()));
 
@@ -61,12 +61,13 @@ for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measur
 const until = performance.now() + 1000 * SECONDS;
 for (const types of [...classes.map((type) => [type]), ...part]) {
   const known = kept.get(keyOf(types));
-  const isWanted = known === undefined || AGAIN === 'all' || (AGAIN === 'slow' && (ratioOf(types) ?? 0) > RATIO_MAX);
+  const isWanted =
+    known === undefined || REPETITION === 'all' || (REPETITION === 'slow' && (ratioOf(types) ?? 0) > RATIO_MAX);
   if (!isWanted) continue;
   if (performance.now() > until) break;
   kept.set(keyOf(types), measureCost(types));
   // Compilation and garbage collection during the run are not costs of the pair.
-  if (types.length > 1 && (ratioOf(types) ?? 0) > RATIO_MAX) kept.set(keyOf(types), lesser(types));
+  if (types.length > 1 && (ratioOf(types) ?? 0) > RATIO_MAX) kept.set(keyOf(types), measureLesserCost(types));
   keep();
 }
 report();
@@ -75,7 +76,7 @@ function measureCost(types: readonly string[]): Cost {
   return costOf(engine, family.problemOf(types.map((type) => ({ type, params: rows[type] }))), family.means);
 }
 
-function lesser(types: readonly string[]): Cost {
+function measureLesserCost(types: readonly string[]): Cost {
   const [before, again] = [kept.get(keyOf(types))!, measureCost(types)];
   return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
@@ -88,7 +89,7 @@ function ratioOf(types: readonly string[]): number | undefined {
   return (
     computeSolvedMs(own) /
     Math.max(
-      NEGLIGIBLE,
+      NEGLIGIBLE_MS,
       parts.reduce((sum, each) => sum + computeSolvedMs(each!), 0),
     )
   );
@@ -96,7 +97,7 @@ function ratioOf(types: readonly string[]): number | undefined {
 
 function readKept(): Record<string, Cost> {
   try {
-    return JSON.parse(readFileSync(KEPT, 'utf8')) as Record<string, Cost>; // written by `keep`
+    return JSON.parse(readFileSync(COST_FILE, 'utf8')) as Record<string, Cost>; // written by `keep`
   } catch {
     return {}; // none yet
   }
@@ -108,8 +109,8 @@ function keep(): void {
   const lines = [...kept]
     .toSorted(([a], [b]) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
     .map(([key, cost]) => `${JSON.stringify(key)}: ${JSON.stringify(cost, roundNumber)}`);
-  mkdirSync(dirname(KEPT), { recursive: true });
-  writeFileSync(KEPT, `{\n${lines.join(',\n')}\n}\n`);
+  mkdirSync(dirname(COST_FILE), { recursive: true });
+  writeFileSync(COST_FILE, `{\n${lines.join(',\n')}\n}\n`);
 }
 
 function roundNumber(_: string, value: unknown): unknown {
@@ -117,15 +118,17 @@ function roundNumber(_: string, value: unknown): unknown {
 }
 
 function report(): void {
-  console.log(`${NAMES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`);
+  console.log(
+    `${SECURITIES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`,
+  );
   for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(kept.get(type)!)}`);
   const known = pairs.flatMap((types) => {
     const cost = kept.get(keyOf(types));
     return cost === undefined ? [] : [{ key: keyOf(types), cost, ratio: ratioOf(types) }];
   });
-  const inState = (state: Cost['state']) => known.filter(({ cost }) => cost.state === state).length;
+  const countInState = (state: Cost['state']) => known.filter(({ cost }) => cost.state === state).length;
   console.log(
-    `${known.length} of ${pairs.length} pairs, ${inState('infeasible')} without an answer, ${inState('not converged')} not converged`,
+    `${known.length} of ${pairs.length} pairs, ${countInState('infeasible')} without an answer, ${countInState('not converged')} not converged`,
   );
   const printPairs = (title: string, among: readonly (typeof known)[number][]) => {
     console.log(title);
@@ -143,11 +146,11 @@ function report(): void {
       ? 'every class binds at some optimum'
       : `classes that bind at no optimum, on the frontiers at most: ${slack.join(' ')}`,
   );
-  const by = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
-  const solved = by(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
+  const sortBySize = (size: (each: (typeof known)[number]) => number) => known.toSorted((a, b) => size(b) - size(a));
+  const solved = sortBySize(({ cost }) => computeSolvedMs(cost)).filter(({ cost }) => cost.state === 'solved');
   printPairs('the slowest ten that are solved:', solved.slice(0, 10));
-  printPairs('the slowest ten to explain:', by(({ cost }) => cost.explained).slice(0, 10));
-  const slow = by(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
+  printPairs('the slowest ten to explain:', sortBySize(({ cost }) => cost.explained).slice(0, 10));
+  const slow = sortBySize(({ ratio }) => ratio ?? 0).filter(({ ratio }) => (ratio ?? 0) > RATIO_MAX);
   printPairs(`${slow.length} pairs above ${RATIO_MAX}x their parts`, slow);
 }
 
@@ -222,19 +225,19 @@ function computeSolvedMs({ solve, frontier }: Cost): number {
 function costOf(engine: Engine, problem: Problem, means: Float64Array): Cost {
   const solvers = { solver: createSolver(engine), algebra: engine };
   return engine.scope((): Cost => {
-    const begun = processMs();
+    const begun = measureProcessMs();
     const outcome = solveProblem(solvers, problem);
-    const solved = processMs();
+    const solved = measureProcessMs();
     const solve = solved - begun;
     if (outcome.kind !== 'solved') {
       refuseInfeasible(solvers, { problem, outcome });
-      return { solve, frontier: 0, explained: processMs() - solved, state: 'infeasible', binding: [] };
+      return { solve, frontier: 0, explained: measureProcessMs() - solved, state: 'infeasible', binding: [] };
     }
     const { solution } = outcome;
     const traced = { solver: solvers.solver, problem, means, restriction: fixChoice(problem, solution.weights) };
     const frontier = computeFrontier({ ...traced, riskFreeRate: 0 });
     if (frontier !== null) computeObjectiveFrontier({ ...traced, most: frontier.most, solution });
-    const drawn = processMs();
+    const drawn = measureProcessMs();
     const sides = listRowSides(problem, solution);
     const explained = { problem, solution, sides };
     const { dependent } = computeOneSidedPrices(solvers, explained);
@@ -244,7 +247,7 @@ function costOf(engine: Engine, problem: Problem, means: Float64Array): Cost {
     return {
       solve,
       frontier: drawn - solved,
-      explained: processMs() - drawn,
+      explained: measureProcessMs() - drawn,
       state: isOptimal(checkKkt(solution.assembled.program, solution.answer.point)) ? 'solved' : 'not converged',
       binding: [...new Set(bound.map(({ placed }) => placed.origin.type))],
     };

@@ -14,7 +14,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
  * trailing days, sector and position rows and a limit on turnover from the weights before, or the largest Sharpe ratio.
  * Goals: 12 s of CPU on wasm, 6 s for the Sharpe ratio. Words on the command line select cases.
  */
-const NAMES = 500;
+const SECURITIES = 500;
 const HISTORY = 504;
 const SESSIONS = 5292 + HISTORY;
 const SECTORS = 11;
@@ -37,13 +37,13 @@ const cases: Record<string, object> = {
       { type: 'Turnover', params: { limit: 0.03, reference: 'previous' } },
     ],
   },
-  'max_sharpe, long only': { constraints: [], ...sharpe() },
+  'max_sharpe, long only': { constraints: [], ...createSharpeDefinition() },
   'max_sharpe, sectors and positions': {
     constraints: [
       { type: 'PositionBounds', params: { upper: 0.02 } },
       { type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
     ],
-    ...sharpe(),
+    ...createSharpeDefinition(),
   },
 };
 
@@ -70,7 +70,7 @@ for (const engine of engines) {
   }
 }
 
-function sharpe(): object {
+function createSharpeDefinition(): object {
   return { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } };
 }
 
@@ -95,19 +95,20 @@ function createSeededMarket(): MarketData {
   const calendar = calendars.get('XNYS')!;
   const last = calendar.sessions.findLastIndex((day) => day <= parseValidDay('2023-12-29'));
   const dates = calendar.sessions.slice(last + 1 - SESSIONS, last + 1);
-  const identifiers = Array.from({ length: NAMES }, (_, i) => `N${String(i).padStart(4, '0')}`);
+  const identifiers = Array.from({ length: SECURITIES }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const random = createCounterRandom({ seed: 3, stream: 1 });
-  const close = new Float64Array(SESSIONS * NAMES);
-  const shares = new Float64Array(SESSIONS * NAMES);
+  const close = new Float64Array(SESSIONS * SECURITIES);
+  const shares = new Float64Array(SESSIONS * SECURITIES);
   const size = Float64Array.from(identifiers, () => Math.exp(1.2 * random.normal()));
   const level = Float64Array.from(identifiers, () => 50);
   for (let t = 0; t < SESSIONS; t++) {
     const common = 0.008 * random.normal();
     const sectors = Array.from({ length: SECTORS }, () => 0.004 * random.normal());
-    for (let i = 0; i < NAMES; i++) {
-      level[i]! *= 1 + 0.0002 + common * (0.7 + 0.6 * (i / NAMES)) + sectors[i % SECTORS]! + 0.012 * random.normal();
-      close[t * NAMES + i] = level[i]!;
-      shares[t * NAMES + i] = 1e6 * size[i]!;
+    for (let i = 0; i < SECURITIES; i++) {
+      level[i]! *=
+        1 + 0.0002 + common * (0.7 + 0.6 * (i / SECURITIES)) + sectors[i % SECTORS]! + 0.012 * random.normal();
+      close[t * SECURITIES + i] = level[i]!;
+      shares[t * SECURITIES + i] = 1e6 * size[i]!;
     }
   }
   return {

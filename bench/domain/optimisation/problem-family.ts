@@ -33,11 +33,11 @@ const SECTORS = 11;
  * size, and previous weights that drifted from the index. The covariance is the sample covariance, shrunk by a tenth
  * towards its diagonal.
  */
-export function problemFamily(names: number, sessions: number, seed = 1): Family {
+export function createProblemFamily(names: number, sessions: number, seed = 1): Family {
   const random = createCounterRandom({ seed, stream: 11 });
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const sectorOf = identifiers.map((_, i) => i % SECTORS);
-  const panel = returnsPanel(random, sectorOf, sessions);
+  const panel = drawReturnsPanel(random, sectorOf, sessions);
   const returns = panel.slice();
   const { covariance, means } = createMoments(panel, names);
   const metric = createDenseMetric(covariance, names);
@@ -74,16 +74,17 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
 
 type Random = ReturnType<typeof createCounterRandom>;
 
-function returnsPanel(random: Random, sectorOf: readonly number[], sessions: number): Float64Array {
+function drawReturnsPanel(random: Random, sectorOf: readonly number[], sessions: number): Float64Array {
   const names = sectorOf.length;
-  const fat = () => random.normal() * (random.uniform() < 0.05 ? 3 : 1);
+  const drawFatTailed = () => random.normal() * (random.uniform() < 0.05 ? 3 : 1);
   const beta = Float64Array.from(sectorOf, () => 1 + 0.25 * random.normal());
   const own = Float64Array.from(sectorOf, () => 0.01 + 0.01 * random.uniform());
   const panel = new Float64Array(sessions * names);
   for (let t = 0; t < sessions; t++) {
-    const market = 0.0003 + 0.009 * fat();
-    const sectors = Array.from({ length: SECTORS }, () => 0.005 * fat());
-    for (let i = 0; i < names; i++) panel[t * names + i] = beta[i]! * market + sectors[sectorOf[i]!]! + own[i]! * fat();
+    const market = 0.0003 + 0.009 * drawFatTailed();
+    const sectors = Array.from({ length: SECTORS }, () => 0.005 * drawFatTailed());
+    for (let i = 0; i < names; i++)
+      panel[t * names + i] = beta[i]! * market + sectors[sectorOf[i]!]! + own[i]! * drawFatTailed();
   }
   return panel;
 }

@@ -3,7 +3,7 @@ import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computeMetricDiagonal, multiplyMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
-import { problemFamily } from './problem-family.js';
+import { createProblemFamily } from './problem-family.js';
 
 /**
  * Measures equal risk contributions of all securities, from the request to the weights: problem, parity, proof. Prints
@@ -21,7 +21,7 @@ const sizes = process.argv
   .map(Number)
   .filter((size) => size > 0);
 for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
-  const family = problemFamily(names, SESSIONS);
+  const family = createProblemFamily(names, SESSIONS);
   const times: number[] = [];
   let off = Number.NaN;
   for (let round = 0; round < ROUNDS; round++) {
@@ -31,7 +31,7 @@ for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
     const { user, system } = process.cpuUsage(begin);
     times.push((user + system) / 1000);
     if (solution === undefined) throw new Error(`${names} names: no answer`);
-    off = distanceFromParity(problem.metric, solution.weights);
+    off = computeDistanceFromParity(problem.metric, solution.weights);
   }
   const sorted = times.toSorted((a, b) => a - b);
   const limit = LIMITS_MS[names];
@@ -41,7 +41,10 @@ for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
 }
 
 /** Returns the largest relative difference between a risk contribution and the equal share. */
-function distanceFromParity(metric: ReturnType<typeof problemFamily>['metric'], weights: Float64Array): number {
+function computeDistanceFromParity(
+  metric: ReturnType<typeof createProblemFamily>['metric'],
+  weights: Float64Array,
+): number {
   const force = new Float64Array(weights.length);
   multiplyMetric(metric, weights, force);
   const variance = weights.reduce((sum, weight, i) => sum + weight * force[i]!, 0);

@@ -13,7 +13,7 @@ import { openEngine } from '#kernels/engines/open-engine.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { listFrom, numberFrom, textFrom, wordsFrom } from '../../variables.js';
+import { listFrom, readNumber, readText, readChoices } from '../../variables.js';
 
 /**
  * Compares the minimum CVaR and CDaR at 0.95 with HiGHS (of scipy) and cvxopt: processor time and the difference of
@@ -29,7 +29,7 @@ const CONFIDENCE = 0.95;
 const FACTORS = 10;
 
 /** Number of solves of this engine; the minimum time counts. */
-const ROUNDS = numberFrom('ROUNDS');
+const ROUNDS = readNumber('ROUNDS');
 
 /** Maximum short weight per security, if short positions are allowed. */
 const SHORT = 0.01;
@@ -45,14 +45,14 @@ const LIMITS_MS: Readonly<Record<string, number>> = { '500x5000': 2000 };
 const PEER_SCENARIOS_MAX = 20_000;
 
 /** Time limit of a peer, in seconds. */
-const PEER_SECONDS = numberFrom('PEER_SECONDS');
+const PEER_SECONDS = readNumber('PEER_SECONDS');
 
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
-const python = textFrom('BENCH_PYTHON')!;
+const python = readText('BENCH_PYTHON')!;
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
 const { engine } = await openEngine('auto');
 const sizes = listFrom('SIZES', /^[1-9]\d*x[1-9]\d*d?s?l?t?$/);
-const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
+const peers = readChoices('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).filter((name) => {
   if (name === 'ours') return false; // this engine always runs
   try {
     execFileSync(python, [SCRIPT, 'probe', name], { stdio: 'ignore' });
@@ -66,7 +66,7 @@ const peers = wordsFrom('PEERS', ['ours', 'highs-ds', 'highs-ipm', 'cvxopt']).fi
 // Compiles the code, as in a running service.
 for (const measure of ['loss', 'drawdown'] as const)
   for (let warm = 0; warm < 3; warm++)
-    ours(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
+    solveProblem(problemOf({ names: 120, measure, returns: drawReturns(120, 500), cap: 0.05, short: 0 }));
 
 for (const label of sizes) {
   const [names, scenarios] = label
@@ -80,8 +80,8 @@ for (const label of sizes) {
   const turnover = label.includes('t') ? TURNOVER : undefined;
   const terms: TailCase = { names, measure, returns, cap, short, turnover };
   const lowest = problemOf(terms);
-  const problem = label.includes('l') ? problemOf({ ...terms, limit: tightLimit(lowest) }) : lowest;
-  const own = findLeast(Array.from({ length: ROUNDS }, () => ours(problem)));
+  const problem = label.includes('l') ? problemOf({ ...terms, limit: computeTightLimit(lowest) }) : lowest;
+  const own = findLeast(Array.from({ length: ROUNDS }, () => solveProblem(problem)));
   console.log(
     `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
   );
@@ -162,13 +162,13 @@ function meansOf(returns: Float64Array, names: number): Float64Array {
   return means;
 }
 
-function tightLimit(problem: Problem): number {
-  const { value } = ours(problem);
+function computeTightLimit(problem: Problem): number {
+  const { value } = solveProblem(problem);
   const goal = problem.tails.goal('loss', CONFIDENCE, { sessions: null, drawn: null });
   return value + (computeTailOutcome(goal, problem.index).average - value) / 20;
 }
 
-function ours(problem: Problem) {
+function solveProblem(problem: Problem) {
   const begin = process.cpuUsage();
   const result = engine.scope(() => solveConvex(createSolver(engine), problem));
   const { user, system } = process.cpuUsage(begin);
@@ -180,7 +180,7 @@ function ours(problem: Problem) {
   };
 }
 
-function findLeast(all: readonly ReturnType<typeof ours>[]): ReturnType<typeof ours> {
+function findLeast(all: readonly ReturnType<typeof solveProblem>[]): ReturnType<typeof solveProblem> {
   return { ...all[0]!, ms: Math.min(...all.map(({ ms }) => ms)) };
 }
 

@@ -10,7 +10,7 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { quarterlyDividends } from '../seeded-market.js';
+import { createQuarterlyDividends } from '../seeded-market.js';
 
 /**
  * Measures a model of seven styles for 3,000 securities over ten years of daily returns, with monthly exposures:
@@ -103,7 +103,7 @@ function createStyledMarket(names: number): MarketData {
         ]),
       ),
     },
-    actions: quarterlyDividends(identifiers, dates),
+    actions: createQuarterlyDividends(identifiers, dates),
     universes: [],
   };
 }

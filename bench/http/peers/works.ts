@@ -1,4 +1,4 @@
-import { waitForJob, processorTime, type Done, type PythonPeer, type RunningService } from '../service.js';
+import { waitForJob, readProcessorTime, type Measurement, type PythonPeer, type RunningService } from '../service.js';
 
 /** Panels that both sides read: a folder of float64 files, and the store of the service with the same values. */
 export interface SharedMarket {
@@ -39,14 +39,18 @@ export interface Work {
  * Returns the cost of the work in the service, including every thread of its process.
  * @param isRead true if the result is read afterwards
  */
-export async function byService(work: Work, service: RunningService, isRead: boolean): Promise<Done> {
-  const [processor, wall] = [processorTime(service), performance.now()];
+export async function measureService(work: Work, service: RunningService, isRead: boolean): Promise<Measurement> {
+  const [processor, wall] = [readProcessorTime(service), performance.now()];
   await work.run(service);
-  const done = { wall: performance.now() - wall, processor: processorTime(service) - processor };
+  const done = { wall: performance.now() - wall, processor: readProcessorTime(service) - processor };
   return { ...done, answer: isRead ? await work.answer(service) : [] };
 }
 
-export function byPeer(peer: PythonPeer, { folder, names, sessions }: SharedMarket, request: object): Promise<Done> {
+export function measurePeer(
+  peer: PythonPeer,
+  { folder, names, sessions }: SharedMarket,
+  request: object,
+): Promise<Measurement> {
   return peer.ask({ folder, names, sessions, ...request });
 }
 
@@ -89,32 +93,32 @@ const SHORT_TURNS = { pairs: 21, untimed: 10 };
 const SLOW_TURNS = { pairs: 2, untimed: 1 };
 
 /** Relative tolerance; the two sides sum in different order. */
-const SAME = 1e-9;
+const TOLERANCE = 1e-9;
 
 /** Relative tolerance of the largest ill-conditioned figures of a matrix. */
-const SAME_EIGENVALUES = 1e-6;
+const EIGENVALUE_TOLERANCE = 1e-6;
 
 /** Relative tolerance of a volatility, given the default tolerance of cvxopt. */
-const SAME_OPTIMUM = 1e-6;
+const OPTIMUM_TOLERANCE = 1e-6;
 
 /** Comparisons in the order of their execution. */
 export const WORKS: readonly Work[] = [
-  backtest('quarterly', 2.2, { processor: 150, wall: 120 }),
-  backtest('monthly', 2.2),
-  backtestAgain('monthly'),
-  backtestBySession('quarterly'),
+  createBacktest('quarterly', 2.2, { processor: 150, wall: 120 }),
+  createBacktest('monthly', 2.2),
+  createRepeatedBacktest('monthly'),
+  createSessionBacktest('quarterly'),
   sweep(24),
-  riskModel(500, 2520, 2.5),
+  createRiskModel(500, 2520, 2.5),
   createFrontier(500, 1260),
 ];
 
-function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work['goal'] = {}): Work {
+function createBacktest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work['goal'] = {}): Work {
   return {
     name: `backtest, ${frequency}`,
     ...TURNS,
     limit,
     goal,
-    tolerance: SAME,
+    tolerance: TOLERANCE,
     needs: 'numpy',
     async prepare(service, market) {
       await defineIndex(service, market, frequency);
@@ -132,14 +136,14 @@ function backtest(frequency: 'quarterly' | 'monthly', limit: number, goal: Work[
 }
 
 /** Returns a backtest with the same outcome as the stored run. */
-function backtestAgain(frequency: 'monthly'): Work {
-  const { vary: _, ...again } = backtest(frequency, 2.2);
+function createRepeatedBacktest(frequency: 'monthly'): Work {
+  const { vary: _, ...again } = createBacktest(frequency, 2.2);
   return { ...again, name: `backtest, ${frequency}, repeated` };
 }
 
 /** Returns the backtest as a loop over sessions, as in a notebook, with only the index and the portfolio. */
-function backtestBySession(frequency: 'quarterly'): Work {
-  const vectorised = backtest(frequency, 1);
+function createSessionBacktest(frequency: 'quarterly'): Work {
+  const vectorised = createBacktest(frequency, 1);
   return {
     ...vectorised,
     name: `backtest, ${frequency}, session by session`,
@@ -173,7 +177,7 @@ function sweep(variants: number): Work {
     name: `sweep of ${variants} costs`,
     ...TURNS,
     limit: 1,
-    tolerance: SAME,
+    tolerance: TOLERANCE,
     needs: 'numpy',
     async prepare(service, market) {
       await defineIndex(service, market, 'quarterly');
@@ -195,14 +199,14 @@ function sweep(variants: number): Work {
   };
 }
 
-function riskModel(names: number, sessions: number, limit: number): Work {
+function createRiskModel(names: number, sessions: number, limit: number): Work {
   let body: object;
   return {
     name: `risk model of ${names} names, ${sessions} returns`,
     ...SHORT_TURNS,
     limit,
     goal: { wall: 60 },
-    tolerance: SAME_EIGENVALUES,
+    tolerance: EIGENVALUE_TOLERANCE,
     needs: 'numpy',
     async prepare(_service, market) {
       const from = market.sessions - 1 - sessions;
@@ -242,7 +246,7 @@ function createFrontier(names: number, sessions: number): Work {
     ...SLOW_TURNS,
     limit: 1,
     goal: { wall: 400 },
-    tolerance: SAME_OPTIMUM,
+    tolerance: OPTIMUM_TOLERANCE,
     needs: 'cvxopt',
     async prepare(service, market) {
       await defineIndex(service, market, 'quarterly');

@@ -5,7 +5,7 @@ import type { ClaimOrder, JobQueue } from '#jobs/queue.js';
 import { openDatabase } from '#store/postgres/database.js';
 import { takeUse } from '#store/postgres/database-use.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
-import { preparation } from '#store/postgres/preparation.js';
+import { createPreparation } from '#store/postgres/preparation.js';
 
 /** Start order for a process of the load bench. */
 export interface LoadOrder {
@@ -28,29 +28,29 @@ export interface Submissions {
 }
 
 /** Start of an operation in ms since 1970, and its duration in ms. */
-export type Timed = readonly [atMs: number, ms: number];
+export type TimedJob = readonly [atMs: number, ms: number];
 
-export type LoadNews =
+export type LoadMessage =
   | { readonly type: 'ready' | 'submitted' }
   | { readonly type: 'ended'; readonly count: number }
-  | { readonly type: 'report'; readonly starts: readonly Timed[]; readonly submissions: readonly Timed[] };
+  | { readonly type: 'report'; readonly starts: readonly TimedJob[]; readonly submissions: readonly TimedJob[] };
 
 const SCHEMA = '"divisor"';
-const OPENED_AT_ONCE = 20;
-const TOLD_MS = 200;
+const OPENING_CONCURRENCY = 20;
+const REPORT_INTERVAL_MS = 200;
 
 const log = { info: () => {}, warn: () => {}, error: console.error };
 const limits = { ...deriveNodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
 const order = JSON.parse(process.argv[2]!) as LoadOrder; // the bench passes it
-const send = (news: LoadNews): void => void process.send!(news);
-const nowMs = (): number => performance.timeOrigin + performance.now();
-const starts: Timed[] = [];
-const submissions: Timed[] = [];
+const send = (news: LoadMessage): void => void process.send!(news);
+const readClockMs = (): number => performance.timeOrigin + performance.now();
+const starts: TimedJob[] = [];
+const submissions: TimedJob[] = [];
 let ended = 0;
 
 async function openQueue(node: string, places: { heavy: number; light: number }, role: string): Promise<JobQueue> {
   const connectionsMax = role === 'worker' ? 1 : 10;
-  const database = openDatabase({ url: order.url, connectionsMax, prepare: preparation(SCHEMA) });
+  const database = openDatabase({ url: order.url, connectionsMax, prepare: createPreparation(SCHEMA) });
   const documents = await openPostgresDocuments({ database, ...(role === 'worker' && { readMs: 2500 }) });
   const about = { role, version: 'bench', places, memory_bytes: 1e12, market: null, lacks: [], clock_offset_ms: 0 };
   const clock = systemClock;
@@ -68,7 +68,7 @@ async function openWorker(name: string): Promise<void> {
     isBusy = true;
     for (let claim = await queue.claim(next); claim !== undefined; claim = await queue.claim(next)) {
       const { at } = claim.input!.payload as { readonly at: number }; // `submit` wrote this payload
-      starts.push([at, nowMs() - at]);
+      starts.push([at, readClockMs() - at]);
       await new Promise((resolve) => setTimeout(resolve, order.workMs));
       await queue.complete(claim.lease, { type: 'succeed', result: { value: null }, message: '' });
       ended++;
@@ -76,15 +76,15 @@ async function openWorker(name: string): Promise<void> {
     isBusy = false;
   }
 
-  const room = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
-  await queue.join({ onWork: () => void work(), progressOf: () => undefined, room });
+  const describeCapacity = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
+  await queue.join({ onWork: () => void work(), progressOf: () => undefined, room: describeCapacity });
 }
 
 async function submit(queue: JobQueue, i: number): Promise<void> {
-  const at = nowMs();
+  const at = readClockMs();
   const job = { kind: 'backtest', request: null, estimatedBytes: 1, message: undefined, origin: null } as const;
   await queue.submit({ ...job, jobId: `backtest:${i}`, inputHash: `${i}`, payload: { at } });
-  submissions.push([at, nowMs() - at]);
+  submissions.push([at, readClockMs() - at]);
 }
 
 /** Submits jobs at a constant rate, without waiting for late ones. */
@@ -100,8 +100,8 @@ async function submitAll(queue: JobQueue, { first, step, count, apartMs }: Submi
   send({ type: 'submitted' });
 }
 
-for (let i = 0; i < order.workers; i += OPENED_AT_ONCE) {
-  const count = Math.min(OPENED_AT_ONCE, order.workers - i);
+for (let i = 0; i < order.workers; i += OPENING_CONCURRENCY) {
+  const count = Math.min(OPENING_CONCURRENCY, order.workers - i);
   await Promise.all(Array.from({ length: count }, (_, k) => openWorker(`${order.name}-${i + k}`)));
 }
 const front = order.hasFront ? await openQueue(`${order.name}-front`, { heavy: 0, light: 1 }, 'serve') : undefined;
@@ -112,5 +112,5 @@ process.on('message', (asked: Submissions | 'report') => {
   else void submitAll(front!, asked);
 });
 process.on('disconnect', () => process.exit());
-setInterval(() => send({ type: 'ended', count: ended }), TOLD_MS);
+setInterval(() => send({ type: 'ended', count: ended }), REPORT_INTERVAL_MS);
 send({ type: 'ready' });

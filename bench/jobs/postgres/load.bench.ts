@@ -20,9 +20,9 @@ import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { createJob } from '../../../test/jobs/queue-port-world.js';
-import { spread } from '../../measure.js';
-import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
-import { numberFrom, wordFrom } from '../../variables.js';
+import { formatSpread } from '../../measure.js';
+import type { LoadMessage, LoadOrder, Submissions, TimedJob } from './load-nodes.js';
+import { readNumber, readChoice } from '../../variables.js';
 
 /**
  * Measures a cluster under load. Several processes contain workers, each with one connection and a listener, which
@@ -32,20 +32,20 @@ import { numberFrom, wordFrom } from '../../variables.js';
  * at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms (p99). Then measures the processor time of a
  * job part that computes nothing, on one node and on two; goal: at most 5 ms.
  */
-const SECONDS = numberFrom('LOAD_SECONDS');
-const JOBS_PER_MINUTE = numberFrom('LOAD_JOBS_PER_MINUTE');
-const WORKERS = numberFrom('LOAD_WORKERS');
-const OLD = numberFrom('LOAD_OLD_JOBS');
+const SECONDS = readNumber('LOAD_SECONDS');
+const JOBS_PER_MINUTE = readNumber('LOAD_JOBS_PER_MINUTE');
+const WORKERS = readNumber('LOAD_WORKERS');
+const OLD_JOBS = readNumber('LOAD_OLD_JOBS');
 /** Duration of a job, which keeps half of the workers busy at the full rate. */
-const WORK_MS = numberFrom('LOAD_WORK_MS');
-const PROCESSES = numberFrom('LOAD_PROCESSES');
+const WORK_MS = readNumber('LOAD_WORK_MS');
+const PROCESSES = readNumber('LOAD_PROCESSES');
 /**
  * Each worker has a second connection, which checks its liveness every 2 s; if off, the workers have only the
  * connections of the goal.
  */
-const HAS_LISTENERS = wordFrom('LOAD_LISTENERS', ['on', 'off']) === 'on';
-const PARTS = numberFrom('LOAD_PARTS');
-const FRONTS = 2;
+const HAS_LISTENERS = readChoice('LOAD_LISTENERS', ['on', 'off']) === 'on';
+const PARTS = readNumber('LOAD_PARTS');
+const FRONT_NODES = 2;
 /** Time until the nodes know the size of the cluster. */
 const SETTLE_MS = 8000;
 const IDLE_MS = 5000;
@@ -58,11 +58,11 @@ const client = new Client(server.url);
 await client.connect();
 await client.query(
   `INSERT INTO divisor.jobs (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn, revision)
-    SELECT 'old:' || n, 'backtest', 'heavy', '', 'succeeded', -n, 1, 1, 0, 0 FROM generate_series(1, ${OLD}) AS n`,
+    SELECT 'old:' || n, 'backtest', 'heavy', '', 'succeeded', -n, 1, 1, 0, 0 FROM generate_series(1, ${OLD_JOBS}) AS n`,
 );
 await client.query('VACUUM ANALYZE divisor.jobs');
 await client.query('CHECKPOINT');
-const usage = await serverProcess(client);
+const usage = await createServerMeter(client);
 
 interface LoadProcess {
   readonly child: ChildProcess;
@@ -70,10 +70,16 @@ interface LoadProcess {
 }
 
 /** Resolves with the next message of this type from a process. */
-function createWord<T extends LoadNews['type']>(child: ChildProcess, type: T): Promise<Extract<LoadNews, { type: T }>> {
+function awaitMessage<T extends LoadMessage['type']>(
+  child: ChildProcess,
+  type: T,
+): Promise<Extract<LoadMessage, { type: T }>> {
   return new Promise((resolve, reject) => {
     child.once('exit', () => reject(new Error('a process of the load has ended')));
-    child.on('message', (news: LoadNews) => news.type === type && resolve(news as Extract<LoadNews, { type: T }>));
+    child.on(
+      'message',
+      (news: LoadMessage) => news.type === type && resolve(news as Extract<LoadMessage, { type: T }>),
+    );
   });
 }
 
@@ -81,18 +87,18 @@ const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
 const processes = await Promise.all(
   Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
     const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
-    const own = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONTS };
+    const own = { workers, workMs: WORK_MS, hasListeners: HAS_LISTENERS, hasFront: i < FRONT_NODES };
     const order: LoadOrder = { url: server.url, name: `process-${i}`, ...own };
     const child = fork(program, [JSON.stringify(order)]);
     const opened = { child, ended: 0 };
-    child.on('message', (news: LoadNews) => news.type === 'ended' && (opened.ended = news.count));
-    await createWord(child, 'ready');
+    child.on('message', (news: LoadMessage) => news.type === 'ended' && (opened.ended = news.count));
+    await awaitMessage(child, 'ready');
     return opened;
   }),
 );
 
 /** Returns the processor time of the nodes, ms. */
-function nodesMs(): number {
+function readNodesMs(): number {
   const ticks = processes.map(({ child }) => {
     const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
     return Number(fields[11]) + Number(fields[12]);
@@ -101,15 +107,20 @@ function nodesMs(): number {
 }
 
 const count = Math.round((JOBS_PER_MINUTE * SECONDS) / 60);
-const fronts = processes.slice(0, FRONTS).map(({ child }) => child);
+const fronts = processes.slice(0, FRONT_NODES).map(({ child }) => child);
 
 async function submitAll(): Promise<void> {
-  const apartMs = (FRONTS * 60_000) / JOBS_PER_MINUTE;
+  const apartMs = (FRONT_NODES * 60_000) / JOBS_PER_MINUTE;
   await Promise.all(
     fronts.map((child, first) => {
-      const submissions: Submissions = { first, step: FRONTS, count: Math.ceil((count - first) / FRONTS), apartMs };
+      const submissions: Submissions = {
+        first,
+        step: FRONT_NODES,
+        count: Math.ceil((count - first) / FRONT_NODES),
+        apartMs,
+      };
       child.send(submissions);
-      return createWord(child, 'submitted');
+      return awaitMessage(child, 'submitted');
     }),
   );
 }
@@ -122,22 +133,22 @@ async function load(): Promise<void> {
 
 await sleep(SETTLE_MS);
 const idle = await usage.during(() => sleep(IDLE_MS));
-console.log(`${WORKERS} workers and ${FRONTS} fronts idle   ${idle.share} of a core`);
-const [nodesBefore, startMs] = [nodesMs(), performance.timeOrigin + performance.now()];
+console.log(`${WORKERS} workers and ${FRONT_NODES} fronts idle   ${idle.share} of a core`);
+const [nodesBefore, startMs] = [readNodesMs(), performance.timeOrigin + performance.now()];
 const [busy, steady] = await Promise.all([
   usage.during(load),
   sleep(BEGINNING_MS).then(() => usage.during(() => sleep(Math.max(1, SECONDS - BEGINNING_MS / 1000) * 1000))),
 ]);
-const nodesShare = (100 * (nodesMs() - nodesBefore)) / busy.wallMs;
+const nodesShare = (100 * (readNodesMs() - nodesBefore)) / busy.wallMs;
 const reports = await Promise.all(
   processes.map(({ child }) => {
-    const message = createWord(child, 'report');
+    const message = awaitMessage(child, 'report');
     child.send('report');
     return message;
   }),
 );
 const perMinute = Math.round((count * 60_000) / busy.wallMs);
-console.log(`${count} jobs, ${OLD} old rows   ${perMinute} a minute of ${JOBS_PER_MINUTE} asked for`);
+console.log(`${count} jobs, ${OLD_JOBS} old rows   ${perMinute} a minute of ${JOBS_PER_MINUTE} asked for`);
 console.log(
   `PostgreSQL   ${busy.share} of a core, ${(busy.ms / count).toFixed(2)} ms and ${(busy.bytes / count / 1024).toFixed(1)} KiB of WAL a job`,
 );
@@ -147,10 +158,10 @@ console.log(
 );
 console.log(`all nodes    ${nodesShare.toFixed(0)} % of a core in ${PROCESSES} processes`);
 for (const of of ['submissions', 'starts'] as const) {
-  const all = reports.flatMap((report): readonly Timed[] => report[of]);
+  const all = reports.flatMap((report): readonly TimedJob[] => report[of]);
   const later = all.filter(([at]) => at >= startMs + BEGINNING_MS);
-  console.log(`${of.padEnd(13)}${spread(all.map(([, ms]) => ms))}`);
-  console.log(`  after ${BEGINNING_MS / 1000} s  ${spread(later.map(([, ms]) => ms))}`);
+  console.log(`${of.padEnd(13)}${formatSpread(all.map(([, ms]) => ms))}`);
+  console.log(`  after ${BEGINNING_MS / 1000} s  ${formatSpread(later.map(([, ms]) => ms))}`);
 }
 
 for (const { child } of processes) child.kill();
@@ -243,11 +254,11 @@ interface ServerUsage {
  * Returns a meter of the processes of a local PostgreSQL server; connections that close during a measurement are
  * ignored.
  */
-async function serverProcess(client: Client) {
+async function createServerMeter(client: Client) {
   const { rows } = await client.query<{ data: string }>(`SELECT current_setting('data_directory') AS data`);
   const pid = readFileSync(`${rows[0]!.data}/postmaster.pid`, 'utf8').split('\n')[0];
 
-  async function processorMs(): Promise<number> {
+  async function readProcessorMs(): Promise<number> {
     let ticks = 0;
     for (const name of await readdir('/proc')) {
       if (!/^\d+$/.test(name)) continue;
@@ -258,16 +269,21 @@ async function serverProcess(client: Client) {
     return ticks * 10;
   }
 
-  const walBytes = async (): Promise<number> =>
+  const readWalBytes = async (): Promise<number> =>
     Number((await client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`)).rows[0].bytes);
 
   return {
     async during(work: () => Promise<unknown>): Promise<ServerUsage> {
-      const [ms, bytes, start] = [await processorMs(), await walBytes(), performance.now()];
+      const [ms, bytes, start] = [await readProcessorMs(), await readWalBytes(), performance.now()];
       await work();
       const wallMs = performance.now() - start;
-      const used = (await processorMs()) - ms;
-      return { ms: used, wallMs, share: `${((100 * used) / wallMs).toFixed(0)} %`, bytes: (await walBytes()) - bytes };
+      const used = (await readProcessorMs()) - ms;
+      return {
+        ms: used,
+        wallMs,
+        share: `${((100 * used) / wallMs).toFixed(0)} %`,
+        bytes: (await readWalBytes()) - bytes,
+      };
     },
   };
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { solveAccount } from '#kernels/lots/solve-account.js';
 import { randomAccount } from '../../../test/kernels/lots/random-account.js';
-import { textFrom } from '../../variables.js';
+import { readText } from '../../variables.js';
 import { runPeer, scratch } from '../optimisation/outside-peers.js';
 
 /**
@@ -17,26 +17,31 @@ const COUNT = 100;
 const WARM_UP = 10;
 const PEER_ACCOUNTS = 3;
 const SIZE = { n: 500, k: 40, lotsOf: 7 };
-const WHOLE = { share: 0.00005 };
+const WHOLE_ACCOUNT = { share: 0.00005 };
 /** Placeholder for an account with a tracking limit that is computed from the account, see `limitTrackingError`. */
-const LIMITED = { trackingLimit: Infinity };
-const SMALL = { n: 40, k: 8, lotsOf: 4, share: 0.0005 };
+const LIMITED_ACCOUNT = { trackingLimit: Infinity };
+const SMALL_ACCOUNT = { n: 40, k: 8, lotsOf: 4, share: 0.0005 };
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/lots/accounts.py', import.meta.url));
 
 type Order = 'specific' | 'hifo' | 'fifo';
 
 for (const [label, order, more, count] of [
   ['any fraction', 'specific', {}, COUNT],
-  ['whole shares', 'specific', WHOLE, COUNT],
+  ['whole shares', 'specific', WHOLE_ACCOUNT, COUNT],
   ['highest cost first, any fraction', 'hifo', {}, COUNT],
-  ['highest cost first, whole shares', 'hifo', WHOLE, COUNT],
+  ['highest cost first, whole shares', 'hifo', WHOLE_ACCOUNT, COUNT],
   ['oldest first, any fraction', 'fifo', {}, COUNT],
-  ['oldest first, whole shares', 'fifo', WHOLE, COUNT],
+  ['oldest first, whole shares', 'fifo', WHOLE_ACCOUNT, COUNT],
   ['20,000 lots', 'specific', { lotsOf: 40 }, 20],
   ['20,000 lots, oldest first', 'fifo', { lotsOf: 40 }, 20],
-  ['a limit that binds, highest cost first, whole shares', 'hifo', { ...LIMITED, ...WHOLE }, 20],
-  ['a limit that binds, oldest first, whole shares', 'fifo', { ...LIMITED, ...WHOLE }, 20],
-  ['40 securities, a limit that binds, oldest first, whole shares', 'fifo', { ...LIMITED, ...SMALL }, 100],
+  ['a limit that binds, highest cost first, whole shares', 'hifo', { ...LIMITED_ACCOUNT, ...WHOLE_ACCOUNT }, 20],
+  ['a limit that binds, oldest first, whole shares', 'fifo', { ...LIMITED_ACCOUNT, ...WHOLE_ACCOUNT }, 20],
+  [
+    '40 securities, a limit that binds, oldest first, whole shares',
+    'fifo',
+    { ...LIMITED_ACCOUNT, ...SMALL_ACCOUNT },
+    100,
+  ],
 ] as const) {
   const accounts = Array.from({ length: count }, (_, at) => {
     const account = accountOf(order, { ...SIZE, ...more, seed: at + 1 });
@@ -82,7 +87,7 @@ function limitTrackingError(program: AccountProgram): AccountProgram {
   return { ...program, varianceLimit: ((free + least) / 2) ** 2 };
 }
 
-const python = textFrom('BENCH_PYTHON')!;
+const python = readText('BENCH_PYTHON')!;
 for (const peer of ['cvxopt', 'osqp']) {
   try {
     runPeer(python, [SCRIPT, 'probe', peer]);
@@ -95,7 +100,7 @@ rmSync(scratch, { recursive: true });
 
 function comparePeer(peer: string): void {
   for (let seed = 1; seed <= PEER_ACCOUNTS; seed++) {
-    const account = convex(seed);
+    const account = createConvexAccount(seed);
     for (let i = 0; i < WARM_UP; i++) solveAccount(account, { nodes: 0 });
     const times = Array.from({ length: 5 }, () => solveTimed(account));
     const ms = times.map((own) => own.ms).toSorted((a, b) => a - b)[2]!;
@@ -118,7 +123,7 @@ function solveTimed(account: AccountProgram) {
 }
 
 /** Returns an account without losses but with previous net losses, which is one convex problem. */
-function convex(seed: number): AccountProgram {
+function createConvexAccount(seed: number): AccountProgram {
   const program = randomAccount({ ...SIZE, seed, aversion: 1 });
   return {
     ...program,

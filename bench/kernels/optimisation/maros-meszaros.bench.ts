@@ -6,7 +6,7 @@ import { openEngine } from '#kernels/engines/open-engine.js';
 import { certify } from '#kernels/optimisation/certified/certify.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { readProblem } from '../../../test/kernels/optimisation/maros-problem.js';
-import { folderFrom, refuse, textFrom } from '../../variables.js';
+import { readFolder, refuse, readText } from '../../variables.js';
 import { runPeer } from './outside-peers.js';
 import { measureTime } from './quadratic.js';
 
@@ -15,8 +15,8 @@ import { measureTime } from './quadratic.js';
  * its certificate, and residuals. A Python script computes the residuals in exact fractions, only from the problem
  * files and the solutions, and also solves each problem with cvxopt.
  */
-const FOLDER = folderFrom('BENCH_MAROS');
-const PYTHON = textFrom('BENCH_PYTHON')!;
+const FOLDER = readFolder('BENCH_MAROS');
+const PYTHON = readText('BENCH_PYTHON')!;
 const SCRIPT = fileURLToPath(new URL('../../../../bench/kernels/optimisation/maros-residuals.py', import.meta.url));
 
 /** Time limit of the script for a problem: cvxopt takes up to one second, exact fractions a few. */
@@ -42,11 +42,11 @@ const solver = createSolver(engine);
 const scratch = mkdtempSync(join(tmpdir(), 'maros-'));
 const lines = names.map(createLine);
 rmSync(scratch, { recursive: true });
-summary(
+printSummary(
   'dense problems',
   lines.filter(({ isDense }) => isDense),
 );
-summary('all problems', lines);
+printSummary('all problems', lines);
 
 function createLine(name: string): Line {
   const { program, isDense, toFile } = readProblem(name, FOLDER);
@@ -70,16 +70,16 @@ function createLine(name: string): Line {
     .map(Number) as [number, number, number, number, number, number, number];
   const isCertified = Math.max(primal, dual, gap) <= 1e-9;
   const isPeerCertified = Math.max(peerPrimal, peerDual, peerGap) <= 1e-9;
-  const digits = (...all: number[]) => all.map((value) => value.toExponential(1).padStart(8)).join(' ');
+  const formatNumbers = (...all: number[]) => all.map((value) => value.toExponential(1).padStart(8)).join(' ');
   console.log(
     `${name.padEnd(9)} ${isDense ? 'dense' : 'large'} ${String(program.n).padStart(5)} x ${String(program.rows.count).padEnd(5)}` +
-      `${ms.toFixed(1).padStart(8)} ms ${digits(primal, dual, gap)} ${isCertified ? 'yes' : 'no '}` +
-      `  cvxopt ${peerMs.toFixed(1).padStart(8)} ms ${digits(peerPrimal, peerDual, peerGap)} ${isPeerCertified ? 'yes' : 'no'}`,
+      `${ms.toFixed(1).padStart(8)} ms ${formatNumbers(primal, dual, gap)} ${isCertified ? 'yes' : 'no '}` +
+      `  cvxopt ${peerMs.toFixed(1).padStart(8)} ms ${formatNumbers(peerPrimal, peerDual, peerGap)} ${isPeerCertified ? 'yes' : 'no'}`,
   );
   return { isDense, ms, isCertified, peerMs, isPeerCertified };
 }
 
-function summary(label: string, some: readonly Line[]): void {
+function printSummary(label: string, some: readonly Line[]): void {
   const mean = (values: readonly number[]) =>
     Math.exp(values.reduce((sum, value) => sum + Math.log(Math.max(value, 1e-3)), 0) / values.length);
   const count = (is: (of: Line) => boolean) => `${some.filter(is).length} of ${some.length}`;

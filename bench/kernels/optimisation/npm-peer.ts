@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { atLeast, readQuadratic, RIDGE, measureTime, type Quadratic } from './quadratic.js';
-import { folderFrom } from '../../variables.js';
+import { toLowerBounds, readQuadratic, RIDGE, measureTime, type Quadratic } from './quadratic.js';
+import { readFolder } from '../../variables.js';
 
 /**
  * Solves a quadratic programme with an npm package: `npm-peer.js FILE ANSWER NAME`, or `npm-peer.js probe NAME`. Prints
@@ -10,7 +10,11 @@ import { folderFrom } from '../../variables.js';
  */
 type Solve = (quadratic: Quadratic) => Promise<() => Float64Array>;
 
-const PEERS: Readonly<Record<string, Solve>> = { quadprog: byQuadprog, highs: byHighs, clarabel: byClarabel };
+const PEERS: Readonly<Record<string, Solve>> = {
+  quadprog: createQuadprogSolver,
+  highs: createHighsSolver,
+  clarabel: createClarabelSolver,
+};
 
 const [first, ...others] = process.argv.slice(2);
 const solve = PEERS[others.at(-1)!]!; // the bench passes the name of a peer
@@ -27,8 +31,8 @@ function loadSmallest(): Quadratic {
   return { n: 1, hessian: one, linear: one, lower: one, upper: one, rows: [] };
 }
 
-function npmModule(name: string): unknown {
-  return createRequire(join(folderFrom('BENCH_PEERS') ?? process.cwd(), 'package.json'))(name);
+function loadNpmModule(name: string): unknown {
+  return createRequire(join(readFolder('BENCH_PEERS') ?? process.cwd(), 'package.json'))(name);
 }
 
 interface Quadprog {
@@ -42,15 +46,16 @@ interface Quadprog {
 }
 
 /** Creates a solver with quadprog, whose arrays count from one. */
-async function byQuadprog(quadratic: Quadratic): Promise<() => Float64Array> {
-  const quadprog = npmModule('quadprog') as Quadprog; // its documented shape
+async function createQuadprogSolver(quadratic: Quadratic): Promise<() => Float64Array> {
+  const quadprog = loadNpmModule('quadprog') as Quadprog; // its documented shape
   const { n, hessian, linear } = quadratic;
-  const { equalities, matrix, least } = atLeast(quadratic);
+  const { equalities, matrix, least } = toLowerBounds(quadratic);
   return () => {
-    const own = (i: number, j: number) => hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0);
+    const readHessian = (i: number, j: number) =>
+      hessian[i * n + j]! + (i === j && hessian[i * n + i] === 0 ? RIDGE : 0);
     const square = [
       [],
-      ...Array.from({ length: n }, (_, i) => [0, ...Array.from({ length: n }, (__, j) => own(i, j))]),
+      ...Array.from({ length: n }, (_, i) => [0, ...Array.from({ length: n }, (__, j) => readHessian(i, j))]),
     ];
     const columns = [[], ...Array.from({ length: n }, (_, i) => [0, ...matrix.map((row) => row[i]!)])];
     const force = [0, ...Array.from(linear, (value) => -value)];
@@ -72,10 +77,10 @@ interface Highs {
 }
 
 /** Creates a solver with HiGHS, which reads matrices compressed by columns. */
-async function byHighs({ n, hessian, linear, lower, upper, rows }: Quadratic): Promise<() => Float64Array> {
-  const highs = await (npmModule('highs') as () => Promise<Highs>)(); // its documented shape
-  const below = compressed(n, (j) => Array.from({ length: n - j }, (_, k) => [j + k, hessian[(j + k) * n + j]!]));
-  const matrix = compressed(n, (j) => rows.map(({ coefficients }, r) => [r, coefficients[j]!]));
+async function createHighsSolver({ n, hessian, linear, lower, upper, rows }: Quadratic): Promise<() => Float64Array> {
+  const highs = await (loadNpmModule('highs') as () => Promise<Highs>)(); // its documented shape
+  const below = compressColumns(n, (j) => Array.from({ length: n - j }, (_, k) => [j + k, hessian[(j + k) * n + j]!]));
+  const matrix = compressColumns(n, (j) => rows.map(({ coefficients }, r) => [r, coefficients[j]!]));
   return () => {
     const model = highs.createModel({
       numCols: n,
@@ -116,12 +121,12 @@ interface Clarabel {
 }
 
 /** Creates a solver with Clarabel in WebAssembly, as packaged by cvxjs. */
-async function byClarabel(quadratic: Quadratic): Promise<() => Float64Array> {
-  const clarabel = npmModule('clarabel-wasm-nodejs') as Clarabel; // its documented shape
+async function createClarabelSolver(quadratic: Quadratic): Promise<() => Float64Array> {
+  const clarabel = loadNpmModule('clarabel-wasm-nodejs') as Clarabel; // its documented shape
   const { n, hessian, linear } = quadratic;
-  const { equalities, matrix, least } = atLeast(quadratic);
-  const upper = compressed(n, (j) => Array.from({ length: j + 1 }, (_, i) => [i, hessian[i * n + j]!]));
-  const rows = compressed(n, (j) => matrix.map((row, r) => [r, -row[j]!]));
+  const { equalities, matrix, least } = toLowerBounds(quadratic);
+  const upper = compressColumns(n, (j) => Array.from({ length: j + 1 }, (_, i) => [i, hessian[i * n + j]!]));
+  const rows = compressColumns(n, (j) => matrix.map((row, r) => [r, -row[j]!]));
   const right = Float64Array.from(least, (value) => -value);
   const cones = JSON.stringify({ zero: equalities, nonneg: matrix.length - equalities, soc: [], exp: 0, power: [] });
   const settings = JSON.stringify({
@@ -145,17 +150,17 @@ async function byClarabel(quadratic: Quadratic): Promise<() => Float64Array> {
   };
 }
 
-interface Compressed {
+interface CompressedMatrix {
   readonly starts: Uint32Array;
   readonly indices: Uint32Array;
   readonly values: Float64Array;
 }
 
 /** Returns a matrix compressed by columns, without its zeros. */
-function compressed(
+function compressColumns(
   columns: number,
   entriesOf: (column: number) => readonly (readonly [row: number, value: number])[],
-): Compressed {
+): CompressedMatrix {
   const starts = new Uint32Array(columns + 1);
   const indices: number[] = [];
   const values: number[] = [];
@@ -170,6 +175,6 @@ function compressed(
   return { starts, indices: Uint32Array.from(indices), values: Float64Array.from(values) };
 }
 
-function signed({ starts, indices, values }: Compressed) {
+function signed({ starts, indices, values }: CompressedMatrix) {
   return { starts: Int32Array.from(starts), indices: Int32Array.from(indices), values };
 }

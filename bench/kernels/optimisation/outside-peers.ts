@@ -3,8 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { folderFrom } from '../../variables.js';
-import { atLeast, quadraticBytes, RIDGE, type Answer, type Quadratic, type Times } from './quadratic.js';
+import { readFolder } from '../../variables.js';
+import { toLowerBounds, encodeQuadratic, RIDGE, type Solution, type Quadratic, type Times } from './quadratic.js';
 
 /**
  * Solves quadratic programmes with other libraries, each solve in a separate process, so that neither threads nor
@@ -13,12 +13,12 @@ import { atLeast, quadraticBytes, RIDGE, type Answer, type Quadratic, type Times
  * quadprog, highs and cvxjs, and `bin` with the `python3` and `Rscript` to call; default: those on the path. A missing
  * peer is reported.
  */
-const FOLDER = folderFrom('BENCH_PEERS') ?? '';
+const FOLDER = readFolder('BENCH_PEERS') ?? '';
 const SCRIPTS = fileURLToPath(new URL('../../../../bench/kernels/optimisation/', import.meta.url));
-const OURS = fileURLToPath(new URL('./npm-peer.js', import.meta.url));
+const OWN_SOLVER = fileURLToPath(new URL('./npm-peer.js', import.meta.url));
 
 /** Solver of another library. @throws Error without a solution; TooSlow after the time limit */
-export type Peer = (quadratic: Quadratic, seconds?: number) => Answer;
+export type Peer = (quadratic: Quadratic, seconds?: number) => Solution;
 
 export const scratch = mkdtempSync(join(tmpdir(), 'peers-'));
 
@@ -33,17 +33,17 @@ export class TooSlow extends Error {
 }
 
 export function createPython(solver: 'cvxopt' | 'slsqp'): Peer | string {
-  const [command, ...words] = [executable('python3'), join(SCRIPTS, 'peers.py')];
+  const [command, ...words] = [findExecutable('python3'), join(SCRIPTS, 'peers.py')];
   return peerOf(command, words, [solver], computeOneSided);
 }
 
-export function rPeer(solver: 'quadprog' | 'ecos'): Peer | string {
-  return peerOf(executable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], computeOneSided);
+export function createRPeer(solver: 'quadprog' | 'ecos'): Peer | string {
+  return peerOf(findExecutable('Rscript'), [join(SCRIPTS, 'peers.R')], [solver], computeOneSided);
 }
 
 /** Returns a peer that runs an npm package in a Node process. */
-export function npmPeer(name: 'quadprog' | 'highs' | 'clarabel'): Peer | string {
-  return peerOf(process.execPath, [OURS], [name], quadraticBytes);
+export function createNpmPeer(name: 'quadprog' | 'highs' | 'clarabel'): Peer | string {
+  return peerOf(process.execPath, [OWN_SOLVER], [name], encodeQuadratic);
 }
 
 /** Runs a script with an optional time limit. @throws TooSlow */
@@ -62,12 +62,12 @@ export function runPeer(command: string, words: readonly string[], seconds?: num
 }
 
 /** Parses the processor and wall-clock times that a peer prints. */
-export function timesIn(text: string): Times {
+export function parseTimes(text: string): Times {
   const [ms, clockMs] = text.trim().split(/\s+/).map(Number) as [number, number];
   return { ms, clockMs };
 }
 
-function executable(command: string): string {
+function findExecutable(command: string): string {
   const own = join(FOLDER, 'bin', command);
   return FOLDER !== '' && existsSync(own) ? own : command;
 }
@@ -91,7 +91,7 @@ function peerOf(
     const input = join(scratch, 'programme');
     const output = join(scratch, 'answer');
     writeFileSync(input, bytesOf(quadratic));
-    const times = timesIn(runPeer(command, [...words, input, output, ...options], seconds));
+    const times = parseTimes(runPeer(command, [...words, input, output, ...options], seconds));
     const answer = readFileSync(output);
     const x = new Float64Array(answer.buffer.slice(answer.byteOffset, answer.byteOffset + answer.byteLength));
     return { ...times, x };
@@ -103,7 +103,7 @@ function peerOf(
  * variables are rows.
  */
 function computeOneSided(quadratic: Quadratic): Buffer {
-  const { equalities, matrix, least } = atLeast(quadratic);
+  const { equalities, matrix, least } = toLowerBounds(quadratic);
   const head = Float64Array.of(quadratic.n, matrix.length, equalities, RIDGE);
   const parts = [head, quadratic.hessian, quadratic.linear, ...matrix, Float64Array.from(least)];
   return Buffer.concat(parts.map((values) => Buffer.from(values.buffer, values.byteOffset, values.byteLength)));

@@ -6,8 +6,8 @@ import { createDenseMetric, createMetricMatrix } from '#kernels/optimisation/pro
 import { sumKinks, type Kink, type Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { npmPeer, createPython, rPeer, scratch, type Peer } from './outside-peers.js';
-import { measureTime, type Answer, type Quadratic } from './quadratic.js';
+import { createNpmPeer, createPython, createRPeer, scratch, type Peer } from './outside-peers.js';
+import { measureTime, type Solution, type Quadratic } from './quadratic.js';
 
 /** Number of sectors of the problem family. */
 const SECTORS = 11;
@@ -35,14 +35,14 @@ if (native.name === 'native') engines.push(native);
 const peers: Record<string, Peer | string> = {
   cvxopt: createPython('cvxopt'),
   'scipy SLSQP': createPython('slsqp'),
-  'R quadprog': rPeer('quadprog'),
-  'npm quadprog': npmPeer('quadprog'),
-  'npm highs': npmPeer('highs'),
+  'R quadprog': createRPeer('quadprog'),
+  'npm quadprog': createNpmPeer('quadprog'),
+  'npm highs': createNpmPeer('highs'),
 };
 for (const [name, peer] of Object.entries(peers)) if (typeof peer === 'string') console.log(`${name}: absent, ${peer}`);
 
 for (const size of CASES) {
-  const program = trackingProgram(size);
+  const program = createTrackingProgram(size);
   let reference: { objective: number; ms: number } | undefined;
   for (const engine of engines) {
     const answer = engine.scope(() => {
@@ -75,7 +75,7 @@ rmSync(scratch, { recursive: true });
 function print(
   label: string,
   name: string,
-  { ms, x }: Answer,
+  { ms, x }: Solution,
   program: Program,
   reference: { objective: number; ms: number },
 ): void {
@@ -124,9 +124,10 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
       force[i]! -= curvature * matrix[i * n + j]! * centre[j]!;
     }
   }
-  const wide = (values: ArrayLike<number>) => Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : 0));
+  const padZeros = (values: ArrayLike<number>) =>
+    Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : 0));
   const all = Array.from({ length: rows.count }, (_, r) => ({
-    coefficients: wide(rows.coefficients.subarray(r * n, r * n + n)),
+    coefficients: padZeros(rows.coefficients.subarray(r * n, r * n + n)),
     lower: rows.lower[r]!,
     upper: rows.upper[r]!,
   }));
@@ -163,9 +164,9 @@ interface FamilySize {
  * shocks, shrunk towards constant correlation, sector rows of two per cent active weight, a beta row, and bounds of
  * five times the index weight.
  */
-function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
+function createTrackingProgram({ names, observations, turnover }: FamilySize, seed = 1): Program {
   const random = createCounterRandom({ seed, stream: 7 });
-  const t5 = () =>
+  const drawStudent = () =>
     random.normal() /
     Math.sqrt(
       (random.normal() ** 2 +
@@ -182,16 +183,16 @@ function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1
   const own = Float64Array.from({ length: names }, () => 0.01 + 0.01 * random.uniform());
   const returns = new Float64Array(observations * names);
   for (let t = 0; t < observations; t++) {
-    const market = 0.009 * t5();
-    const style = Array.from({ length: STYLES }, () => 0.0025 * t5());
-    const sectors = Array.from({ length: SECTORS }, () => 0.005 * t5());
+    const market = 0.009 * drawStudent();
+    const style = Array.from({ length: STYLES }, () => 0.0025 * drawStudent());
+    const sectors = Array.from({ length: SECTORS }, () => 0.005 * drawStudent());
     for (let i = 0; i < names; i++) {
-      let value = beta[i]! * market + sectors[sector[i]!]! + own[i]! * t5();
+      let value = beta[i]! * market + sectors[sector[i]!]! + own[i]! * drawStudent();
       for (let f = 0; f < STYLES; f++) value += styles[i * STYLES + f]! * style[f]!;
       returns[t * names + i] = value;
     }
   }
-  const covariance = shrunk(returns, names, observations);
+  const covariance = shrinkCovariance(returns, names, observations);
   const size = Float64Array.from({ length: names }, () => Math.exp(1.1 * random.normal()));
   const total = size.reduce((sum, value) => sum + value, 0);
   const index = size.map((value) => value / total);
@@ -203,7 +204,7 @@ function trackingProgram({ names, observations, turnover }: FamilySize, seed = 1
 }
 
 /** Returns the annualised sample covariance, shrunk by a tenth towards constant correlation. */
-function shrunk(returns: Float64Array, names: number, observations: number): Float64Array {
+function shrinkCovariance(returns: Float64Array, names: number, observations: number): Float64Array {
   const means = new Float64Array(names);
   for (let e = 0; e < returns.length; e++) means[e % names]! += returns[e]! / observations;
   for (let e = 0; e < returns.length; e++) returns[e]! -= means[e % names]!;

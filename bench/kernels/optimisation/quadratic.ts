@@ -20,7 +20,7 @@ interface QuadraticRow {
 export const RIDGE = 1e-7;
 
 /** Encodes a programme as a file: n and m, then all arrays as doubles. */
-export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadratic): Buffer {
+export function encodeQuadratic({ n, hessian, linear, lower, upper, rows }: Quadratic): Buffer {
   const createBounds = (side: 'lower' | 'upper') => Float64Array.from(rows, (row) => row[side]);
   const parts = [
     Float64Array.of(n, rows.length),
@@ -38,11 +38,11 @@ export function quadraticBytes({ n, hessian, linear, lower, upper, rows }: Quadr
 export function readQuadratic(file: Buffer): Quadratic {
   const values = new Float64Array(file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength));
   let at = 0;
-  const next = (length: number) => values.subarray(at, (at += length));
-  const [n, m] = next(2) as unknown as [number, number];
-  const [hessian, linear, lower, upper] = [next(n * n), next(n), next(n), next(n)];
-  const coefficients = Array.from({ length: m }, () => next(n));
-  const [least, most] = [next(m), next(m)];
+  const takeNext = (length: number) => values.subarray(at, (at += length));
+  const [n, m] = takeNext(2) as unknown as [number, number];
+  const [hessian, linear, lower, upper] = [takeNext(n * n), takeNext(n), takeNext(n), takeNext(n)];
+  const coefficients = Array.from({ length: m }, () => takeNext(n));
+  const [least, most] = [takeNext(m), takeNext(m)];
   return {
     n,
     hessian,
@@ -54,7 +54,7 @@ export function readQuadratic(file: Buffer): Quadratic {
 }
 
 /** Returns the rows as equalities, followed by lower bounds; an upper bound becomes a negated lower bound. */
-export function atLeast({ n, rows, lower, upper }: Quadratic): {
+export function toLowerBounds({ n, rows, lower, upper }: Quadratic): {
   equalities: number;
   matrix: Float64Array[];
   least: number[];
@@ -94,7 +94,7 @@ export interface Times {
   readonly clockMs: number;
 }
 
-export interface Answer extends Times {
+export interface Solution extends Times {
   /** Solution, [n], followed by auxiliary variables. */
   readonly x: Float64Array;
 }
@@ -111,7 +111,7 @@ const REPEATS = 15;
  * Returns the median processor time of warm runs, of all threads of this process, and the median wall-clock time. A
  * slow solve runs once.
  */
-export function measureTime(work: () => Float64Array): Answer {
+export function measureTime(work: () => Float64Array): Solution {
   const times: number[] = [];
   const clocks: number[] = [];
   let x: Float64Array = new Float64Array(0);

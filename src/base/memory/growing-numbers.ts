@@ -6,12 +6,14 @@ export interface GrowingNumbers<A extends Int32Array | Float64Array> {
   values(): A;
 }
 
-export const createGrowingIntegers = (): GrowingNumbers<Int32Array> => growing((length) => new Int32Array(length));
-export const createGrowingFloats = (): GrowingNumbers<Float64Array> => growing((length) => new Float64Array(length));
+export const createGrowingIntegers = (): GrowingNumbers<Int32Array> =>
+  createGrowingArray((length) => new Int32Array(length));
+export const createGrowingFloats = (): GrowingNumbers<Float64Array> =>
+  createGrowingArray((length) => new Float64Array(length));
 
 const FIRST_LENGTH = 16;
 
-function growing<A extends Int32Array | Float64Array>(create: (length: number) => A): GrowingNumbers<A> {
+function createGrowingArray<A extends Int32Array | Float64Array>(create: (length: number) => A): GrowingNumbers<A> {
   let memory = create(0);
   let length = 0;
   return {

@@ -12,14 +12,14 @@ export function allocateKeptMemory(bytes: number): SharedArrayBuffer {
  * Memory for a run of 20,000 securities over 30 years in addition to its paged arrays, as a share of these arrays,
  * rounded up.
  */
-const SHARE_BESIDE_PAGED = 1 / 32;
+const UNPAGED_SHARE = 1 / 32;
 
 /**
  * Returns the bytes of memory needed to work with an array of this size. A paged array is on disk and needs only a
  * share of its size.
  */
 export function countHeldBytes(bytes: number): number {
-  return isWorkPaged(bytes) ? bytes * SHARE_BESIDE_PAGED : bytes;
+  return isWorkPaged(bytes) ? bytes * UNPAGED_SHARE : bytes;
 }
 
 export function allocateKeptFloats(length: number): Float64Array {

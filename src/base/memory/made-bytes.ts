@@ -1,5 +1,5 @@
 /** Bytes that are produced in parts while they are written, and are never in memory as a whole. */
-export interface MadeBytes {
+export interface ProducedBytes {
   /** Total length of all parts. */
   readonly length: number;
   /**
@@ -11,7 +11,7 @@ export interface MadeBytes {
 
 /** Returns all parts as one array. @param memory used instead of new memory */
 export function joinBytes(
-  made: MadeBytes,
+  made: ProducedBytes,
   memory: ArrayBufferLike = new ArrayBuffer(made.length),
 ): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(memory as ArrayBuffer, 0, made.length); // file functions also accept shared memory

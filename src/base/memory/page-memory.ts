@@ -16,7 +16,7 @@ const result = new WeakSet<ArrayBufferLike>();
  * @returns whole pages of 64 KiB; other memory if the address space of the process is used up, of which each
  * WebAssembly memory takes 10 GB
  */
-export function pageMemory(bytes: number): SharedArrayBuffer {
+export function allocatePageMemory(bytes: number): SharedArrayBuffer {
   const pages = Math.ceil(bytes / PAGE_BYTES);
   const memory = allocatePages(pages);
   if (memory === undefined) return new SharedArrayBuffer(pages * PAGE_BYTES);

@@ -1,5 +1,5 @@
 import { encodeStruct, type ThriftStruct } from './thrift-compact.js';
-import { levelsOf, hybrid, packBits, encodeWholeLevels } from './levels.js';
+import { levelsOf, encodeHybrid, packBits, encodeWholeLevels } from './levels.js';
 
 /** Columns of one row group. Text and doubles may have missing values: null, or NaN for doubles. */
 export type ParquetColumn =
@@ -46,25 +46,25 @@ interface EncodedColumn {
 export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn {
   switch (column.kind) {
     case 'coded-text':
-      return codedColumn(column, plainTexts(column.texts), column.texts.length, rows);
+      return encodeCodedColumn(column, encodePlainTexts(column.texts), column.texts.length, rows);
     case 'coded-day':
-      return codedColumn(column, bytesOf(column.days), column.days.length, rows);
+      return encodeCodedColumn(column, bytesOf(column.days), column.days.length, rows);
     case 'integer': {
       const { values, none } = column;
       const present = values.filter((value) => value !== none);
-      return plainColumn(
+      return encodePlainColumn(
         bytesOf(present),
         levelsOf(rows, (row) => values[row] !== none),
         rows,
       );
     }
     case 'double':
-      return doubleColumn(column.values, rows);
+      return encodeDoubleColumn(column.values, rows);
     case 'text':
-      return textColumn(column.values, rows);
+      return encodeTextColumn(column.values, rows);
     case 'day': {
       const present = column.values.filter((value) => value !== null);
-      return plainColumn(
+      return encodePlainColumn(
         bytesOf(Int32Array.from(present)),
         levelsOf(rows, (row) => column.values[row] !== null),
         rows,
@@ -72,7 +72,7 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
     }
     case 'boolean': {
       const present = column.values.filter((value) => value !== null);
-      return plainColumn(
+      return encodePlainColumn(
         packBits(present.length, (i) => (present[i] === true ? 1 : 0), 1),
         levelsOf(rows, (row) => column.values[row] !== null),
         rows,
@@ -84,38 +84,44 @@ export function encodeColumn(column: ParquetColumn, rows: number): EncodedColumn
 /** Levels of a required column. */
 const NO_LEVELS = new Uint8Array(0);
 
-function codedColumn(
+function encodeCodedColumn(
   { codes, isOptional }: { readonly codes: Int32Array; readonly isOptional?: true },
   dictionary: Uint8Array,
   entries: number,
   rows: number,
 ): EncodedColumn {
-  if (isOptional !== true) return dictionaryColumn(dictionary, entries, codes, NO_LEVELS, rows);
+  if (isOptional !== true) return encodeDictionaryColumn(dictionary, entries, codes, NO_LEVELS, rows);
   let first = 0;
   while (first < rows && codes[first]! >= 0) first++;
   const present = first === rows ? codes : codes.filter((code) => code >= 0);
   const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => codes[row]! >= 0);
-  return dictionaryColumn(dictionary, entries, present, levels, rows);
+  return encodeDictionaryColumn(dictionary, entries, present, levels, rows);
 }
 
-function textColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
+function encodeTextColumn(values: readonly (string | null)[], rows: number): EncodedColumn {
   const present = values.filter((value) => value !== null);
   const levels = levelsOf(rows, (row) => values[row] !== null);
   const coded = codesOf(present);
   return coded === undefined
-    ? plainColumn(plainTexts(present), levels, rows)
-    : dictionaryColumn(plainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
+    ? encodePlainColumn(encodePlainTexts(present), levels, rows)
+    : encodeDictionaryColumn(encodePlainTexts(coded.distinct), coded.distinct.length, coded.codes, levels, rows);
 }
 
-function doubleColumn(values: Float64Array, rows: number): EncodedColumn {
+function encodeDoubleColumn(values: Float64Array, rows: number): EncodedColumn {
   let first = 0;
   while (first < rows && values[first] === values[first]) first++;
   const held = first === rows ? values.subarray(0, rows) : removeNaN(values, rows);
   const levels = first === rows ? encodeWholeLevels(rows) : levelsOf(rows, (row) => values[row] === values[row]);
   const coded = codesOf(held);
   return coded === undefined
-    ? plainColumn(bytesOf(held), levels, rows)
-    : dictionaryColumn(bytesOf(Float64Array.from(coded.distinct)), coded.distinct.length, coded.codes, levels, rows);
+    ? encodePlainColumn(bytesOf(held), levels, rows)
+    : encodeDictionaryColumn(
+        bytesOf(Float64Array.from(coded.distinct)),
+        coded.distinct.length,
+        coded.codes,
+        levels,
+        rows,
+      );
 }
 
 function removeNaN(values: Float64Array, rows: number): Float64Array {
@@ -151,11 +157,11 @@ function codesOf<T extends number | string>(
   return { codes, distinct: [...positions.keys()] };
 }
 
-function plainColumn(values: Uint8Array, levels: Uint8Array, rows: number): EncodedColumn {
-  return { data: page(PAGE.DATA, [levels, values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
+function encodePlainColumn(values: Uint8Array, levels: Uint8Array, rows: number): EncodedColumn {
+  return { data: encodePage(PAGE.DATA, [levels, values], rows, ENCODING.PLAIN), encoding: ENCODING.PLAIN };
 }
 
-function dictionaryColumn(
+function encodeDictionaryColumn(
   dictionary: Uint8Array,
   entries: number,
   codes: Int32Array,
@@ -163,15 +169,15 @@ function dictionaryColumn(
   rows: number,
 ): EncodedColumn {
   const width = Math.max(1, Math.ceil(Math.log2(Math.max(2, entries))));
-  const body = hybrid(codes, width);
+  const body = encodeHybrid(codes, width);
   return {
-    dictionary: page(PAGE.DICTIONARY, [dictionary], entries, ENCODING.PLAIN),
-    data: page(PAGE.DATA, [levels, Uint8Array.of(width), body], rows, ENCODING.RLE_DICTIONARY),
+    dictionary: encodePage(PAGE.DICTIONARY, [dictionary], entries, ENCODING.PLAIN),
+    data: encodePage(PAGE.DATA, [levels, Uint8Array.of(width), body], rows, ENCODING.RLE_DICTIONARY),
     encoding: ENCODING.RLE_DICTIONARY,
   };
 }
 
-function page(type: number, parts: readonly Uint8Array[], values: number, encoding: number): Uint8Array {
+function encodePage(type: number, parts: readonly Uint8Array[], values: number, encoding: number): Uint8Array {
   const size = parts.reduce((sum, { length }) => sum + length, 0);
   const detail: ThriftStruct =
     type === PAGE.DICTIONARY
@@ -201,7 +207,7 @@ function page(type: number, parts: readonly Uint8Array[], values: number, encodi
   return bytes;
 }
 
-function plainTexts(texts: readonly string[]): Uint8Array {
+function encodePlainTexts(texts: readonly string[]): Uint8Array {
   const encoded = texts.map((text) => new TextEncoder().encode(text));
   const bytes = new Uint8Array(encoded.reduce((sum, { length }) => sum + 4 + length, 0));
   const view = new DataView(bytes.buffer);

@@ -4,9 +4,9 @@ import { type ParquetColumn, ENCODING, encodeColumn } from './columns.js';
 /** First and last bytes of a Parquet file. */
 export const MAGIC = new TextEncoder().encode('PAR1');
 
-const PHYSICAL = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
-const UNCOMPRESSED = 0;
-const CONVERTED = { UTF8: 0, DATE: 6 } as const;
+const PHYSICAL_TYPES = { BOOLEAN: 0, INT32: 1, DOUBLE: 5, BYTE_ARRAY: 6 } as const;
+const UNCOMPRESSED_CODEC = 0;
+const CONVERTED_TYPES = { UTF8: 0, DATE: 6 } as const;
 
 /** A column without its values. */
 export type ColumnShape = Pick<ParquetColumn, 'name' | 'kind'> & { readonly isOptional?: true };
@@ -33,7 +33,7 @@ export function encodeChunk(column: ParquetColumn, rows: number, from: number): 
 }
 
 /** Returns the footer entry of a row group. */
-export function groupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
+export function createGroupEntry(chunks: readonly EncodedChunk[], rows: number): ThriftStruct {
   return [
     [1, { list: chunks.map(({ entry }) => entry) }],
     [2, { i64: chunks.reduce((sum, { bytes }) => sum + bytes, 0) }],
@@ -57,10 +57,10 @@ export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): 
   ];
   const footer = encodeStruct([
     [1, { i32: 1 }],
-    [2, { list: [{ struct: root }, ...columns.map(schemaElement)] }],
+    [2, { list: [{ struct: root }, ...columns.map(createSchemaElement)] }],
     [3, { i64: rows }],
     [4, 'bytes' in groups ? { encoded: groups } : { list: groups.map((struct) => ({ struct })) }],
-    ...(metadata.length === 0 ? [] : [[5, { list: metadata.map(metadataEntry) }] as const]),
+    ...(metadata.length === 0 ? [] : [[5, { list: metadata.map(createMetadataEntry) }] as const]),
     [6, { text: 'divisor' }],
   ]);
   const bytes = new Uint8Array(footer.length + 4 + MAGIC.length);
@@ -70,7 +70,7 @@ export function encodeFooter({ columns, rows, groups, metadata = [] }: Footer): 
   return bytes;
 }
 
-const metadataEntry = ([name, value]: readonly [string, string]): ThriftValue => ({
+const createMetadataEntry = ([name, value]: readonly [string, string]): ThriftValue => ({
   struct: [
     [1, { text: name }],
     [2, { text: value }],
@@ -78,24 +78,26 @@ const metadataEntry = ([name, value]: readonly [string, string]): ThriftValue =>
 });
 
 function physicalOf({ kind }: ColumnShape): number {
-  if (kind === 'double') return PHYSICAL.DOUBLE;
-  if (kind === 'boolean') return PHYSICAL.BOOLEAN;
-  return kind === 'day' || kind === 'coded-day' || kind === 'integer' ? PHYSICAL.INT32 : PHYSICAL.BYTE_ARRAY;
+  if (kind === 'double') return PHYSICAL_TYPES.DOUBLE;
+  if (kind === 'boolean') return PHYSICAL_TYPES.BOOLEAN;
+  return kind === 'day' || kind === 'coded-day' || kind === 'integer'
+    ? PHYSICAL_TYPES.INT32
+    : PHYSICAL_TYPES.BYTE_ARRAY;
 }
 
 const isRequired = ({ kind, isOptional }: ColumnShape) =>
   (kind === 'coded-text' || kind === 'coded-day') && isOptional !== true;
 
-function schemaElement(column: ColumnShape): ThriftValue {
+function createSchemaElement(column: ColumnShape): ThriftValue {
   const physical = physicalOf(column);
   const base: ThriftStruct = [
     [1, { i32: physical }],
     [3, { i32: isRequired(column) ? 0 : 1 }],
     [4, { text: column.name }],
   ];
-  if (physical === PHYSICAL.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED.UTF8 }]] };
-  const isDay = physical === PHYSICAL.INT32 && column.kind !== 'integer';
-  return { struct: isDay ? [...base, [6, { i32: CONVERTED.DATE }]] : base };
+  if (physical === PHYSICAL_TYPES.BYTE_ARRAY) return { struct: [...base, [6, { i32: CONVERTED_TYPES.UTF8 }]] };
+  const isDay = physical === PHYSICAL_TYPES.INT32 && column.kind !== 'integer';
+  return { struct: isDay ? [...base, [6, { i32: CONVERTED_TYPES.DATE }]] : base };
 }
 
 interface Chunk {
@@ -116,7 +118,7 @@ function chunkOf(
     [1, { i32: physicalOf(column) }],
     [2, { list: encodings }],
     [3, { list: [{ text: column.name }] }],
-    [4, { i32: UNCOMPRESSED }],
+    [4, { i32: UNCOMPRESSED_CODEC }],
     [5, { i64: rows }],
     [6, { i64: bytes }],
     [7, { i64: bytes }],

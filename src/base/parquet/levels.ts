@@ -38,7 +38,7 @@ const RUN_MIN = 64;
  * Encodes codes of `width` bits each as runs of one value and runs of packed bits.
  * @source parquet-format Encodings.md, RLE/bit-packing hybrid.
  */
-export function hybrid(codes: Int32Array, width: number): Uint8Array {
+export function encodeHybrid(codes: Int32Array, width: number): Uint8Array {
   const parts: Uint8Array[] = [];
   let from = 0;
   const flush = (to: number) => {

@@ -39,8 +39,8 @@ function putStruct(bytes: number[], struct: ThriftStruct): void {
 }
 
 function putValue(bytes: number[], value: ThriftValue): void {
-  if ('i32' in value) putVarint(bytes, zigzag(value.i32));
-  else if ('i64' in value) putVarint(bytes, zigzag(value.i64));
+  if ('i32' in value) putVarint(bytes, encodeZigzag(value.i32));
+  else if ('i64' in value) putVarint(bytes, encodeZigzag(value.i64));
   else if ('text' in value) {
     const text = new TextEncoder().encode(value.text);
     putVarint(bytes, text.length);
@@ -73,7 +73,7 @@ function typeOf(value: ThriftValue): number {
 }
 
 /** Zigzag encoding without 32-bit arithmetic, because file offsets may exceed 32 bits. */
-const zigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1);
+const encodeZigzag = (value: number) => (value >= 0 ? value * 2 : -value * 2 - 1);
 
 /** Appends an unsigned integer up to 2^53, seven bits per byte. */
 export function putVarint(bytes: number[], value: number): void {

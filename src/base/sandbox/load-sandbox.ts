@@ -1,4 +1,4 @@
-import { meterLoops, STEPS_EXPORT, variableExport } from './meter-loops.js';
+import { meterLoops, STEPS_EXPORT, formatVariableExport } from './meter-loops.js';
 import { readQuickJsFiles } from './quickjs-files.js';
 import type { Interpreter } from './interpreter.js';
 import { createSandbox, type SandboxLimits, type SandboxTerms } from './quickjs-sandbox.js';
@@ -38,7 +38,7 @@ export async function openInterpreter(limits: SandboxLimits): Promise<Interprete
       return exported;
     },
   });
-  const variables = Array.from({ length: metered.variables }, (_, k) => exported[variableExport(k)] as Variable);
+  const variables = Array.from({ length: metered.variables }, (_, k) => exported[formatVariableExport(k)] as Variable);
   return {
     module,
     ffi: new Functions(module),

@@ -17,9 +17,9 @@ const CODE = 10;
 /** Name under which a metered module exports the remaining steps. */
 export const STEPS_EXPORT = 'steps';
 /** Returns the name under which a metered module exports one of its original variables. */
-export const variableExport = (index: number): string => `variable${index}`;
+export const formatVariableExport = (index: number): string => `variable${index}`;
 
-export interface Metered {
+export interface MeteredModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Number of original variables of the module, all of which are exported. */
   readonly variables: number;
@@ -30,7 +30,7 @@ export interface Metered {
  * `steps`, which traps below zero, so that every loop ends.
  * @cost a pass over the code
  */
-export function meterLoops(bytes: Uint8Array): Metered {
+export function meterLoops(bytes: Uint8Array): MeteredModule {
   const sections = sectionsOf(bytes);
   const bodyOf = (wanted: number): Uint8Array | undefined => sections.find(({ id }) => id === wanted)?.body;
   const imported = countImportedGlobals(bodyOf(IMPORTS));
@@ -56,7 +56,7 @@ function change({ id, body }: { readonly id: number; readonly body: Uint8Array }
   if (id === GLOBALS) return append(body, [STEPS_AT_START]);
   if (id === CODE) return meterCode(body, charge(steps));
   if (id !== EXPORTS) return [body];
-  const own = Array.from({ length: variables }, (_, k) => exportOf(variableExport(k), imported + k));
+  const own = Array.from({ length: variables }, (_, k) => exportOf(formatVariableExport(k), imported + k));
   return append(body, [exportOf(STEPS_EXPORT, steps), ...own]);
 }
 

@@ -28,12 +28,12 @@ export function provideNatives(
     callFunction(_async, _context, _this, count, first) {
       const given = Array.from({ length: count }, (_, k) => ffi.QTS_ArgvGetJSValueConstPointer(first, k));
       const called = functions[numberOf(given[0]!)];
-      if (called === undefined) throw invalid();
+      if (called === undefined) throw createListError();
       const buffers = given.slice(1, 1 + called.lists);
       const numbers = given.slice(1 + called.lists).map(numberOf);
       const lengths = buffers.map((buffer) => ffi.QTS_GetArrayBufferLength(context, buffer) / BYTES);
       if (buffers.length < called.lists || lengths.some((length) => !Number.isInteger(length) || length < 0))
-        throw invalid();
+        throw createListError();
       const size = called.size(lengths, numbers);
       if (typeof size === 'string') return textOf(`rows.${called.name}: ${size}`);
       charge(called.stepsPerValue * lengths.reduce((sum, length) => sum + length, size));
@@ -49,7 +49,7 @@ export function provideNatives(
   function resultOf(called: NativeFunction, { buffers, lengths, numbers, size }: Call): JSValuePointer {
     const result = allocate(size);
     const copies = buffers.map((buffer) => ffi.QTS_GetArrayBuffer(context, buffer));
-    if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw invalid();
+    if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw createListError();
     // Views are created last, because allocations can replace the buffer of the memory.
     const lists = copies.map((at, k) => new Float64Array(memory.buffer, at, lengths[k]!));
     called.compute(lists, numbers, new Float64Array(memory.buffer, result, size));
@@ -87,4 +87,5 @@ interface Call {
 }
 
 /** Creates the error for a list that does not exist, which only occurs if a script changes the functions of `rows`. */
-const invalid = (): SandboxError => new SandboxError('threw', 'gave a native function a list that does not exist');
+const createListError = (): SandboxError =>
+  new SandboxError('threw', 'gave a native function a list that does not exist');

@@ -28,33 +28,33 @@ export interface SandboxTerms extends SandboxLimits {
 }
 
 /** Maximum number of steps to read a program. */
-const READING_MAX = 20_000_000;
+const READING_STEPS_MAX = 20_000_000;
 /** Maximum number of steps to format an error. */
-const WORDING_MAX = 2_000_000;
+const MESSAGE_STEPS_MAX = 2_000_000;
 /** Maximum memory that a program may use before its first call, in bytes. */
-const HELD_MAX = 8 * 2 ** 20;
+const HELD_BYTES_MAX = 8 * 2 ** 20;
 /** Maximum stack size, in bytes. */
 const STACK_MAX = 256 * 2 ** 10;
 /** Maximum number of programs that a thread caches. */
-const READY_MAX = 8;
+const PROGRAMS_MAX = 8;
 
 /**
  * Available intrinsics: objects, typed arrays, maps and sets, but no dates, regular expressions, JSON, proxies or
  * promises.
  */
 const INTRINSICS = (1 | 4 | 256 | 512) as IntrinsicsFlags;
-const STRICT = 8 as EvalFlags;
-const AS_SCRIPT = 0 as EvalDetectModule;
+const STRICT_FLAG = 8 as EvalFlags;
+const SCRIPT_MODE = 0 as EvalDetectModule;
 
 /** A program after reading, with the state to restore before each call. */
-interface Ready {
+interface ReadyProgram {
   readonly snapshot: Snapshot;
   readonly run: JSValuePointer;
 }
 
 export function createSandbox(interpreter: Interpreter, { functions, ...limits }: SandboxTerms): Sandbox {
   const { ffi, module, memory, steps } = interpreter;
-  const ready = new Map<string, Ready>();
+  const ready = new Map<string, ReadyProgram>();
   const keys = new WeakMap<SandboxProgram, string>();
 
   const runtime = ffi.QTS_NewRuntime();
@@ -82,18 +82,18 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     }
   };
 
-  function makeReady(program: SandboxProgram): Ready {
+  function makeReady(program: SandboxProgram): ReadyProgram {
     const key = keys.get(program) ?? JSON.stringify(program);
     keys.set(program, key);
     const known = ready.get(key);
     ready.delete(key);
-    const result = known ?? runBounded(Math.min(READING_MAX, limits.steps), () => read(program));
+    const result = known ?? runBounded(Math.min(READING_STEPS_MAX, limits.steps), () => read(program));
     ready.set(key, result);
-    if (ready.size > READY_MAX) ready.delete(ready.keys().next().value!);
+    if (ready.size > PROGRAMS_MAX) ready.delete(ready.keys().next().value!);
     return result;
   }
 
-  function read({ source, parameters, inputs }: SandboxProgram): Ready {
+  function read({ source, parameters, inputs }: SandboxProgram): ReadyProgram {
     restore(interpreter, bare);
     clearAfter(interpreter, bare);
     const terms = evaluate(interpreter, context, {
@@ -105,8 +105,8 @@ export function createSandbox(interpreter: Interpreter, { functions, ...limits }
     const compute = evaluate(interpreter, context, { text: `${source}\n;compute;`, name: 'plug-in.js' });
     const run = callFunction(interpreter, context, prepare, [compute, terms]);
     const snapshot = takeSnapshot(interpreter);
-    if (snapshot.above.length > HELD_MAX)
-      throw new SandboxError('memory', `holds more than ${HELD_MAX / 2 ** 20} MiB before its first call`);
+    if (snapshot.above.length > HELD_BYTES_MAX)
+      throw new SandboxError('memory', `holds more than ${HELD_BYTES_MAX / 2 ** 20} MiB before its first call`);
     return { snapshot, run };
   }
 
@@ -143,7 +143,7 @@ function evaluate(
   const bytes = new TextEncoder().encode(`${text}\0`);
   const at = module._malloc(bytes.length);
   module.HEAPU8.set(bytes, at);
-  const value = ffi.QTS_Eval(context, at as BorrowedHeapCharPointer, bytes.length - 1, name, AS_SCRIPT, STRICT);
+  const value = ffi.QTS_Eval(context, at as BorrowedHeapCharPointer, bytes.length - 1, name, SCRIPT_MODE, STRICT_FLAG);
   return removeException({ ffi, module, steps }, context, value);
 }
 
@@ -160,16 +160,16 @@ function callFunction(
   return removeException({ ffi, module, steps }, context, result);
 }
 
-type Bounded = Pick<Interpreter, 'ffi' | 'module' | 'steps'>;
+type BoundedText = Pick<Interpreter, 'ffi' | 'module' | 'steps'>;
 
 function removeException(
-  { ffi, module, steps }: Bounded,
+  { ffi, module, steps }: BoundedText,
   context: JSContextPointer,
   value: JSValuePointer,
 ): JSValuePointer {
   const thrown = ffi.QTS_ResolveException(context, value);
   if (thrown === 0) return value;
-  steps.value = WORDING_MAX;
+  steps.value = MESSAGE_STEPS_MAX;
   const text = module.UTF8ToString(ffi.QTS_Dump(context, thrown));
   throw errorOf(text);
 }

@@ -60,15 +60,15 @@ export class SandboxError extends Error {
 /**
  * Thrown if no sandbox has been loaded in this thread. Loading takes time, so the sandbox is loaded only when needed.
  */
-export class SandboxMissing extends Error {
-  override readonly name = 'SandboxMissing';
+export class MissingSandboxError extends Error {
+  override readonly name = 'MissingSandboxError';
 }
 
 let loaded: Sandbox | undefined;
 
-/** Returns the sandbox of this thread. @throws SandboxMissing */
-export function sandbox(): Sandbox {
-  if (loaded === undefined) throw new SandboxMissing('the sandbox of this thread is not loaded');
+/** Returns the sandbox of this thread. @throws MissingSandboxError */
+export function requireSandbox(): Sandbox {
+  if (loaded === undefined) throw new MissingSandboxError('the sandbox of this thread is not loaded');
   return loaded;
 }
 

@@ -9,7 +9,7 @@ export interface Snapshot {
   readonly variables: readonly number[];
 }
 
-export interface Restorable {
+export interface RestorableInstance {
   readonly memory: PrivateMemory;
   readonly variables: readonly Variable[];
   /** Bounds of the call stack, which is empty between calls. */
@@ -17,7 +17,7 @@ export interface Restorable {
 }
 
 /** Copies the state of an instance. @cost a pass over the memory */
-export function takeSnapshot({ memory, variables, stack }: Restorable): Snapshot {
+export function takeSnapshot({ memory, variables, stack }: RestorableInstance): Snapshot {
   const words = new BigUint64Array(memory.buffer);
   let used = words.length;
   while (used > 0 && words[used - 1] === 0n) used--;
@@ -29,7 +29,10 @@ export function takeSnapshot({ memory, variables, stack }: Restorable): Snapshot
 }
 
 /** Restores a snapshot. Memory after the snapshot becomes free, and is cleared when it is allocated. */
-export function restore({ memory, variables, stack }: Restorable, { below, above, variables: values }: Snapshot): void {
+export function restore(
+  { memory, variables, stack }: RestorableInstance,
+  { below, above, variables: values }: Snapshot,
+): void {
   const bytes = new Uint8Array(memory.buffer);
   bytes.set(below);
   bytes.set(above, stack.to);
@@ -39,6 +42,6 @@ export function restore({ memory, variables, stack }: Restorable, { below, above
 }
 
 /** Clears the memory after a snapshot, so that the next snapshot contains no data of earlier calls. */
-export function clearAfter({ memory, stack }: Restorable, { above }: Snapshot): void {
+export function clearAfter({ memory, stack }: RestorableInstance, { above }: Snapshot): void {
   new Uint8Array(memory.buffer).fill(0, stack.to + above.length);
 }

@@ -5,8 +5,8 @@ export interface HostPort {
   readonly port: number;
 }
 
-const NAMED = /^([a-z0-9._-]{1,253})(?::(\d{1,5}))?$/i;
-const BRACKETED = /^\[([0-9a-f:.]{2,45})\](?::(\d{1,5}))?$/i;
+const NAMED_HOST = /^([a-z0-9._-]{1,253})(?::(\d{1,5}))?$/i;
+const BRACKETED_HOST = /^\[([0-9a-f:.]{2,45})\](?::(\d{1,5}))?$/i;
 const BARE_ADDRESS = /^[0-9a-f]{0,4}:[0-9a-f:.]{1,40}$/i;
 const PORT_MAX = 65_535;
 
@@ -16,8 +16,8 @@ const PORT_MAX = 65_535;
  * @returns undefined for any other text
  */
 export function hostPortOf(text: string, otherwise: number): HostPort | undefined {
-  if (BARE_ADDRESS.test(text) && !NAMED.test(text)) return { host: text.toLowerCase(), port: otherwise };
-  const match = NAMED.exec(text) ?? BRACKETED.exec(text);
+  if (BARE_ADDRESS.test(text) && !NAMED_HOST.test(text)) return { host: text.toLowerCase(), port: otherwise };
+  const match = NAMED_HOST.exec(text) ?? BRACKETED_HOST.exec(text);
   if (match === null) return undefined;
   const port = match[2] === undefined ? otherwise : Number(match[2]);
   return port >= 1 && port <= PORT_MAX ? { host: match[1]!.toLowerCase(), port } : undefined;

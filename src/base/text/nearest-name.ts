@@ -14,7 +14,7 @@ export function findNearestName(written: string, candidates: Iterable<string>): 
   for (const candidate of candidates) {
     const name = simplify(candidate);
     if (Math.abs(name.length - word.length) > 2) continue;
-    const edits = editDistance(word, name);
+    const edits = computeEditDistance(word, name);
     if (edits >= fewest || edits > (name.length <= 4 ? 1 : 2) || edits >= word.length) continue;
     best = candidate;
     fewest = edits;
@@ -53,7 +53,7 @@ function wordsOf(name: string): readonly string[] {
  * Returns the question "Did you mean ...?" for a misspelt or abbreviated name, with a leading space; empty if no
  * candidate is near.
  */
-export function didYouMean(written: string, candidates: Iterable<string>): string {
+export function suggestName(written: string, candidates: Iterable<string>): string {
   const name = findNearestName(written, candidates) ?? findAbbreviation(written, candidates);
   return name === undefined ? '' : ` Did you mean ${name}?`;
 }
@@ -65,7 +65,7 @@ const simplify = (name: string) => name.toLowerCase().replace(/[\s_-]/g, '');
  * @source Damerau (1964), A technique for computer detection and correction of spelling errors; each letter is edited
  *   once.
  */
-function editDistance(a: string, b: string): number {
+function computeEditDistance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -13,7 +13,7 @@ export interface ObjectRequest {
  * Diagnostics channel of the measurements. A global channel is used because many clients are created from settings that
  * threads receive as data.
  */
-const REQUESTS = channel('divisor:object-request');
+const REQUEST_CHANNEL = channel('divisor:object-request');
 
 /** Sends a request and reports its duration to the listeners of this thread. */
 export async function timeRequest(method: string, send: () => Promise<Response>): Promise<Response> {
@@ -25,15 +25,15 @@ export async function timeRequest(method: string, send: () => Promise<Response>)
     return answer;
   } finally {
     const seconds = (performance.now() - startMs) / 1000;
-    REQUESTS.publish({ method, seconds, isAnswered } satisfies ObjectRequest);
+    REQUEST_CHANNEL.publish({ method, seconds, isAnswered } satisfies ObjectRequest);
   }
 }
 
 /** Listens to each request of this thread, including retries. @returns a function that stops listening */
 export function onObjectRequest(call: (request: ObjectRequest) => void): () => void {
   const listener = (message: unknown): void => call(message as ObjectRequest); // published by `timeRequest`
-  REQUESTS.subscribe(listener);
-  return () => void REQUESTS.unsubscribe(listener);
+  REQUEST_CHANNEL.subscribe(listener);
+  return () => void REQUEST_CHANNEL.unsubscribe(listener);
 }
 
 /** Maximum number of requests that a thread reports at once, to limit the size of a message. */
@@ -58,5 +58,5 @@ export function collectObjectRequests(): () => readonly ObjectRequest[] | undefi
 
 /** Reports requests of another thread to the listeners in this thread. */
 export function reportObjectRequests(requests: readonly ObjectRequest[]): void {
-  for (const request of requests) REQUESTS.publish(request);
+  for (const request of requests) REQUEST_CHANNEL.publish(request);
 }

@@ -50,7 +50,7 @@ export const isTracing = (): boolean => tracer !== undefined;
 export const findCurrentSpan = (): SpanContext | undefined => (tracer === undefined ? undefined : current.getStore());
 
 /** Returns milliseconds since the epoch, consistent across all threads and processes of a machine. */
-export const epochMs = (): number => performance.timeOrigin + performance.now();
+export const readEpochMs = (): number => performance.timeOrigin + performance.now();
 
 /** Runs a function as part of a span. */
 export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => current.run(context, work);
@@ -58,8 +58,8 @@ export const runWithinSpan = <T>(context: SpanContext, work: () => T): T => curr
 /** Creates the identifiers of a new trace; null if tracing is off. */
 export function createTrace(): SpanContext | null {
   if (tracer === undefined) return null;
-  const traceId = randomHex(16);
-  return { traceId, spanId: randomHex(8), isSampled: tracer.samples(traceId) };
+  const traceId = createRandomHex(16);
+  return { traceId, spanId: createRandomHex(8), isSampled: tracer.samples(traceId) };
 }
 
 /** Reports a span with known times. */
@@ -86,8 +86,8 @@ export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefi
   const { kind = 'internal', parent = findCurrentSpan(), attributes = {} } = order;
   if (tracer === undefined || parent?.isSampled !== true) return undefined;
   const { traceId, spanId: parentId } = parent;
-  const context = { traceId, spanId: randomHex(8), isSampled: true };
-  const startMs = epochMs();
+  const context = { traceId, spanId: createRandomHex(8), isSampled: true };
+  const startMs = readEpochMs();
   return {
     context,
     end: (error, more = {}) =>
@@ -97,7 +97,7 @@ export function openSpan(name: string, order: SpanOrder = {}): OpenSpan | undefi
         name,
         kind,
         startMs,
-        endMs: epochMs(),
+        endMs: readEpochMs(),
         attributes: { ...attributes, ...more },
         error,
       }),
@@ -131,7 +131,7 @@ export function reportTiming(
   { startMs, endMs }: Timing,
   attributes: Attributes,
 ): void {
-  const context = { ...parent, spanId: randomHex(8) };
+  const context = { ...parent, spanId: createRandomHex(8) };
   endSpan({ context, parentId: parent.spanId, name, kind: 'internal', startMs, endMs, attributes, error: undefined });
 }
 
@@ -140,15 +140,15 @@ export const traceParentOf = ({ traceId, spanId, isSampled }: SpanContext): stri
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
 /** Parses a `traceparent` written by this service; undefined for any other text. */
-export function spanOfTraceParent(text: string | null | undefined): SpanContext | undefined {
+export function parseTraceParent(text: string | null | undefined): SpanContext | undefined {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
   return { traceId, spanId, isSampled: (Number.parseInt(flags!, 16) & 1) === 1 };
 }
 
 /** Returns random bytes as hexadecimal text; all zeros are rejected, because an identifier of zeros is invalid. */
-function randomHex(bytes: number): string {
+function createRandomHex(bytes: number): string {
   const drawn = crypto.getRandomValues(new Uint8Array(bytes));
   const text = Array.from(drawn, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return /^0+$/.test(text) ? randomHex(bytes) : text;
+  return /^0+$/.test(text) ? createRandomHex(bytes) : text;
 }

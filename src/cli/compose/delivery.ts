@@ -5,7 +5,7 @@ import { createDeliverFiles } from '#services/delivery/deliver-files.js';
 import { createDeliveryDestinations, type BucketService } from '#services/delivery/delivery-places.js';
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
 import { createSenders } from '#services/delivery/senders.js';
-import { awsOrigin, chooseKeys } from '#store/s3/keys/choose-source.js';
+import { formatAwsOrigin, chooseKeys } from '#store/s3/keys/choose-source.js';
 import { awsOf } from '../aws-settings.js';
 import type { Settings } from '../settings.js';
 import type { Core } from './rooms.js';
@@ -34,5 +34,5 @@ function bucketServiceOf(settings: Settings, region: string | null): BucketServi
   const aws = awsOf(settings);
   const chosen = chooseKeys(aws);
   const place = region ?? chosen.region;
-  return { region: place, keys: chosen.keys, endpoint: aws.endpoint ?? awsOrigin('s3', place) };
+  return { region: place, keys: chosen.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', place) };
 }

@@ -1,7 +1,7 @@
 import type { Check } from '#services/operations/health.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore } from '#store/port.js';
-import { CLOCK_REFUSED_MS, CLOCK_REPORTED_MS, clockFault } from '#store/postgres/database-clock.js';
+import { CLOCK_REFUSED_MS, CLOCK_REPORTED_MS, describeClockFault } from '#store/postgres/database-clock.js';
 
 /** Returns the checks of the database, its clock and the results location. */
 export const createStoreChecks = (store: Store): Check[] => [
@@ -20,7 +20,7 @@ function checkDatabaseConnection({ shared }: Store): Check[] {
 function checkClock({ shared }: Store): Check[] {
   if (shared === undefined) return [];
   const { clock } = shared;
-  const look = (limitMs: number) => () => clockFault(clock, limitMs);
+  const look = (limitMs: number) => () => describeClockFault(clock, limitMs);
   return [
     {
       name: 'clock',

@@ -1,7 +1,7 @@
 import { isPaged, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { panelBytes } from '#market/panels/panels.js';
-import { failureText } from '#market/serving/served-markets.js';
+import { computePanelBytes } from '#market/panels/panels.js';
+import { describeFailure } from '#market/serving/served-markets.js';
 import type { Check } from '#services/operations/health.js';
 import type { MarketComponents } from './market.js';
 
@@ -11,7 +11,7 @@ const MIB = 2 ** 20;
 export function describePanels(served: Pick<ServedMarket, 'market'> | undefined): string | undefined {
   if (served === undefined) return undefined;
   const { datasetId, dates, identifiers, fields } = served.market;
-  const bytes = panelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
+  const bytes = computePanelBytes({ dates: dates.length, identifiers: identifiers.length, fields: fields.size });
   const limit = `${Math.floor(findMemoryLimit().panelBytes / MIB)} MiB (--panel-memory-mb)`;
   const size = `The data of ${datasetId} (${Math.ceil(bytes / MIB)} MiB)`;
   return isPaged(bytes)
@@ -28,7 +28,7 @@ export function reportFailedMarket(markets: Pick<MarketComponents['markets'], 'f
     name: 'active_store',
     look() {
       const failure = markets.failure();
-      return failure === undefined ? undefined : failureText(failure);
+      return failure === undefined ? undefined : describeFailure(failure);
     },
     note: () => describePanels(markets.served()) ?? 'No data store failed to load.',
   };

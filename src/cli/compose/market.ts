@@ -4,10 +4,10 @@ import type { Logger } from 'pino';
 import { findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import { createDatabasePlaces, type DatabasePlaces } from '#market/sources/databases/database-place.js';
+import { createDatabaseLocations, type DatabaseLocations } from '#market/sources/databases/database-place.js';
 import { createLocations, type Locations } from '#market/sources/locations.js';
 import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
-import { marketsOfCalls } from '#market/serving/call-market.js';
+import { createCallMarkets } from '#market/serving/call-market.js';
 import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
 import { readCalendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
@@ -65,7 +65,7 @@ export function composeMarket(core: MarketInput): MarketComponents {
   const folders = isShared ? resolveSharedFolders(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const active = createServedMarkets(onServe);
-  const markets = marketsOfCalls(active);
+  const markets = createCallMarkets(active);
   const activations = isShared ? openSharedActivations(core, active) : createLocalActivations(active, buildVersion());
   const versions = createDataVersions({
     documents,
@@ -122,9 +122,9 @@ export function composeMarket(core: MarketInput): MarketComponents {
 function listDatabases(
   { settings, secrets }: { readonly settings: Settings; readonly secrets: SecretBox },
   locations: Locations,
-): DatabasePlaces {
+): DatabaseLocations {
   const openUrl = (url: string): string => changePassword(url, secrets.open);
-  return createDatabasePlaces({ locations, hosts: settings.databaseHosts, openUrl });
+  return createDatabaseLocations({ locations, hosts: settings.databaseHosts, openUrl });
 }
 
 /** Resolves the folders of stores that processes share; a document contains the folder in the home that created it. */

@@ -1,6 +1,6 @@
 import type { Attempt, JobHandlers, JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
-import { marketOfCall, runOffMarket } from '#market/serving/call-market.js';
+import { getCallMarket, runOffMarket } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '#services/datasets/store-markets.js';
 
@@ -14,7 +14,7 @@ export function addStoreOfCall(jobs: JobSystem): JobSystem {
   return {
     ...jobs,
     async submit(submission) {
-      const storeId = marketOfCall()?.identity.datasetId;
+      const storeId = getCallMarket()?.identity.datasetId;
       if (storeId === undefined) return jobs.submit(submission);
       const { payload, request } = submission;
       const shown = typeof request === 'object' && request !== null ? { ...request, store_id: storeId } : request;

@@ -1,7 +1,7 @@
 import { createPublicationHandlers } from '#http/routes/publication.js';
 import { createBundles } from '#services/publication/bundles.js';
 import { createPublications } from '#services/publication/publications.js';
-import { tarLength, tarParts, type TarMember } from '#views/bundle/tar.js';
+import { computeTarLength, createTarParts, type TarMember } from '#views/bundle/tar.js';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import type { ViewMaker } from '#services/runs/view-maker.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -16,4 +16,7 @@ export function composePublication(core: Core, { maker }: { readonly maker: View
   return { publications, handlers: createPublicationHandlers(publications, bundles) };
 }
 
-const archive = (members: readonly TarMember[]) => ({ parts: tarParts(members), length: tarLength(members) });
+const archive = (members: readonly TarMember[]) => ({
+  parts: createTarParts(members),
+  length: computeTarLength(members),
+});

@@ -11,7 +11,7 @@ import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
 import { createJobSystem } from '#jobs/create-job-system.js';
 import { createPartsKeeper } from '#jobs/kept-parts.js';
 import { readQueuePolicy } from '../job-settings.js';
-import { CLOCK_REFUSED_MS, clockFault } from '#store/postgres/database-clock.js';
+import { CLOCK_REFUSED_MS, describeClockFault } from '#store/postgres/database-clock.js';
 import { deriveNodeLimits } from '#jobs/node-limits.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
@@ -29,7 +29,7 @@ import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
-import { backupAge } from '#store/home/backup-age.js';
+import { findBackupAge } from '#store/home/backup-age.js';
 import { onObjectRequest } from '#base/tracing/object-requests.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
 import { readOwnIdentity } from '#store/home/process-identity.js';
@@ -198,7 +198,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchSizes(partsOf(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
-    backupAge: () => backupAge(settings.backups ?? home.backups),
+    backupAge: () => findBackupAge(settings.backups ?? home.backups),
     objectRequests: settings.artifacts?.startsWith('s3:') === true ? onObjectRequest : undefined,
     database: shared && createDatabaseFigures(shared),
     shared:
@@ -297,7 +297,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             process: readOwnIdentity(),
           }),
         });
-  const isFit = (): boolean => shared === undefined || clockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
+  const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
   const keeper = createPartsKeeper({ documents, version: buildVersion() });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log, isFit, keeper });
   return { pool, jobs, pausedKinds };

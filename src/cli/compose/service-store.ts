@@ -3,7 +3,7 @@ import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { EXIT_CONFIGURATION } from '#store/start-refusal.js';
-import type { PlaceClaim } from '#store/place/claim-place.js';
+import type { StoreClaim } from '#store/place/claim-place.js';
 import { artifactsOf, databaseOf } from '../places.js';
 import type { Settings } from '../settings.js';
 
@@ -45,7 +45,7 @@ export function openServiceStore({ role, home, settings, log, onDefect }: Servic
       versionsKept: settings.documentVersionsKept,
     },
     hashApart: (bytes) => (bytes < HASHED_APART_BYTES_MIN ? undefined : loadSystemSha256()),
-    onClaim({ place, storeId, isMade }: PlaceClaim) {
+    onClaim({ place, storeId, isMade }: StoreClaim) {
       const taken = isMade ? 'the database now owns a new folder' : 'the database now owns a place';
       log.warn({ place, store_id: storeId }, `${taken} for its results`);
     },

@@ -1,4 +1,4 @@
-import { bundlePath } from '#bundle';
+import { findBundlePath } from '#bundle';
 import { createSqlHandlers } from '#http/routes/sql.js';
 import type { Exports } from '#services/runs/exports.js';
 import { createSql } from '#services/sql/sql.js';
@@ -6,7 +6,8 @@ import type { Closable, Core } from './rooms.js';
 
 /** Composes queries over runs and the served market. */
 export function composeSql(core: Core, exports: Exports, open: Closable[]) {
-  const encoder = bundlePath('result-writer') ?? new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
+  const encoder =
+    findBundlePath('result-writer') ?? new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
   const sql = createSql({ ...core, exports, encoder, secondsMax: core.settings.sqlSeconds });
   open.push(sql);
   return { handlers: createSqlHandlers(sql) };

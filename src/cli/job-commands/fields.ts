@@ -1,6 +1,6 @@
 import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
 import { FINDING_CODES, type FindingCode } from '#domain/refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { FlagValues } from '../command-line.js';
 import { EXIT } from '../connection.js';
 import { formatDecimal, formatPercent, formatTable } from '../terminal.js';
@@ -101,7 +101,7 @@ export function parseFailingCodes(flags: FlagValues): readonly FindingCode[] {
     const code = FINDING_CODES.find((known) => known === text);
     if (code === undefined)
       throw new UsageError(
-        `--fail-on: no finding has the code ${text}.${didYouMean(text, FINDING_CODES) || ' See the guide page on codes, for example PARTIAL_DATE.'}`,
+        `--fail-on: no finding has the code ${text}.${suggestName(text, FINDING_CODES) || ' See the guide page on codes, for example PARTIAL_DATE.'}`,
       );
     return code;
   });

@@ -1,12 +1,12 @@
 import { artifactsOf as artifactsIn } from '#store/lmdb/stored-entries.js';
 import {
-  markNewPlace,
+  markNewStore,
   createStoreId,
-  recordNewPlace,
-  takePlaceOver,
+  recordNewStore,
+  takeStoreOver,
   type AdoptOptions,
 } from '#store/place/adopt-place.js';
-import { assertPlace } from '#store/place/claim-place.js';
+import { assertStore } from '#store/place/claim-place.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { openDatabaseDocuments, type DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
@@ -33,7 +33,7 @@ export interface Adoption {
 export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
     const place = artifactsOf(settings)!; // readHomeCommand requires the location together with the database
-    const storeId = await takePlaceOver(documents, place, { ...options, identity: documents.identity });
+    const storeId = await takeStoreOver(documents, place, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
       const named = [...(await documents.referencedArtifacts())];
@@ -53,17 +53,17 @@ export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'o
 export function moveToNewLocation(settings: Settings, to: Settings): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
     const { identity } = documents;
-    const oldId = await assertPlace(documents, artifactsOf(settings)!);
+    const oldId = await assertStore(documents, artifactsOf(settings)!);
     if (oldId === undefined)
       throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: start a service on it.');
     const storeId = createStoreId(oldId, identity, to.artifacts!);
-    await markNewPlace(artifactsOf(to)!, storeId);
+    await markNewStore(artifactsOf(to)!, storeId);
     const source = await openFiles(settings, oldId);
     const target = await openFiles(to, storeId);
     try {
       const move = await createFileMove(source.files, target.files, true);
       await copyNamed(documents, move);
-      await recordNewPlace(documents, storeId);
+      await recordNewStore(documents, storeId);
       return { store_id: storeId, named: move.count, missing: move.damaged };
     } finally {
       await source.close();

@@ -3,7 +3,7 @@ import { readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { assertFree, finishBackup } from '#store/home/backup-home.js';
 import type { BackupFile, BackupManifest } from '#store/home/backup-manifest.js';
-import { HOME_FORMAT, homeFolders, type HomeFolders } from '#store/home/home.js';
+import { HOME_FORMAT, listHomeFolders, type HomeFolders } from '#store/home/home.js';
 import { digestFile } from '#store/files/file-digest.js';
 import { makeFolder } from '#store/files/make-folder.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
@@ -48,7 +48,7 @@ export async function backupCluster(options: ClusterBackupOptions): Promise<Clus
     for (let round = 1; ; round++) {
       await rm(draft, { recursive: true, force: true });
       const createdAt = formatTimestamp(Date.now());
-      const { documents, damaged } = await copyRound(options, homeFolders(draft), shared.files);
+      const { documents, damaged } = await copyRound(options, listHomeFolders(draft), shared.files);
       if (damaged.length > 0 && round < ROUNDS_MAX) continue;
       const files = await listFilesBelow(draft);
       const manifest = { home_format: HOME_FORMAT, engine_version: options.engineVersion, created_at: createdAt };

@@ -13,7 +13,7 @@ import {
 } from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
-import { assertPlace, claimPlace } from '#store/place/claim-place.js';
+import { assertStore, claimStore } from '#store/place/claim-place.js';
 import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { openDatabaseDocuments, runWithClient } from '#store/postgres/open-documents.js';
@@ -66,7 +66,7 @@ export async function openDatabaseLocation(
   try {
     clock.ms = Date.now();
     const artifacts = artifactsOf(settings);
-    const shared = artifacts && (await openFiles(settings, await claimPlace(documents, artifacts)));
+    const shared = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
     return {
       documents,
       files: shared?.files,
@@ -101,13 +101,13 @@ export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
 
 /**
  * @returns the store id of the artifact location in the settings, if the database records one; throws like
- * `assertPlace`
+ * `assertStore`
  */
 export async function findRecordedLocation(settings: Settings): Promise<string | undefined> {
   await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {
-    return await assertPlace(snapshot, artifactsOf(settings)!);
+    return await assertStore(snapshot, artifactsOf(settings)!);
   } finally {
     await snapshot.close();
   }

@@ -2,7 +2,7 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readManifest, type BackupManifest } from '#store/home/backup-manifest.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { assertIntact } from '#store/home/restore-home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { probeDocuments } from '#store/lmdb/probe-documents.js';
@@ -36,7 +36,7 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
       const target = await openDatabaseLocation(settings, clock, true);
       try {
         const isAgain = await target.begin();
-        const files = await createFileMove({ kind: 'home', folders: homeFolders(backup) }, target.files!, isAgain);
+        const files = await createFileMove({ kind: 'home', folders: listHomeFolders(backup) }, target.files!, isAgain);
         await copyDocuments({ source, target: target.documents, clock, files, onKind: onProgress });
         await target.finish();
       } finally {

@@ -9,7 +9,7 @@ import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 import { RunOf, runQuery } from '../run-state.js';
 import { BacktestBatch, BacktestBatchRequest } from './batch.js';
 import { BacktestRequest } from './request.js';
@@ -35,7 +35,7 @@ const priceErrors = [...runErrors, 'STORE_MISMATCH'] as const;
 const benchmarkErrors = [...compositionErrors, 'BENCHMARK_NOT_FOUND', 'NO_DATA_SOURCE', 'NOT_SUPPORTED'] as const;
 const tag = 'analytics';
 
-export const analyticsRoutes = routes({
+export const analyticsRoutes = defineRoutes({
   startBacktest: {
     method: 'POST',
     path: '/analytics/{index_id}/backtest',

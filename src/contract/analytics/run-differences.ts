@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
-import { jobStatus } from '../jobs.js';
-import { routes } from '../route.js';
+import { createJobStatus } from '../jobs.js';
+import { defineRoutes } from '../route.js';
 import { RunKey } from '../run-state.js';
 import { AppendedBars, DataCell, rowCounts } from '../stores/data-versions.js';
 import { DocumentChange } from '../versions.js';
@@ -81,9 +81,9 @@ export const RunsDifference = defineObject(() => ({
 })).meta({ id: 'RunsDifference' });
 export type RunsDifference = z.infer<typeof RunsDifference>;
 
-export const RunDifferenceJobStatus = jobStatus('RunsDifferenceJobStatus', 'diff', RunsDifference);
+export const RunDifferenceJobStatus = createJobStatus('RunsDifferenceJobStatus', 'diff', RunsDifference);
 
-export const runDifferenceRoutes = routes({
+export const runDifferenceRoutes = defineRoutes({
   diffRuns: {
     method: 'POST',
     path: '/analytics/{index_id}/runs/diff',

@@ -6,7 +6,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { FILE_MEDIA } from '../media-formats.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 import { runQuery } from '../run-state.js';
 import { ActionsView } from './actions.js';
 import { DividendPointsView } from './dividend-points.js';
@@ -63,7 +63,7 @@ const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsV
 
 const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).optional().meta(createTableQuery('scenarios'));
 
-export const runViewRoutes = routes({
+export const runViewRoutes = defineRoutes({
   listSummaries: {
     ...common,
     path: '/analytics/summaries',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { SeriesPayload } from '../common.js';
-import { jobStatus } from '../jobs.js';
+import { createJobStatus } from '../jobs.js';
 import { BacktestMetrics, RelativeMetricsPayload } from './metrics.js';
 import { gapsAndPricing } from './prices.js';
 import { provenance } from './provenance.js';
@@ -34,4 +34,4 @@ export const BacktestRunResult = defineObject(() => ({
 })).meta({ id: 'BacktestRunResult' });
 export type BacktestRunResult = z.infer<typeof BacktestRunResult>;
 
-export const BacktestJobStatus = jobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);
+export const BacktestJobStatus = createJobStatus('BacktestJobStatus', 'backtest', BacktestRunResult);

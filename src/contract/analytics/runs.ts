@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
 import { skippedFields } from '../common.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 import { RunKey } from '../run-state.js';
 import { BacktestMetrics } from './metrics.js';
 
@@ -35,7 +35,7 @@ export const StoredRuns = defineObject(() => ({
 })).meta({ id: 'StoredRuns' });
 export type StoredRuns = z.infer<typeof StoredRuns>;
 
-export const runRoutes = routes({
+export const runRoutes = defineRoutes({
   listRuns: {
     method: 'GET',
     path: '/analytics/{index_id}/runs',

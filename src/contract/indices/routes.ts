@@ -3,7 +3,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { FILE_MEDIA } from '../media-formats.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 import { definitionRun } from '../run-state.js';
 import { asKnownErrors } from '../stores/data-versions.js';
 import {
@@ -26,7 +26,7 @@ import { TemplateCollection, TemplateDetail, TemplateLevel, templatePath, templa
 
 const indexPath = defineObject(() => ({ index_id: Id }));
 
-export const indexRoutes = routes({
+export const indexRoutes = defineRoutes({
   listIndices: {
     method: 'GET',
     path: '/indices',

@@ -3,7 +3,7 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { DATA_SOURCES } from '#domain/documents/data-version-document.js';
 import { Id } from '#domain/schema/shape.js';
 import { skippedFields } from '../common.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 
 /** Numbers of rows that differ between two versions of the data. */
 export const rowCounts = {
@@ -80,7 +80,7 @@ export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UN
 
 const params = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
-export const dataVersionRoutes = routes({
+export const dataVersionRoutes = defineRoutes({
   listDataVersions: {
     method: 'GET',
     path: '/data/stores/{store_id}/versions',

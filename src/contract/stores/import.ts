@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { ImportHeader } from '#domain/documents/import-request.js';
 import { Finding, TableFrame } from '../common.js';
-import { jobStatus } from '../jobs.js';
+import { createJobStatus } from '../jobs.js';
 import { DataStore } from './store.js';
 
 export const ImportRequest = defineObject(() => ({
@@ -25,4 +25,4 @@ export const ImportResult = defineObject(() => ({
 })).meta({ id: 'ImportResult' });
 export type ImportResult = z.infer<typeof ImportResult>;
 
-export const LoadJobStatus = jobStatus('LoadJobStatus', 'load', DataStore);
+export const LoadJobStatus = createJobStatus('LoadJobStatus', 'load', DataStore);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { OVERRIDE_REASON_MAX, PriceOverride } from '#domain/documents/price-override.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/schema/shape.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 
 export const PriceOverrideRequest = defineObject(() => ({
   identifier: AssetIdentifier.meta({ description: 'Security of the store.' }),
@@ -33,7 +33,7 @@ export type ChangedOverrides = z.infer<typeof ChangedOverrides>;
 
 const params = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
-export const overrideRoutes = routes({
+export const overrideRoutes = defineRoutes({
   listPriceOverrides: {
     method: 'GET',
     path: '/data/stores/{store_id}/overrides',

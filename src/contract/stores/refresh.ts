@@ -4,7 +4,7 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { FINDING_CODES } from '#domain/refusals/findings.js';
 import { IsoDate } from '#domain/schema/shape.js';
 import { Finding } from '../common.js';
-import { jobStatus } from '../jobs.js';
+import { createJobStatus } from '../jobs.js';
 
 const FindingCode = z.enum(FINDING_CODES).meta({ id: 'FindingCode', description: 'Code of a finding.' });
 
@@ -117,5 +117,5 @@ export const RefreshResult = defineObject(() => ({
   }),
 })).meta({ id: 'RefreshResult' });
 
-export const RefreshJobStatus = jobStatus('RefreshJobStatus', 'refresh', RefreshResult);
-export const SyncJobStatus = jobStatus('SyncJobStatus', 'sync', RefreshResult);
+export const RefreshJobStatus = createJobStatus('RefreshJobStatus', 'refresh', RefreshResult);
+export const SyncJobStatus = createJobStatus('SyncJobStatus', 'sync', RefreshResult);

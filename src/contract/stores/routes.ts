@@ -5,7 +5,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { IMPORT_FORMATS } from '#domain/documents/import-request.js';
 import { Id } from '#domain/schema/shape.js';
 import { listingQuery, purgeQuery } from '../common.js';
-import { routes } from '../route.js';
+import { defineRoutes } from '../route.js';
 import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from './store.js';
 import { RefreshRequest, RefreshJobStatus, SyncJobStatus } from './refresh.js';
 import { ImportResult, ImportRequest, LoadJobStatus } from './import.js';
@@ -16,7 +16,7 @@ import { DataAudit, RepairRequest } from './audit.js';
 
 const storeParams = defineObject(() => ({ store_id: Id.meta({ description: 'Id of the data store.' }) }));
 
-export const storeRoutes = routes({
+export const storeRoutes = defineRoutes({
   listStores: {
     method: 'GET',
     path: '/data/stores',

@@ -1,4 +1,4 @@
-import { jobStatus } from '../jobs.js';
+import { createJobStatus } from '../jobs.js';
 import { DataStore } from './store.js';
 
-export const GenerateJobStatus = jobStatus('GenerateJobStatus', 'generate', DataStore);
+export const GenerateJobStatus = createJobStatus('GenerateJobStatus', 'generate', DataStore);

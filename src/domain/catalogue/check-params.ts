@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { checkShape, type ShapeResult } from '../schema/shape.js';
 import { reportUnreadParameters } from './unread-parameters.js';
 
@@ -41,7 +41,7 @@ function toParameterFinding(
   if (finding.code === 'UNKNOWN_PARAMETER') {
     const accepted = Object.keys(schema.shape);
     const set = accepted.length === 0 ? 'it has no parameters' : `the accepted names are ${accepted.join(', ')}`;
-    const message = `Unknown parameter ${name}; ${set}.${didYouMean(name, accepted)}`;
+    const message = `Unknown parameter ${name}; ${set}.${suggestName(name, accepted)}`;
     return { ...finding, message, accepted };
   }
   if (finding.code === 'REQUIRED' && isParameter) {

@@ -4,7 +4,7 @@ import { findConstraintClass } from '../constraints/catalogue.js';
 import { findReturnsClass } from '../expected-returns/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { findSelectionClass, findWeightingClass } from '../rules/catalogue.js';
 import { findUnknownGroups } from '../constraints/groups-on-market.js';
 import { EventsSpec } from '../documents/events-spec.js';
@@ -127,5 +127,5 @@ function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Fi
 function describeUnknown(identifier: string, held: Iterable<string>, { series }: MarketData): string {
   return series?.has(identifier) === true
     ? `${identifier} is a series of the store, which is never a constituent.`
-    : `The store has no ${identifier}.${didYouMean(identifier, held)}`;
+    : `The store has no ${identifier}.${suggestName(identifier, held)}`;
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { checkParams } from '../catalogue/check-params.js';
 import { RuleFallback } from '../documents/pipeline-rows.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
@@ -47,7 +47,7 @@ function reportRow(
       createError(
         'UNKNOWN_TYPE',
         `${path}.type`,
-        `Unknown class ${type}; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
+        `Unknown class ${type}; the accepted set is ${accepted.join(', ')}.${suggestName(type, accepted)}`,
         { row_id: rowId, accepted, ...keepSmallValue(type) },
       ),
     ];

@@ -1,4 +1,4 @@
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { createError, isObject } from './index-context.js';
 
@@ -8,7 +8,7 @@ export function findUnknownMembers(value: unknown, accepted: readonly string[], 
   return Object.keys(value)
     .filter((name) => !accepted.includes(name))
     .map((name) => {
-      const message = `Unknown member ${path}.${name}; the accepted names are ${accepted.join(', ')}.${didYouMean(name, accepted)}`;
+      const message = `Unknown member ${path}.${name}; the accepted names are ${accepted.join(', ')}.${suggestName(name, accepted)}`;
       return createError('UNKNOWN_FIELD', `${path}.${name}`, message, { accepted: [...accepted] });
     });
 }

@@ -3,7 +3,7 @@ import { listNamedAssets } from '../catalogue/named-assets.js';
 import { checkParams } from '../catalogue/check-params.js';
 import type { ConstraintRow } from './constraint-row.js';
 import { sortFindings, type Finding } from '../refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
 
@@ -33,7 +33,7 @@ function validateRow(
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
     const accepted = CONSTRAINT_CLASSES.map(({ type }) => type);
-    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.${didYouMean(row.type, accepted)}`;
+    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.${suggestName(row.type, accepted)}`;
     return [
       { severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type },
     ];

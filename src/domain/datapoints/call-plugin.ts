@@ -1,4 +1,4 @@
-import { sandbox, SandboxError } from '#base/sandbox/sandbox.js';
+import { requireSandbox, SandboxError } from '#base/sandbox/sandbox.js';
 import { Refusal } from '../refusals/refusal.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { PluginCall } from './expressions/tree.js';
@@ -25,7 +25,7 @@ export function callPlugin(
   if (program === null)
     throw new Error(`the plug-in ${id} has no program: documents must be completed before computation`);
   try {
-    return sandbox()
+    return requireSandbox()
       .compute(program, inputs, count)
       .map((value) => (value - value === 0 ? value : NaN));
   } catch (thrown) {

@@ -90,8 +90,8 @@ export const DatasetDocument = defineObject(() => ({
   error: ErrorDetailBody.nullable(),
   findings: z.array(FindingBody),
   /**
-   * Last served content up to its last day, identified by `prefixMark`. Absent if no content was ever served, and in
-   * documents of earlier versions.
+   * Last served content up to its last day, identified by `computePrefixMark`. Absent if no content was ever served,
+   * and in documents of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
   /** Build of the engine that last read the content; absent in documents of earlier versions. */

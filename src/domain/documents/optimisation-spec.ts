@@ -4,7 +4,7 @@ import { checkParams } from '../catalogue/check-params.js';
 import { findReturnsClass, RETURNS_CLASSES } from '../expected-returns/catalogue.js';
 import type { ReturnsClass } from '../expected-returns/returns-class.js';
 import { keepSmallValue, type Finding } from '../refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
 import { UNCERTAIN_ESTIMATES, type ObjectiveClass } from '../objectives/objective-class.js';
@@ -155,7 +155,7 @@ function reportObjective(objective: unknown, path: string): Finding[] {
       severity: 'error',
       code: 'UNKNOWN_OBJECTIVE',
       path: typeof objective === 'string' ? path : `${path}.type`,
-      message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
+      message: `Objective ${type} is not accepted; the accepted set is ${accepted.join(', ')}.${suggestName(type, accepted)}`,
       accepted,
       ...keepSmallValue(type),
     },
@@ -173,7 +173,7 @@ function reportReturns(returns: unknown, path: string): Finding[] {
       severity: 'error',
       code: 'UNKNOWN_TYPE',
       path: `${path}.type`,
-      message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
+      message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.${suggestName(type, accepted)}`,
       accepted,
       ...keepSmallValue(type),
     },

@@ -1,5 +1,5 @@
 import { callOnce } from '#base/once.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import {
@@ -264,7 +264,7 @@ export function assertAccountColumns(header: readonly string[]): void {
 
 function reportUnknownColumn(name: string, path: string, known: readonly string[]): Finding {
   const whole = known.find((own) => own.endsWith(`.${name}`));
-  const hint = whole === undefined ? didYouMean(name, known) : ` Did you mean ${whole}?`;
+  const hint = whole === undefined ? suggestName(name, known) : ` Did you mean ${whole}?`;
   const message = `${path}: unknown column ${name}.${hint}`;
   return { severity: 'error', code: 'UNKNOWN_FIELD', path, message, accepted: known };
 }

@@ -1,4 +1,4 @@
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { parseValidDay, formatDay } from '../time/days.js';
 import type { Finding } from '../refusals/findings.js';
 import { checkShape, formatPath } from '../schema/shape.js';
@@ -113,7 +113,7 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
   const addError = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
     void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
   const describeMissing = (name: string): string =>
-    `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${didYouMean(name, common.identifiers)}`;
+    `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${suggestName(name, common.identifiers)}`;
   const isPast = (day: string, path: string): void => {
     if (parseValidDay(day) > common.asOf) addError('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
   };
@@ -122,7 +122,7 @@ function checkAccount(common: BatchCommon, account: Account): Finding[] {
     addError(
       'UNKNOWN_IDENTIFIER',
       path,
-      `the data have no security ${name}.${didYouMean(name, common.identifiers)}`,
+      `the data have no security ${name}.${suggestName(name, common.identifiers)}`,
       name,
     );
   };

@@ -1,5 +1,5 @@
 import type { Finding } from './findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 
 interface RequestedField {
   /** Unknown name. */
@@ -14,5 +14,5 @@ export function describeUnknownField(
   sentence: string,
   { name, accepted, value = name }: RequestedField,
 ): Pick<Finding, 'code' | 'message' | 'accepted' | 'value'> {
-  return { code: 'UNKNOWN_FIELD_NAME', message: `${sentence}${didYouMean(name, accepted)}`, accepted, value };
+  return { code: 'UNKNOWN_FIELD_NAME', message: `${sentence}${suggestName(name, accepted)}`, accepted, value };
 }

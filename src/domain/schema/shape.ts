@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseDay } from '../time/days.js';
 import { keepSmallValue, type Finding, type FindingCode } from '../refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 
 /** Pattern of all ids of the service: letters, digits, dash and underscore, at most 64. */
@@ -187,7 +187,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
       code: unknownCode,
       message: isMisplaced(key, issue, root, options)
         ? `The field ${key} belongs next to ${String(issue.path[0])}, not inside it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
-        : `Unknown field ${key}${unknownFields === 'warning' ? ', which was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
+        : `Unknown field ${key}${unknownFields === 'warning' ? ', which was dropped' : ''}.${suggestName(key, issue.message.split(' '))}`,
       path: formatPath(base, [...issue.path, key]),
       ...row,
     }));

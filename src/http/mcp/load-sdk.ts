@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { callOnce } from '#base/once.js';
-import { bundlePath } from '#bundle';
+import { findBundlePath } from '#bundle';
 
 export type Sdk = typeof import('./sdk.js');
 
 /** Loads the SDK at the first call: a bundle of its parts, or the compiled module if the bundle is out of date. */
 export const loadSdk: () => Sdk = callOnce(() => {
-  const place = bundlePath('mcp-sdk.cjs') ?? new URL('./sdk.js', import.meta.url).href;
+  const place = findBundlePath('mcp-sdk.cjs') ?? new URL('./sdk.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(place)) as Sdk;
 });

@@ -3,7 +3,7 @@ import { isReading } from '#contract/route.js';
 import { startsJobs } from '#contract/common-query.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { Principal } from '../handler.js';
 import { knowsPrefixes } from '../route-access.js';
 import type { Answer } from '../reply.js';
@@ -82,7 +82,7 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
       const names = [WAIT_TOOL, ...known.map(({ listed }) => listed.name)];
       throw new sdk.McpError(
         sdk.ErrorCode.InvalidParams,
-        `Unknown tool ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`,
+        `Unknown tool ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`,
       );
     }
     return convertRefusal(() => callTool(tools.get(name), given, client, report));
@@ -223,6 +223,6 @@ function servePrompts(sdk: Sdk, server: SdkServer): void {
 
 function faultOf(prompt: Prompt | undefined, name: string, missing: readonly string[]): string {
   const names = PROMPTS.map((each) => each.name);
-  if (prompt === undefined) return `Unknown prompt ${name.slice(0, 80)}.${didYouMean(name.slice(0, 80), names)}`;
+  if (prompt === undefined) return `Unknown prompt ${name.slice(0, 80)}.${suggestName(name.slice(0, 80), names)}`;
   return `The prompt ${prompt.name} requires ${missing.join(', ')}.`;
 }

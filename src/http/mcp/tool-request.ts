@@ -1,5 +1,5 @@
 import { listMediaTypes, JSON_TYPE } from '#contract/media-formats.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { keepSmallValue, type Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Tool, ToolParameter } from './tools.js';
@@ -94,7 +94,7 @@ function findUnknownArguments(known: readonly string[], given: Arguments): Findi
     .filter((name) => !known.includes(name))
     .map((name) => {
       const written = name.slice(0, 80);
-      const message = `The tool has no argument ${written}; it has ${known.join(', ') || 'none'}.${didYouMean(written, known)}`;
+      const message = `The tool has no argument ${written}; it has ${known.join(', ') || 'none'}.${suggestName(written, known)}`;
       return { ...createFinding('UNKNOWN_FIELD', written, message), accepted: known };
     });
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { routes, type Route } from '#contract/route.js';
+import { defineRoutes, type Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { selectCoding, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
@@ -32,7 +32,7 @@ const page = {
 } as const;
 
 /** Pages of the console, outside the contract: they contain no data and need no key. */
-export const consoleRoutes = routes({
+export const consoleRoutes = defineRoutes({
   getConsole: { ...page, path: '/', summary: 'The console.' },
   getConsolePage: { ...page, path: '/console/*', summary: 'A page of the console, at an address to share.' },
   getConsoleAsset: {

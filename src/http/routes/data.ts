@@ -2,7 +2,7 @@ import type { BatchReferenceResponse, dataRoutes } from '#contract/data.js';
 import { JSON_TYPE } from '#contract/media-formats.js';
 import type { Data } from '#services/data/data.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
-import { CSV_CONTENT_TYPE, CSV_TYPE, csvTable } from '#views/csv-table.js';
+import { CSV_CONTENT_TYPE, CSV_TYPE, formatCsvTable } from '#views/csv-table.js';
 import type { Handlers } from '../handler.js';
 
 export function createDataHandlers(data: Data): Handlers<typeof dataRoutes> {
@@ -38,7 +38,7 @@ function formatReferenceCsv({ entries }: BatchReferenceResponse): string {
     found,
     ...names.map((name) => cellOf(fields[name])),
   ]);
-  return csvTable(['identifier', 'found', ...names], rows);
+  return formatCsvTable(['identifier', 'found', ...names], rows);
 }
 
 function cellOf(value: unknown): string | number | boolean | null {

@@ -6,8 +6,8 @@ import type { Route } from '#contract/route.js';
 import { callOnce } from '#base/once.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY, type Page } from '#views/documentation/page.js';
-import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
-import { referencePage } from '#views/documentation/reference-page.js';
+import { renderGuidePage, type GuidePage } from '#views/documentation/guide-page.js';
+import { renderReferencePage } from '#views/documentation/reference-page.js';
 import { selectCoding, type Coding } from '../content-coding.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 
@@ -41,8 +41,8 @@ export function createDocumentationHandlers(sources: DocumentationSources): Hand
     const bytes = new TextEncoder().encode(JSON.stringify(openApi()));
     return { bytes, etag: createHash('sha256').update(bytes).digest('hex') };
   });
-  const reference = callOnce(() => sources.built('reference') ?? referencePage(openApi(), guide()));
-  const pages = callOnce(() => new Map(guide().map((page) => [page.name, guidePage(page, guide())])));
+  const reference = callOnce(() => sources.built('reference') ?? renderReferencePage(openApi(), guide()));
+  const pages = callOnce(() => new Map(guide().map((page) => [page.name, renderGuidePage(page, guide())])));
 
   const coded = memoise(sources.coded);
 

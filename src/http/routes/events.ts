@@ -2,7 +2,7 @@ import type { eventRoutes, EventsView } from '#contract/events.js';
 import { JSON_TYPE } from '#contract/media-formats.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
 import type { Events } from '#services/indices/events.js';
-import { icalendar } from '#views/icalendar.js';
+import { formatCalendar } from '#views/icalendar.js';
 import type { Handlers } from '../handler.js';
 
 export function createEventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
@@ -25,7 +25,7 @@ function icalendarOf(view: EventsView, today: Day): string {
   const covered =
     first === null ? '' : ` All calendars of the indices cover ${first} to ${last}: outside, events are missing.`;
   const description = `Events from ${from} to ${to}.${covered}`;
-  return icalendar(
+  return formatCalendar(
     { name: 'Divisor: index events', description, stamp: today },
     events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
       uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,

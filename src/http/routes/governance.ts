@@ -2,7 +2,7 @@ import type { GovernanceOverview, governanceRoutes } from '#contract/governance.
 import type { Indices } from '#services/indices/indices.js';
 import type { Procedures, StoredProcedure } from '#services/governance/procedures.js';
 import type { Statements } from '#services/governance/statements.js';
-import { statementText } from '#views/statement-text.js';
+import { formatStatement } from '#views/statement-text.js';
 import type { Handlers, Reply } from '../handler.js';
 import type { Removals } from '../removals.js';
 
@@ -22,7 +22,7 @@ export function createGovernanceHandlers(
     async getStatement({ params, media, signal }) {
       const statement = await statements.statement(params.index_id, signal);
       if (media !== 'text/markdown') return { json: statement };
-      return { bytes: new TextEncoder().encode(statementText(statement)), type: `${media}; charset=utf-8` };
+      return { bytes: new TextEncoder().encode(formatStatement(statement)), type: `${media}; charset=utf-8` };
     },
     async listMethodologyChanges({ params, query }) {
       const { document } = await indices.get(params.index_id);

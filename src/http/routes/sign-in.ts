@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { routes, type Route } from '#contract/route.js';
+import { defineRoutes, type Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers, Reply, RouteRequest } from '../handler.js';
 import { readCookie, isRepeated, SESSION_MS, type Sessions } from '../oidc/sessions.js';
@@ -8,7 +8,7 @@ import type { Attempt, SignIn } from '../oidc/sign-in.js';
 const page = { scope: 'open', tag: 'sign-in', openQuery: true, errors: [] } as const;
 
 /** Sign-in of browsers, outside the contract: programs send tokens. */
-export const signInRoutes = routes({
+export const signInRoutes = defineRoutes({
   beginSignIn: {
     ...page,
     method: 'GET',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
-import { routes } from '#contract/route.js';
+import { defineRoutes } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Handlers } from '../handler.js';
 import { replyEncoded, type ConsoleFile } from './console.js';
@@ -18,7 +18,7 @@ const page = {
 } as const;
 
 /** Page that recomputes published closes: it contains no data and needs no key. */
-export const verifyRoutes = routes({
+export const verifyRoutes = defineRoutes({
   getVerifyPage: { ...page, path: '/verify', summary: 'The page that verifies a published index in the browser.' },
   getVerifyFile: {
     ...page,

@@ -1,16 +1,16 @@
 import { openDatabase, stateOf } from '#store/postgres/database.js';
-import { assertGranted, assertMigrated, FORBIDDEN, SCHEMA } from '#store/postgres/migrate.js';
-import { runWithClient, type DatabasePlace } from '#store/postgres/open-documents.js';
+import { assertGranted, assertMigrated, INSUFFICIENT_PRIVILEGE, SCHEMA } from '#store/postgres/migrate.js';
+import { runWithClient, type DatabaseTarget } from '#store/postgres/open-documents.js';
 import { createNodeRows, type NodeEntry } from './node-rows.js';
 
 /** Lists the nodes of a database, for a process that is not a node. @throws StartRefusal 75, 78 */
-export async function listNodes({ url, schema = SCHEMA }: DatabasePlace): Promise<readonly NodeEntry[]> {
+export async function listNodes({ url, schema = SCHEMA }: DatabaseTarget): Promise<readonly NodeEntry[]> {
   await runWithClient(url, (client) => assertMigrated(client, schema));
   const database = openDatabase({ url, connectionsMax: 1 });
   try {
     return await createNodeRows(database, `"${schema}"`).list();
   } catch (thrown) {
-    if (stateOf(thrown) === FORBIDDEN) await runWithClient(url, (client) => assertGranted(client, schema));
+    if (stateOf(thrown) === INSUFFICIENT_PRIVILEGE) await runWithClient(url, (client) => assertGranted(client, schema));
     throw thrown;
   } finally {
     await database.close();

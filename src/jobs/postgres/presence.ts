@@ -1,5 +1,5 @@
 import type { Database } from '#store/postgres/database.js';
-import type { RiddenEvents } from '#store/postgres/event-reader.js';
+import type { PiggybackedEvents } from '#store/postgres/event-reader.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
@@ -25,7 +25,7 @@ export interface PresenceOptions {
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Reader of the events of other processes, which the same statement reads. */
-  readonly events?: RiddenEvents | undefined;
+  readonly events?: PiggybackedEvents | undefined;
 }
 
 /** Result of a poll: the tasks that a node finds in its database. */

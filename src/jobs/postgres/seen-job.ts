@@ -1,7 +1,7 @@
 import { isDocumentId } from '#store/document-id.js';
 import type { FoundDocument, StoredDocument, UnreadableDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
-import { ABSENT } from '#store/postgres/draft.js';
+import { ABSENT_ETAG } from '#store/postgres/draft.js';
 import { openRow, type DocumentRow } from '#store/postgres/rows.js';
 
 /** Last report of a running attempt. */
@@ -66,7 +66,7 @@ export function documentOf<P extends string>(
   return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
 }
 
-export const NOTHING = { found: undefined, version: ABSENT } as const;
+export const NOTHING = { found: undefined, version: ABSENT_ETAG } as const;
 
 type LookRow = DocumentColumns<'document'> & {
   readonly progress: number | null;

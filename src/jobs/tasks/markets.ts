@@ -5,7 +5,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { Repair } from '#market/audit/doubt.js';
 import type { RefreshOptions, RefreshReport } from '#market/content/refresh-report.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
-import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
+import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';
 
 export interface RepairMarketInput {
   readonly market: MarketHandle;
@@ -43,7 +43,7 @@ export interface RefreshMarketOutput {
 /** Request for the bars of one security in a client's format. */
 export interface PricesInput {
   readonly identifier: string;
-  readonly bars: NameBars;
+  readonly bars: SecurityBars;
   readonly request: SeriesRequest;
   readonly format: 'json' | 'csv' | 'arrow';
 }

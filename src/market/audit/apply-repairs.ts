@@ -17,14 +17,14 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
   for (const repair of repairs) {
     switch (repair.kind) {
       case 'scale':
-        overCells(
+        forEachCell(
           content,
           repair,
           repair.columns,
           (panel, cell) => (panel[cell] = roundTo(panel[cell]! * repair.factor)),
           fields,
         );
-        overCells(
+        forEachCell(
           content,
           repair,
           repair.inverse_columns ?? [],
@@ -33,7 +33,7 @@ export function applyRepairs(content: MarketContent, repairs: readonly Repair[])
         );
         break;
       case 'remove_values':
-        overCells(content, repair, repair.columns, (panel, cell) => (panel[cell] = Number.NaN), fields);
+        forEachCell(content, repair, repair.columns, (panel, cell) => (panel[cell] = Number.NaN), fields);
         break;
       case 'insert_action':
         actions.push(actionOf(repair.action));
@@ -89,7 +89,7 @@ const columnsOf = (repair: Repair) =>
 
 function holdsValues(content: MarketContent, repair: CellRepair): boolean {
   let values = 0;
-  overCells(content, repair, columnsOf(repair), () => (values += 1), content.fields);
+  forEachCell(content, repair, columnsOf(repair), () => (values += 1), content.fields);
   return values > 0;
 }
 
@@ -100,7 +100,7 @@ function copyValues(panel: Float64Array): Float64Array {
 }
 
 /** Calls `visit` for each value of the columns in the days of a repair. */
-function overCells(
+function forEachCell(
   { identifiers, dates }: MarketContent,
   { identifier, from, to }: CellRepair,
   columns: readonly string[],

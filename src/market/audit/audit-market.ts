@@ -8,8 +8,8 @@ import { findDoubtfulPrices } from './doubtful-prices.js';
 import { findDoubtfulRates } from './doubtful-rates.js';
 import { findDoubtfulTerms } from './doubtful-terms.js';
 import { changesContent } from './apply-repairs.js';
-import { marketLevel } from './market-level.js';
-import { nameHistories } from './name-history.js';
+import { computeMarketLevel } from './market-level.js';
+import { listSecurityHistories } from './name-history.js';
 import type { AuditPanels } from './split-odds.js';
 
 /** Maximum number of data warnings that are listed; the others are counted. */
@@ -36,12 +36,12 @@ export function auditMarket(
   const panels: AuditPanels = {
     adjustment,
     width: content.identifiers.length,
-    level: marketLevel(content),
+    level: computeMarketLevel(content),
     volume: fields.get('VOLUME'),
     shares: fields.get('SHARES_OUTSTANDING'),
   };
   const doubts: DataWarning[] = [];
-  for (const history of nameHistories(content, adjustment)) {
+  for (const history of listSecurityHistories(content, adjustment)) {
     doubts.push(...findDoubtfulPrices(history, held, panels), ...findDoubtfulBars(history, content));
     // A price that includes reinvested dividends does not fall on ex-dates, so it does not show the size of dividends.
     if (adjustment !== 'total') doubts.push(...findDoubtfulDividends(history, content));

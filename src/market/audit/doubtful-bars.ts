@@ -1,20 +1,20 @@
 import { formatDay } from '#domain/time/days.js';
 import type { MarketContent } from '../content/market-content.js';
-import { dayText, type NameHistory } from './name-history.js';
+import { formatBarDay, type SecurityHistory } from './name-history.js';
 import type { DataWarning } from './doubt.js';
 
 /** Number of equal closes at the end of a history from which the price is considered stale. */
 const STALE_BARS = 10;
 
 /** Finds bars that are repeated, are constant at the end of a history, or have volume but no price. */
-export function* findDoubtfulBars(history: NameHistory, content: MarketContent): Generator<DataWarning> {
+export function* findDoubtfulBars(history: SecurityHistory, content: MarketContent): Generator<DataWarning> {
   yield* listRepeatedBars(history, content);
-  yield* staleTail(history, content);
-  yield* volumeWithoutTrade(history, content);
+  yield* findStaleTail(history, content);
+  yield* findVolumeWithoutTrade(history, content);
 }
 
 function* listRepeatedBars(
-  { identifier, position, rows, days }: NameHistory,
+  { identifier, position, rows, days }: SecurityHistory,
   { fields, identifiers }: MarketContent,
 ): Generator<DataWarning> {
   const width = identifiers.length;
@@ -39,7 +39,7 @@ function* listRepeatedBars(
   }
 }
 
-function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent): Generator<DataWarning> {
+function* findStaleTail(history: SecurityHistory, { fields, identifiers }: MarketContent): Generator<DataWarning> {
   const { identifier, position, rows, close } = history;
   let first = close.length - 1;
   while (first > 0 && close[first - 1] === close[first]) first -= 1;
@@ -51,7 +51,7 @@ function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent
       ? 0
       : [...rows.subarray(first + 1)].filter((t) => volume[t * identifiers.length + position]! > 0).length;
   if (traded > count / 2) return;
-  const date = dayText(history, first);
+  const date = formatBarDay(history, first);
   yield {
     id: `stale_tail ${identifier} ${date}`,
     kind: 'stale_tail',
@@ -65,16 +65,16 @@ function* staleTail(history: NameHistory, { fields, identifiers }: MarketContent
         ? {
             kind: 'remove_values',
             identifier,
-            from: dayText(history, first + 1),
-            to: dayText(history, close.length - 1),
+            from: formatBarDay(history, first + 1),
+            to: formatBarDay(history, close.length - 1),
             columns: [...fields.keys()],
           }
         : null,
   };
 }
 
-function* volumeWithoutTrade(
-  { identifier, position }: NameHistory,
+function* findVolumeWithoutTrade(
+  { identifier, position }: SecurityHistory,
   { fields, identifiers, dates }: MarketContent,
 ): Generator<DataWarning> {
   const volume = fields.get('VOLUME');

@@ -3,12 +3,12 @@ import { formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, DataWarning, Repair } from './doubt.js';
-import type { NameHistory } from './name-history.js';
-import { logStudent } from './split-odds.js';
+import type { SecurityHistory } from './name-history.js';
+import { computeLogStudent } from './split-odds.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Columns in which vendors supply a price adjusted for dividends. */
-const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
+const ADJUSTED_COLUMNS = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
 
 /** Maximum number of days between two dividends of similar size that count as one dividend reported twice. */
 const DUPLICATE_DAYS = 7;
@@ -18,7 +18,7 @@ const YIELD_MIN = 1e-3;
 /** Tolerance for recognising a small dividend as a hundredth of the usual one. */
 const HUNDREDTH_TOLERANCE = 0.12;
 /** Yield from which a dividend is visible in the price move of its day. */
-const YIELD_SHOWN = 0.03;
+const VISIBLE_YIELD = 0.03;
 /**
  * Maximum deviation of the price move from a real dividend, in standard deviations; the lower limit applies from a
  * yield of a tenth.
@@ -32,8 +32,8 @@ const YIELD_MOST = 0.05;
 /** Number of dividends on each side that define the usual size. */
 const NEIGHBOURS = 4;
 /** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
-const ALIKE = 2;
-const ALIKE_HUNDREDFOLD = 4;
+const SIMILAR_FACTOR = 2;
+const SIMILAR_HUNDREDFOLD_FACTOR = 4;
 /** Log odds at which the price move of one day decides about a dividend. */
 const LOG_ODDS_CLEAR = 2;
 /** Minimum yield of a dividend that is searched in adjusted prices; rounding hides smaller ones. */
@@ -56,14 +56,15 @@ interface Payment {
 /**
  * Finds dividends whose size contradicts the price, that are reported twice, or that the vendor's adjusted price omits.
  */
-export function* findDoubtfulDividends(history: NameHistory, content: MarketContent): Generator<DataWarning> {
+export function* findDoubtfulDividends(history: SecurityHistory, content: MarketContent): Generator<DataWarning> {
   const payments = paymentsOf(history);
   const doubted = new Set<Payment>();
-  for (const doubt of [...sizes(history, payments, doubted), ...duplicates(payments, doubted)]) yield doubt;
-  yield* unadjusted(history, content, payments);
+  for (const doubt of [...findUnusualSizes(history, payments, doubted), ...findDuplicates(payments, doubted)])
+    yield doubt;
+  yield* findUnadjusted(history, content, payments);
 }
 
-function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] {
+function paymentsOf({ close, returns, sigma, actions }: SecurityHistory): Payment[] {
   return (
     actions
       .filter(
@@ -84,13 +85,17 @@ function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] 
   );
 }
 
-function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set<Payment>): Generator<DataWarning> {
+function* findUnusualSizes(
+  history: SecurityHistory,
+  payments: readonly Payment[],
+  doubted: Set<Payment>,
+): Generator<DataWarning> {
   const denied = new Set(payments.filter(isDenied));
-  const hundredfold = hundredfoldProbability(payments);
+  const hundredfold = computeHundredfoldProbability(payments);
   for (const payment of payments) {
     const doubt = denied.has(payment)
       ? findDeniedSize(payment, payments, denied)
-      : (oldBasisSize(history, payment, payments) ?? smallSize(payment, payments, hundredfold));
+      : (findOldBasisSize(history, payment, payments) ?? findSmallSize(payment, payments, hundredfold));
     if (doubt === undefined) continue;
     doubted.add(payment);
     yield doubt;
@@ -99,7 +104,7 @@ function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set
 
 /** True if a dividend is too large for the price move of its day. */
 const isDenied = ({ yield: share, move, sigma }: Payment) =>
-  share > YIELD_SHOWN &&
+  share > VISIBLE_YIELD &&
   move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
   move > -share / 2;
 
@@ -111,17 +116,17 @@ function findDeniedSize(
 ): DataWarning | undefined {
   const { action, yield: share, move } = payment;
   const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
-  const alike = others.filter((other) => isWithin(share / other.yield, ALIKE));
+  const alike = others.filter((other) => isWithin(share / other.yield, SIMILAR_FACTOR));
   if (alike.length > 0 && 2 * alike.length >= others.length) return undefined;
   const isHundredfold =
     others.length === 0
       ? share / 100 >= YIELD_LEAST && share / 100 < YIELD_MOST
-      : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
-  return size(
+      : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), SIMILAR_HUNDREDFOLD_FACTOR);
+  return createSizeWarning(
     payment,
     isHundredfold ? action.value / 100 : null,
     share > YIELD_LARGE ? 0.95 : 0.7,
-    `the price should have fallen by ${percent(share)} and moved by ${percent(move)}`,
+    `the price should have fallen by ${formatPercent(share)} and moved by ${formatPercent(move)}`,
   );
 }
 
@@ -129,7 +134,11 @@ function findDeniedSize(
  * Finds a dividend stated on the share basis before a split of the same days: it is consistent with neither other
  * dividends nor the price.
  */
-function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): DataWarning | undefined {
+function findOldBasisSize(
+  history: SecurityHistory,
+  payment: Payment,
+  payments: readonly Payment[],
+): DataWarning | undefined {
   const { action, yield: share } = payment;
   const split = history.actions.find(
     (other) =>
@@ -140,9 +149,9 @@ function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly
   if (split === undefined || payments.length < 2) return undefined;
   const usualShare = findUpperMedian(payments.map((other) => other.yield));
   const isOldBasis = isNear(share / split.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6);
-  if (!isOldBasis || equalsNeighbour(payment, payments) || logOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
+  if (!isOldBasis || equalsNeighbour(payment, payments) || computeLogOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
     return undefined;
-  return size(
+  return createSizeWarning(
     payment,
     action.value / split.value,
     0.85,
@@ -151,40 +160,45 @@ function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly
 }
 
 /** Finds a dividend that is a hundredth of the others, or of the usual price fall on ex-dates. */
-function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): DataWarning | undefined {
+function findSmallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): DataWarning | undefined {
   const { action, yield: share } = payment;
   if (share >= YIELD_MIN) return undefined;
   if (hundredfold > 0.5)
-    return size(
+    return createSizeWarning(
       payment,
       action.value * 100,
       Math.min(hundredfold, 0.85),
-      `it is ${percent(share)} of the price, as others are, and on these days the price falls by a hundred times as much`,
+      `it is ${formatPercent(share)} of the price, as others are, and on these days the price falls by a hundred times as much`,
     );
   const neighbours = neighboursOf(payment, payments);
   if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
   const usual = findUpperMedian(neighbours.map((other) => other.action.value));
   const usualShare = findUpperMedian(neighbours.map((other) => other.yield));
   const isHundredth =
-    isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, ALIKE);
-  if (!isHundredth || logOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
-  return size(payment, action.value * 100, 0.85, `it is ${percent(share)} of the price; others near it are ${usual}`);
+    isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, SIMILAR_FACTOR);
+  if (!isHundredth || computeLogOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
+  return createSizeWarning(
+    payment,
+    action.value * 100,
+    0.85,
+    `it is ${formatPercent(share)} of the price; others near it are ${usual}`,
+  );
 }
 
 /**
  * Probability that all dividends of a security are a hundredth of their true size, as its price implies. The prior for
  * securities with such small dividends is one in ten.
  */
-function hundredfoldProbability(payments: readonly Payment[]): number {
+function computeHundredfoldProbability(payments: readonly Payment[]): number {
   const small = payments.filter((payment) => payment.yield < YIELD_MIN);
   if (2 * small.length <= payments.length || small.length < 2) return 0;
-  const sum = small.reduce((total, payment) => total + logOdds(payment, 100), 0);
+  const sum = small.reduce((total, payment) => total + computeLogOdds(payment, 100), 0);
   return 1 / (1 + 9 * Math.exp(-sum));
 }
 
 /** Returns the log odds that a dividend is `times` times the stated one, given the price move of its day. */
-const logOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
-  logStudent((move + times * share) / sigma) - logStudent((move + share) / sigma);
+const computeLogOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
+  computeLogStudent((move + times * share) / sigma) - computeLogStudent((move + share) / sigma);
 
 /** Returns the neighbouring dividends of the same type, at most four on each side. */
 function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[] {
@@ -202,11 +216,11 @@ function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolea
     (other) =>
       other !== undefined &&
       isNear(other.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
-      isWithin(share / other.yield, ALIKE),
+      isWithin(share / other.yield, SIMILAR_FACTOR),
   );
 }
 
-function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<DataWarning> {
+function* findDuplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<DataWarning> {
   const gaps = payments.map(({ action }, i) => (i === 0 ? 0 : action.exDay - payments[i - 1]!.action.exDay));
   for (let i = 1; i < payments.length; i++) {
     const [first, second] = [payments[i - 1]!, payments[i]!];
@@ -215,15 +229,15 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
     // Some securities pay every week. If the price fell on both dates, both dividends were paid.
     const others = gaps.filter((_, j) => j > 0 && j !== i);
     const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > findUpperMedian(others);
-    if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
+    if (isUsual || [first, second].every((payment) => computeLogOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
     // Keeps the dividend on whose date the price fell by the expected amount.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
     const wrong = misses[0]! >= misses[1]! ? first : second;
     const other = wrong === first ? second : first;
     yield {
-      ...describeDoubt(wrong, 'dividend_duplicate'),
+      ...createWarningFields(wrong, 'dividend_duplicate'),
       confidence: 0.8,
-      message: `A dividend of ${other.action.value} has its ex-date on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${percent(-other.move)} then and by ${percent(-wrong.move)} on this day.`,
+      message: `A dividend of ${other.action.value} has its ex-date on ${formatDay(other.action.exDay)}, ${Math.abs(second.action.exDay - first.action.exDay)} days apart; the price fell by ${formatPercent(-other.move)} then and by ${formatPercent(-wrong.move)} on this day.`,
       evidence: {
         amount: wrong.action.value,
         move: wrong.move,
@@ -237,12 +251,12 @@ function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>
 }
 
 /** Finds dividends that a column of adjusted prices does not reflect. */
-function* unadjusted(
-  { identifier, position, rows, days, close }: NameHistory,
+function* findUnadjusted(
+  { identifier, position, rows, days, close }: SecurityHistory,
   { fields, identifiers }: MarketContent,
   payments: readonly Payment[],
 ): Generator<DataWarning> {
-  const column = ADJUSTED.find((name) => fields.has(name));
+  const column = ADJUSTED_COLUMNS.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
   const adjust = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
@@ -256,9 +270,9 @@ function* unadjusted(
     const rounding = unit / 2 / adjust(bar) + unit / 2 / adjust(bar - 1);
     if (Math.abs(step - due) < 0.5 * share + rounding) continue;
     yield {
-      ...describeDoubt(payment, 'dividend_not_adjusted'),
+      ...createWarningFields(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
-      message: `${column} steps by ${round(step)} over this day; a dividend of ${percent(share)} is a step of ${round(due)}.`,
+      message: `${column} steps by ${round(step)} over this day; a dividend of ${formatPercent(share)} is a step of ${round(due)}.`,
       evidence: { amount: payment.action.value, step, due },
       repair: {
         kind: 'scale',
@@ -272,13 +286,13 @@ function* unadjusted(
   }
 }
 
-function size(payment: Payment, proposed: number | null, confidence: number, why: string): DataWarning {
+function createSizeWarning(payment: Payment, proposed: number | null, confidence: number, why: string): DataWarning {
   const repair: Repair =
     proposed === null
       ? { kind: 'remove_action', action: rowOf(payment.action) }
       : { kind: 'replace_action', action: rowOf(payment.action), value: proposed };
   return {
-    ...describeDoubt(payment, 'dividend_size'),
+    ...createWarningFields(payment, 'dividend_size'),
     confidence,
     message: `The dividend of ${payment.action.value} is not of the right size: ${why}.`,
     evidence: { amount: payment.action.value, yield: payment.yield, move: payment.move, usual_move: payment.sigma },
@@ -286,7 +300,7 @@ function size(payment: Payment, proposed: number | null, confidence: number, why
   };
 }
 
-function describeDoubt(
+function createWarningFields(
   { action }: Payment,
   kind: DataWarning['kind'],
 ): Pick<DataWarning, 'id' | 'kind' | 'identifier' | 'date'> {
@@ -313,5 +327,5 @@ function decimalsOf(value: number): number {
 
 const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);
 const isNear = (value: number, to: number, tolerance: number) => Math.abs(value / to - 1) < tolerance;
-const percent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
+const formatPercent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;

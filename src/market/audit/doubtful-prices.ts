@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
-import { dayText, EX_DATE_BARS, type NameHistory } from './name-history.js';
+import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './doubt.js';
 import { rowOf } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
@@ -33,20 +33,20 @@ const BAR_FIELDS = [...PRICES, 'VOLUME'];
 
 /** Finds price jumps that no action explains: prints that reverse, wrong units, missing splits. */
 export function* findDoubtfulPrices(
-  history: NameHistory,
+  history: SecurityHistory,
   held: readonly string[],
   panels: AuditPanels,
 ): Generator<DataWarning> {
   const { close, sigma } = history;
   const columns = PRICES.filter((name) => held.includes(name));
   const growths = explainGrowths(history, panels);
-  const structural = structuralBars(history);
+  const structural = listStructuralBars(history);
   for (let b = 1; b < close.length; b++) {
     const move = growths[b]! - 1;
     if (structural.has(b)) continue;
     const isUnusual = Math.abs(move) >= Math.max(MOVE_MIN, SIGMAS_MIN * sigma[b]!);
     if (isUnusual) {
-      const back = barItComesBack(history, b);
+      const back = findReturnBar(history, b);
       if (back !== undefined) {
         yield print(history, b, back, held);
         b = back;
@@ -54,13 +54,13 @@ export function* findDoubtfulPrices(
       }
       const unit = findNearestFactor([100, 1 / 100], growths[b]!, FACTOR_TOLERANCE + 3 * sigma[b]!);
       if (unit !== undefined) {
-        yield flip(history, b, unit, columns);
+        yield createUnitWarning(history, b, unit, columns);
         continue;
       }
     }
     const split = findMissedSplit(history, b, growths, panels);
     if (split !== undefined) yield claim(history, b, split, { held, panels });
-    else if (isUnusual && Math.abs(move) > JUMP_MIN) yield jump(history, b, growths[b]!);
+    else if (isUnusual && Math.abs(move) > JUMP_MIN) yield createJumpWarning(history, b, growths[b]!);
   }
 }
 
@@ -68,7 +68,7 @@ export function* findDoubtfulPrices(
  * Returns the growth of each bar including the cash of its actions. The returns of prices as traded already include
  * splits.
  */
-function explainGrowths({ returns, close, actions }: NameHistory, { adjustment }: AuditPanels): Float64Array {
+function explainGrowths({ returns, close, actions }: SecurityHistory, { adjustment }: AuditPanels): Float64Array {
   const growths = returns.map((move) => 1 + move);
   if (adjustment === 'total') return growths;
   for (const { bar, action } of actions) {
@@ -79,7 +79,7 @@ function explainGrowths({ returns, close, actions }: NameHistory, { adjustment }
 }
 
 /** Returns the bars of actions that change a price by an amount that the actions do not state. */
-function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
+function listStructuralBars({ actions }: SecurityHistory): ReadonlySet<number> {
   return new Set(actions.filter(({ action }) => ACTION_KINDS[action.type] === 'structural').map(({ bar }) => bar));
 }
 
@@ -87,7 +87,7 @@ function structuralBars({ actions }: NameHistory): ReadonlySet<number> {
  * Returns the first bar at which the price, on the share basis of its day, suddenly returns to its value before bar
  * `b`; undefined if it does not return or recovers slowly.
  */
-function barItComesBack({ returns, sigma, days }: NameHistory, b: number): number | undefined {
+function findReturnBar({ returns, sigma, days }: SecurityHistory, b: number): number | undefined {
   let level = 1 + returns[b]!;
   const away = Math.abs(level - 1);
   const step = Math.abs(Math.log(level));
@@ -102,9 +102,9 @@ function barItComesBack({ returns, sigma, days }: NameHistory, b: number): numbe
 }
 
 /** Describes a print that is wrong for some bars and then correct again. */
-function print(history: NameHistory, b: number, back: number, held: readonly string[]): DataWarning {
+function print(history: SecurityHistory, b: number, back: number, held: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
-  const [date, to] = [dayText(history, b), dayText(history, back - 1)];
+  const [date, to] = [formatBarDay(history, b), formatBarDay(history, back - 1)];
   const factor = findNearestFactor(UNITS, 1 / (1 + returns[b]!), FACTOR_TOLERANCE + 3 * sigma[b]!);
   const kind = factor === 100 || factor === 1 / 100 ? 'currency_flip' : 'unexplained_jump';
   return {
@@ -113,14 +113,14 @@ function print(history: NameHistory, b: number, back: number, held: readonly str
     identifier,
     date,
     confidence: factor === undefined ? 0.7 : 0.95,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} and returns to ${round(close[back]!)} on ${dayText(history, back)}.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} and returns to ${round(close[back]!)} on ${formatBarDay(history, back)}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
       move: returns[b]!,
       usual_move: sigma[b]!,
       back_at: close[back]!,
-      back_on: dayText(history, back),
+      back_on: formatBarDay(history, back),
     },
     repair:
       factor === undefined
@@ -139,7 +139,7 @@ function print(history: NameHistory, b: number, back: number, held: readonly str
  * Returns the split that explains a growth, if that is more probable than not and the price does not jump back by it.
  */
 function findMissedSplit(
-  history: NameHistory,
+  history: SecurityHistory,
   b: number,
   growths: Float64Array,
   panels: AuditPanels,
@@ -148,7 +148,7 @@ function findMissedSplit(
   if (!(growth > 0) || Math.max(growth, 1 / growth) < SPLIT_MIN) return undefined;
   const isRecorded = (ratio: number) =>
     panels.adjustment === 'none'
-      ? dateElsewhere(history, b, ratio) !== undefined
+      ? findMisdatedAction(history, b, ratio) !== undefined
       : history.actions.some(({ bar, action }) => bar === b && isSplitOf(action, ratio));
   const reading = readAsSplit(history, b, growth, panels, isRecorded);
   if (reading.probability <= 0.5) return undefined;
@@ -161,22 +161,22 @@ function findMissedSplit(
 }
 
 /** Returns the recorded action with the split of a jump if its date differs from the jump. */
-const dateElsewhere = ({ misdated }: NameHistory, b: number, ratio: number) =>
+const findMisdatedAction = ({ misdated }: SecurityHistory, b: number, ratio: number) =>
   [...misdated].find(({ bar, action }) => Math.abs(bar - b) <= EX_DATE_BARS && isSplitOf(action, ratio));
 
-const isSplitOf = ({ type, value }: NameHistory['actions'][number]['action'], ratio: number) =>
+const isSplitOf = ({ type, value }: SecurityHistory['actions'][number]['action'], ratio: number) =>
   ACTION_KINDS[type] === 'ratio' && Math.abs(value / ratio - 1) < 0.02;
 
 function claim(
-  history: NameHistory,
+  history: SecurityHistory,
   b: number,
   split: SplitReading,
   { held, panels }: { readonly held: readonly string[]; readonly panels: AuditPanels },
 ): DataWarning {
   const { identifier, close, returns } = history;
-  const date = dayText(history, b);
+  const date = formatBarDay(history, b);
   const { ratio, distance, probability, marketMove, after, volumeRatio } = split;
-  const elsewhere = dateElsewhere(history, b, ratio);
+  const elsewhere = findMisdatedAction(history, b, ratio);
   const isAdjusted = panels.adjustment !== 'none';
   const why = isAdjusted
     ? 'and the prices before it are not divided by it'
@@ -192,7 +192,7 @@ function claim(
     identifier,
     date,
     confidence: Math.floor(Math.min(probability, certainty) * 100) / 100,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: a split of ${round(ratio)} and a return of ${percent(Math.expm1(distance))} relative to the market, ${why}.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: a split of ${round(ratio)} and a return of ${formatPercent(Math.expm1(distance))} relative to the market, ${why}.`,
     evidence: {
       before: close[b - 1]!,
       close: close[b]!,
@@ -204,23 +204,23 @@ function claim(
       ...(volumeRatio === null ? {} : { volume_over_usual: volumeRatio }),
     },
     repair: isAdjusted
-      ? restatement(history, b, split, held)
+      ? createRestatement(history, b, split, held)
       : elsewhere === undefined
-        ? recording(history, b, ratio)
+        ? createActionRepair(history, b, ratio)
         : { kind: 'replace_action', action: rowOf(elsewhere.action), value: elsewhere.action.value, ex_date: date },
   };
 }
 
-const findRecordedRatio = ({ actions }: NameHistory, b: number) =>
+const findRecordedRatio = ({ actions }: SecurityHistory, b: number) =>
   actions.find(({ bar, action }) => bar === b && ACTION_KINDS[action.type] === 'ratio')?.action;
 
 /** Returns a repair that adds a split action, or sets the action of that day to the ratio implied by the price. */
-function recording(history: NameHistory, b: number, ratio: number): Repair {
+function createActionRepair(history: SecurityHistory, b: number, ratio: number): Repair {
   const recorded = findRecordedRatio(history, b);
   if (recorded === undefined)
     return {
       kind: 'insert_action',
-      action: { identifier: history.identifier, type: 'SPLIT', value: ratio, ex_date: dayText(history, b) },
+      action: { identifier: history.identifier, type: 'SPLIT', value: ratio, ex_date: formatBarDay(history, b) },
     };
   const value = Number((recorded.value * ratio).toPrecision(12));
   return value === 1
@@ -232,8 +232,8 @@ function recording(history: NameHistory, b: number, ratio: number): Repair {
  * Returns a repair that restates the history before a split on the share basis after it; volume and share counts are
  * restated only if they are on the basis before the split.
  */
-function restatement(
-  history: NameHistory,
+function createRestatement(
+  history: SecurityHistory,
   b: number,
   { ratio, stepsVolume, stepsShares }: SplitReading,
   held: readonly string[],
@@ -242,22 +242,22 @@ function restatement(
   return {
     kind: 'scale',
     identifier: history.identifier,
-    from: dayText(history, 0),
-    to: dayText(history, b - 1),
+    from: formatBarDay(history, 0),
+    to: formatBarDay(history, b - 1),
     columns: PRICES.filter((name) => held.includes(name)),
     factor: 1 / ratio,
     ...(counts.length === 0 ? {} : { inverse_columns: counts }),
   };
 }
 
-function jump(history: NameHistory, b: number, growth: number): DataWarning {
+function createJumpWarning(history: SecurityHistory, b: number, growth: number): DataWarning {
   const { identifier, close, returns, sigma, actions } = history;
-  const date = dayText(history, b);
+  const date = formatBarDay(history, b);
   const acted = actions.find(({ bar }) => bar === b)?.action;
   const why =
     acted === undefined
       ? 'with no action'
-      : `and its ${acted.type} of ${acted.value} leaves ${percent(growth - 1)} of that`;
+      : `and its ${acted.type} of ${acted.value} leaves ${formatPercent(growth - 1)} of that`;
   return {
     id: `unexplained_jump ${identifier} ${date}`,
     kind: 'unexplained_jump',
@@ -270,7 +270,7 @@ function jump(history: NameHistory, b: number, growth: number): DataWarning {
   };
 }
 
-const percent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
+const formatPercent = (share: number) => `${Math.round(share * 1e4) / 100}%`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** Returns the factor nearest to a ratio, if it is near enough. */
@@ -282,7 +282,7 @@ function findNearestFactor(factors: readonly number[], ratio: number, tolerance:
 }
 
 /** Describes a price whose unit changes permanently. The shorter side is assumed to be wrong. */
-function flip(history: NameHistory, b: number, unit: number, columns: readonly string[]): DataWarning {
+function createUnitWarning(history: SecurityHistory, b: number, unit: number, columns: readonly string[]): DataWarning {
   const { identifier, close, returns, sigma } = history;
   let end = close.length;
   for (let c = b + 1; c < close.length; c++) {
@@ -294,18 +294,18 @@ function flip(history: NameHistory, b: number, unit: number, columns: readonly s
   const isLaterWrong = end < close.length || close.length - b <= b;
   const [from, to] = isLaterWrong ? [b, end - 1] : [0, b - 1];
   return {
-    id: `currency_flip ${identifier} ${dayText(history, b)}`,
+    id: `currency_flip ${identifier} ${formatBarDay(history, b)}`,
     kind: 'currency_flip',
     identifier,
-    date: dayText(history, b),
+    date: formatBarDay(history, b),
     confidence: 0.9,
     message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)}: another unit of currency from here on.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, unit },
     repair: {
       kind: 'scale',
       identifier,
-      from: dayText(history, from),
-      to: dayText(history, to),
+      from: formatBarDay(history, from),
+      to: formatBarDay(history, to),
       columns,
       factor: isLaterWrong ? 1 / unit : unit,
     },

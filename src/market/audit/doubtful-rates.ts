@@ -1,10 +1,10 @@
 import type { MarketContent } from '../content/market-content.js';
-import { ratesNotAboveZero } from '../content/rates-not-above-zero.js';
+import { findRatesNotAboveZero } from '../content/rates-not-above-zero.js';
 import type { DataWarning } from './doubt.js';
 
 /** Finds exchange rates of 0 or less. */
 export function findDoubtfulRates({ series }: MarketContent): DataWarning[] {
-  return ratesNotAboveZero(series ?? new Map()).map(({ identifier, first: { date, value }, count }) => ({
+  return findRatesNotAboveZero(series ?? new Map()).map(({ identifier, first: { date, value }, count }) => ({
     id: `exchange_rate ${identifier} ${date}`,
     kind: 'exchange_rate',
     identifier,

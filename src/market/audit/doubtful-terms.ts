@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
-import { actionDoubts } from '../content/doubtful-actions.js';
+import { findActionWarnings } from '../content/doubtful-actions.js';
 import type { MarketContent } from '../content/market-content.js';
 import { findUnknownCurrencies } from '../content/unknown-currencies.js';
 import type { DataWarning } from './doubt.js';
@@ -9,7 +9,7 @@ const BY_MOVES: ReadonlySet<string> = new Set(['cash', 'ratio']);
 
 /** Finds implausible terms of corporate actions and unknown currencies, which only their source can correct. */
 export function findDoubtfulTerms(content: MarketContent, adjustment: Adjustment): DataWarning[] {
-  const actions = actionDoubts(content, adjustment)
+  const actions = findActionWarnings(content, adjustment)
     // The sizes of dividends and splits are checked against price moves elsewhere.
     .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || !BY_MOVES.has(ACTION_KINDS[type]))
     .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): DataWarning => {

@@ -8,7 +8,7 @@ const NAMES_MIN = 10;
  * with a bar on the day and on the day before. Days with fewer than ten such securities add nothing.
  * @returns [T] @cost one pass over CLOSE and a sort a day
  */
-export function marketLevel({ identifiers, dates, fields }: MarketContent): Float64Array {
+export function computeMarketLevel({ identifiers, dates, fields }: MarketContent): Float64Array {
   const close = fields.get('CLOSE')!;
   const width = identifiers.length;
   const level = new Float64Array(dates.length);

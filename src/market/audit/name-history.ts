@@ -5,7 +5,7 @@ import { select } from '#domain/numbers/select.js';
 import type { MarketContent } from '../content/market-content.js';
 
 /** Bars of one security, indexed by bar, and its corporate actions. */
-export interface NameHistory {
+export interface SecurityHistory {
   readonly identifier: string;
   readonly position: number;
   /** Rows of the store with a CLOSE of the security, [B]. */
@@ -24,18 +24,18 @@ export interface NameHistory {
    */
   readonly sigma: Float64Array;
   /** Actions with the bar on which they take effect; bar B if that is after the last one. */
-  readonly actions: readonly PlacedAction[];
+  readonly actions: readonly DatedAction[];
   /** Splits that prices as traded show on a nearby bar without an action, instead of on the bar of their ex-date. */
-  readonly misdated: ReadonlySet<PlacedAction>;
+  readonly misdated: ReadonlySet<DatedAction>;
 }
 
-interface PlacedAction {
+interface DatedAction {
   readonly bar: number;
   readonly action: CorporateAction;
 }
 
 /** Number of bars on each side from which the usual volatility is estimated. */
-const AROUND = 30;
+const WINDOW_BARS = 30;
 /** Minimum volatility; without it, every tick of a quiet price would be unusual. */
 const SIGMA_MIN = 0.005;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
@@ -53,10 +53,10 @@ const MEDIAN_TO_DEVIATION = 1.4826;
  * Yields the histories of all securities with a CLOSE, one at a time.
  * @param adjustment the price basis: splits count only in unadjusted prices
  */
-export function* nameHistories(
+export function* listSecurityHistories(
   content: MarketContent,
   adjustment: 'none' | 'splits' | 'total',
-): Generator<NameHistory> {
+): Generator<SecurityHistory> {
   const { identifiers, dates } = content;
   const panel = content.fields.get('CLOSE')!;
   const actions = new Map<string, CorporateAction[]>();
@@ -89,7 +89,7 @@ export function* nameHistories(
       adjustment === 'none'
         ? placed.filter(({ bar, action }) => RATIO_TYPES.has(action.type) && bar > 0 && bar < close.length)
         : [];
-    const misdated = new Set<PlacedAction>(splits.filter((split) => isMisdated(close, split, splits)));
+    const misdated = new Set<DatedAction>(splits.filter((split) => isMisdated(close, split, splits)));
     const returns = returnsOf(
       close,
       splits.filter((split) => !misdated.has(split)),
@@ -108,7 +108,7 @@ export function* nameHistories(
   }
 }
 
-function returnsOf(close: Float64Array, splits: readonly PlacedAction[]): Float64Array {
+function returnsOf(close: Float64Array, splits: readonly DatedAction[]): Float64Array {
   const returns = new Float64Array(close.length).fill(Number.NaN);
   for (let b = 1; b < close.length; b++) returns[b] = close[b]! / close[b - 1]! - 1;
   for (const { bar, action } of splits) returns[bar] = (1 + returns[bar]!) * action.value - 1;
@@ -119,7 +119,7 @@ function returnsOf(close: Float64Array, splits: readonly PlacedAction[]): Float6
  * Returns true if the price shows the ratio of an action on a nearby bar without a split action instead of on its own
  * bar.
  */
-function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: readonly PlacedAction[]): boolean {
+function isMisdated(close: Float64Array, { bar, action }: DatedAction, splits: readonly DatedAction[]): boolean {
   const size = Math.abs(Math.log(action.value));
   if (size < MISDATED_MIN) return false;
   const distance = (b: number) => Math.abs(Math.log((close[b]! / close[b - 1]!) * action.value));
@@ -132,10 +132,10 @@ function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: 
 function sigmaOf(returns: Float64Array): Float64Array {
   const sigma = new Float64Array(returns.length);
   const sizes = returns.map((each) => (Number.isNaN(each) ? Infinity : Math.abs(each)));
-  const window = new Float64Array(2 * AROUND);
+  const window = new Float64Array(2 * WINDOW_BARS);
   const step = 10; // usual volatility changes slowly
   for (let b = 0; b < returns.length; b += step) {
-    const around = sizes.subarray(Math.max(1, b - AROUND), b + AROUND);
+    const around = sizes.subarray(Math.max(1, b - WINDOW_BARS), b + WINDOW_BARS);
     window.set(around);
     const count = around.length;
     const median = count === 0 ? 0 : select(window, { from: 0, to: count - 1, position: count >> 1 });
@@ -144,4 +144,4 @@ function sigmaOf(returns: Float64Array): Float64Array {
   return sigma;
 }
 
-export const dayText = (history: NameHistory, bar: number) => formatDay(history.days[bar]! satisfies Day);
+export const formatBarDay = (history: SecurityHistory, bar: number) => formatDay(history.days[bar]! satisfies Day);

@@ -1,5 +1,5 @@
 import type { Adjustment } from '#domain/market/market-data.js';
-import type { NameHistory } from './name-history.js';
+import type { SecurityHistory } from './name-history.js';
 import { findUpperMedian } from '#domain/numbers/order-statistics.js';
 
 /** Ratios of splits and consolidations, each with its share of all splits. */
@@ -22,8 +22,8 @@ const SHARE_OF_SPLITS: ReadonlyMap<number, number> = new Map([
 ]);
 
 /** Number of unrecorded splits per security and year, by the declared price adjustment. */
-const UNRECORDED_A_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
-const DAYS_A_YEAR = 365.25;
+const UNRECORDED_PER_YEAR: Readonly<Record<Adjustment, number>> = { none: 0.03, splits: 0.008, total: 0.008 };
+const DAYS_PER_YEAR = 365.25;
 
 /** Number of bars before a move from which usual volatility is estimated, and its minimum. */
 const BARS_BEFORE = 30;
@@ -90,29 +90,29 @@ export interface SplitReading {
  * @param isRecorded returns true if an action confirms a split of this ratio on the day
  */
 export function readAsSplit(
-  history: NameHistory,
+  history: SecurityHistory,
   bar: number,
   growth: number,
   panels: AuditPanels,
   isRecorded: (ratio: number) => boolean,
 ): SplitReading {
-  const usual = usualMove(history.returns, bar);
+  const usual = computeUsualMove(history.returns, bar);
   const move = Math.log(growth);
   const marketMove = panels.level[history.rows[bar]!]! - panels.level[history.rows[bar - 1]!]!;
-  const expected = UNRECORDED_A_YEAR[panels.adjustment] * yearsABar(history);
+  const expected = UNRECORDED_PER_YEAR[panels.adjustment] * computeBarYears(history);
   const best = [...SHARE_OF_SPLITS]
     .map(([ratio, share]) => {
       const distance = move - marketMove + Math.log(ratio);
       const prior = isRecorded(ratio) ? 1 : expected * share;
-      return { ratio, distance, logDensity: Math.log(prior) + logStudent(distance / usual) - Math.log(usual) };
+      return { ratio, distance, logDensity: Math.log(prior) + computeLogStudent(distance / usual) - Math.log(usual) };
     })
     .reduce((a, b) => (b.logDensity > a.logDensity ? b : a));
-  const after = meanAfter(history, bar, panels.level, usual);
-  const volume = volumeReading(history, bar, best.ratio, panels);
-  const stepsShares = sharesFollow(history, bar, best.ratio, panels);
+  const after = computeMeanAfter(history, bar, panels.level, usual);
+  const volume = readVolume(history, bar, best.ratio, panels);
+  const stepsShares = hasShareStep(history, bar, best.ratio, panels);
   const logOdds =
     best.logDensity -
-    logRealDensity(move, usual) +
+    computeLogRealDensity(move, usual) +
     (after === null ? 0 : Math.min(1.2, Math.max(-3, 2.5 - 2.2 * after))) +
     (volume?.logOdds ?? 0) +
     (stepsShares ? SHARES_LOG_ODDS : 0);
@@ -128,16 +128,21 @@ export function readAsSplit(
   };
 }
 
-const yearsABar = ({ days }: NameHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_A_YEAR;
+const computeBarYears = ({ days }: SecurityHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_PER_YEAR;
 
 /** Returns the typical size of the returns before a bar, or after it near the start of the history. */
-function usualMove(returns: Float64Array, bar: number): number {
+function computeUsualMove(returns: Float64Array, bar: number): number {
   const before = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
   const window = before.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : before;
   return window.length === 0 ? 0.02 : Math.max(MEDIAN_TO_DEVIATION * findUpperMedian(window.map(Math.abs)), USUAL_MIN);
 }
 
-function meanAfter({ returns, rows }: NameHistory, bar: number, level: Float64Array, usual: number): number | null {
+function computeMeanAfter(
+  { returns, rows }: SecurityHistory,
+  bar: number,
+  level: Float64Array,
+  usual: number,
+): number | null {
   const last = Math.min(bar + BARS_AFTER, returns.length - 1);
   if (last < bar + 2) return null;
   let sum = 0;
@@ -146,7 +151,7 @@ function meanAfter({ returns, rows }: NameHistory, bar: number, level: Float64Ar
   return sum / (last - bar) / usual;
 }
 
-function logRealDensity(move: number, usual: number): number {
+function computeLogRealDensity(move: number, usual: number): number {
   const { scale, exponent } = move < 0 ? FALLS : RISES;
   return (
     Math.log(scale * exponent) +
@@ -157,7 +162,7 @@ function logRealDensity(move: number, usual: number): number {
 }
 
 /** Returns the log density of Student's t with four degrees of freedom. */
-export const logStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
+export const computeLogStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
 
 interface VolumeReading {
   readonly ratio: number;
@@ -165,25 +170,25 @@ interface VolumeReading {
   readonly steps: boolean;
 }
 
-function volumeReading(
-  { rows, position }: NameHistory,
+function readVolume(
+  { rows, position }: SecurityHistory,
   bar: number,
   ratio: number,
   { volume, width }: AuditPanels,
 ): VolumeReading | undefined {
   if (volume === undefined) return undefined;
-  const trade = (from: number, to: number) =>
+  const sumTrade = (from: number, to: number) =>
     Float64Array.from(rows.subarray(Math.max(0, from), to), (t) => volume[t * width + position]!).filter(
       (shares) => shares > 0,
     );
-  const before = trade(bar - VOLUME_BARS, bar);
-  const [today] = trade(bar, bar + 1);
+  const before = sumTrade(bar - VOLUME_BARS, bar);
+  const [today] = sumTrade(bar, bar + 1);
   if (before.length < VOLUME_BARS_MIN || today === undefined) return undefined;
   const usual = findUpperMedian(before);
   const surprise = Math.log(today / usual);
-  const spread = (distance: number, size: number) => logStudent(distance / size) - Math.log(size);
+  const spread = (distance: number, size: number) => computeLogStudent(distance / size) - Math.log(size);
   const asSplit = Math.max(spread(surprise, VOLUME_SPREAD), spread(surprise - Math.log(ratio), VOLUME_SPREAD));
-  const after = trade(bar, bar + VOLUME_BARS);
+  const after = sumTrade(bar, bar + VOLUME_BARS);
   return {
     ratio: today / usual,
     logOdds: asSplit - spread(surprise - NEWS_VOLUME.centre, NEWS_VOLUME.spread),
@@ -192,8 +197,8 @@ function volumeReading(
 }
 
 /** Returns true if the number of shares outstanding is multiplied by the ratio near this bar. */
-function sharesFollow(
-  { rows, position }: NameHistory,
+function hasShareStep(
+  { rows, position }: SecurityHistory,
   bar: number,
   ratio: number,
   { shares, width }: AuditPanels,

@@ -1,12 +1,12 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { explainNotANumber, numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { electionIn, type ElectionTerms } from './election-terms.js';
-import { quote } from '../tables/key-problems.js';
+import { quoteText } from '../tables/key-problems.js';
 import { nameFileColumns } from '../tables/named-columns.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type CellLocation, type CheckedRows, createNeededReader } from './table-rows.js';
 
 const TYPES = Object.keys(ACTION_KINDS);
@@ -34,7 +34,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
      */
     const at = (name: string) => {
       const column = names.indexOf(name);
-      return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
+      return { column, path: () => formatCellPath(label, fileRow, written[column] ?? name) };
     };
     const [identifierAt, typeAt, exAt, valueAt, payAt] = [
       at('identifier'),
@@ -50,7 +50,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
       at('subscription_price'),
       at('cash'),
     ];
-    const electionOf = electionReader(at, problems);
+    const electionOf = createElectionReader(at, problems);
 
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
@@ -70,7 +70,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
           ? null
           : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
       const isApplicable =
-        isOwn || leadsElsewhere({ identifier, type, exDay, value, related }, relatedAt.path, problems);
+        isOwn || hasRelatedSecurity({ identifier, type, exDay, value, related }, relatedAt.path, problems);
       const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
       const cash = cashIn(type, cells[cashAt.column], cashAt.path, problems);
       if (
@@ -88,7 +88,7 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
       if (seen.has(key)) {
         problems.error({
           code: 'DUPLICATE_KEY',
-          path: cellPath(label, fileRow, ''),
+          path: formatCellPath(label, fileRow, ''),
           message: `An earlier row already holds the ${type} of ${identifier} on ${formatDay(exDay)} with value ${value}.`,
         });
         return;
@@ -110,16 +110,16 @@ export function createActionRows(problems: Problems, isOwn = false): CheckedRows
   };
 }
 
-interface ColumnPlace {
+interface ColumnLocation {
   readonly column: number;
   readonly path: CellLocation;
 }
 
 /** Creates a reader of the election terms in the current row. */
-function electionReader(at: (name: string) => ColumnPlace, problems: Problems) {
+function createElectionReader(at: (name: string) => ColumnLocation, problems: Problems) {
   const [ratioAt, dateAt, defaultAt] = [at('scrip_ratio'), at('election_date'), at('election_default')];
   return (type: ActionType, cells: readonly (Cell | undefined)[]): ElectionTerms | undefined => {
-    const cellAt = ({ column, path }: ColumnPlace) => ({ cell: cells[column], path });
+    const cellAt = ({ column, path }: ColumnLocation) => ({ cell: cells[column], path });
     const read = { ratio: cellAt(ratioAt), date: cellAt(dateAt), byDefault: cellAt(defaultAt) };
     return electionIn(type, read, problems);
   };
@@ -138,14 +138,16 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
   );
 }
 
-type Merged = { readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'related']: CorporateAction[K] | undefined };
+type MergerCells = {
+  readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'related']: CorporateAction[K] | undefined;
+};
 
 /**
  * Returns false, with a finding, if a merger names no security other than its own. The cash of a merger is optional;
  * its shares are of a single security.
  */
-function leadsElsewhere(
-  { identifier, type, exDay, value, related }: Merged,
+function hasRelatedSecurity(
+  { identifier, type, exDay, value, related }: MergerCells,
   path: CellLocation,
   problems: Problems,
 ): boolean {
@@ -171,7 +173,7 @@ function typeIn(cell: Cell | undefined, path: CellLocation, problems: Problems):
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
-    message: `${text === null ? 'null' : quote(text)} is not an action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`,
+    message: `${text === null ? 'null' : quoteText(text)} is not an action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : suggestName(text, TYPES)}`,
     value: text,
     accepted: TYPES,
   });
@@ -229,7 +231,7 @@ function statusIn(cell: Cell | undefined, path: CellLocation, problems: Problems
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),
-    message: `The status is ${quote(text)}; the accepted set is ${STATUSES.join(', ')}.${didYouMean(text, STATUSES)}`,
+    message: `The status is ${quoteText(text)}; the accepted set is ${STATUSES.join(', ')}.${suggestName(text, STATUSES)}`,
     value: text,
     accepted: STATUSES,
   });

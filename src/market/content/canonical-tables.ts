@@ -8,16 +8,16 @@ import type { MarketContent } from './market-content.js';
  * hashes the tables.
  * @cost 0.1 µs a cell
  */
-export function canonicalTables({
+export function encodeCanonicalTables({
   reference,
   actions,
   universes,
 }: Pick<MarketContent, 'reference' | 'actions' | 'universes'>): string {
-  return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
+  return `{"actions":${JSON.stringify(actions.map(orderMembers))},"reference":${encodeReference(reference)},"universes":${JSON.stringify(universes.map(orderSpellMembers))}}`;
 }
 
 /** Returns an action with its members in code-point order, and cash and election terms only if it has them. */
-const inOrder = ({
+const orderMembers = ({
   announcedDay,
   cash,
   electionDay,
@@ -47,9 +47,9 @@ const inOrder = ({
   value,
 });
 
-const spellInOrder = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
+const orderSpellMembers = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
 
-function referenceJson({ columns, rows }: ReferenceTable): string {
+function encodeReference({ columns, rows }: ReferenceTable): string {
   const order = columns.map((name, position) => ({ name, position })).toSorted((a, b) => compareText(a.name, b.name));
   const keys = order.map(({ name }, i) => `${i === 0 ? '' : ','}${JSON.stringify(name)}:`);
   const positions = order.map(({ position }) => position);

@@ -1,6 +1,6 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import type { Panels } from '../panels/panels.js';
-import { holdsAny } from './market-changes.js';
+import { hasAnyValue } from './market-changes.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
 /** Differences between two versions of the bars of one security. */
@@ -33,7 +33,7 @@ export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array
   const panels = [...fields.values()];
   return Int32Array.from(identifiers, (_, n) => {
     let t = dates.length - 1;
-    while (t > 0 && !holdsAny(panels, t * identifiers.length + n)) t -= 1;
+    while (t > 0 && !hasAnyValue(panels, t * identifiers.length + n)) t -= 1;
     return dates[t]!;
   });
 }
@@ -53,7 +53,7 @@ export function findChangedHistories(held: Panels, fresh: Panels, lastOf: Int32A
     for (const { identifier, from, to, n } of axes.columns) {
       const was = row[0] < 0 || from < 0 ? -1 : row[0] + from;
       const is = row[1] < 0 || to < 0 ? -1 : row[1] + to;
-      const kind = difference(axes.fields, was, is);
+      const kind = classifyDifference(axes.fields, was, is);
       if (kind === undefined) continue;
       if (n >= 0 && day > lastOf[n]!) {
         if (day <= until) late.set(identifier, (late.get(identifier) ?? 0) + 1);
@@ -117,7 +117,7 @@ const valueIn = (panel: Float64Array | undefined, cell: number): number =>
   cell < 0 ? Number.NaN : (panel?.[cell] ?? Number.NaN);
 
 /** Returns the kind of difference of a bar; undefined if the bars are equal. */
-function difference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
+function classifyDifference(fields: readonly Field[], was: number, is: number): keyof RowCounts | undefined {
   let [isOther, isHeld, isFresh] = [false, false, false];
   for (const field of fields) {
     const x = valueIn(field.was, was);

@@ -4,10 +4,16 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { canonicalTables } from './canonical-tables.js';
-import { rowsByTable, type TableKind, type RowsByTable } from '../tables/table-kinds.js';
-import { BLOCK_DAYS, blockDigests, DIGEST_BYTES, type KnownBlocks, type MadeBlocks } from '../panels/day-blocks.js';
-import { historyDigests } from './history.js';
+import { encodeCanonicalTables } from './canonical-tables.js';
+import { countRowsByTable, type TableKind, type RowsByTable } from '../tables/table-kinds.js';
+import {
+  BLOCK_DAYS,
+  createBlockDigests,
+  DIGEST_BYTES,
+  type KnownBlocks,
+  type ComputedBlocks,
+} from '../panels/day-blocks.js';
+import { computeHistoryDigests } from './history.js';
 import type { ContentTables, MarketContent } from './market-content.js';
 
 /** Version of the canonical form; a new version changes every content hash. */
@@ -18,7 +24,7 @@ export interface KnownDigests {
   /** Digests of the blocks of the first days, of a content with the same identifiers and fields. */
   readonly blocks?: KnownBlocks;
   /** Digests that were computed while the content was read. Valid only if the panels are the same objects. */
-  readonly made?: MadeBlocks | undefined;
+  readonly made?: ComputedBlocks | undefined;
   /** Digest of identical tables. */
   readonly tables?: Uint8Array;
   /** Digests of identical tables for the blocks of the first days, of a content that begins with the same days. */
@@ -29,7 +35,7 @@ export interface KnownDigests {
  * Returns the SHA-256 (hex) of the canonical content. It does not depend on the format, the order of rows and columns,
  * or the number of files, and changes if any value changes.
  */
-export async function contentHash(content: MarketContent): Promise<string> {
+export async function computeContentHash(content: MarketContent): Promise<string> {
   return (await digestContent(content)).hash;
 }
 
@@ -44,7 +50,7 @@ export async function digestContent(
 ): Promise<{ readonly hash: string; readonly digests: ContentDigests }> {
   const { identifiers, dates, fields } = content;
   const names = [...fields.keys()].toSorted(compareText);
-  const digestOf = blockDigests(content);
+  const digestOf = createBlockDigests(content);
   const result = known.made?.fields === fields ? known.made.digests : undefined;
   const blocks = new Uint8Array(Math.ceil(dates.length / BLOCK_DAYS) * DIGEST_BYTES);
   const whole = known.blocks === undefined ? 0 : Math.floor(known.blocks.days / BLOCK_DAYS); // the last block may have gained days
@@ -59,18 +65,18 @@ export async function digestContent(
     hashed = 0;
     await setImmediate();
   }
-  const tables = known.tables ?? tablesDigest(content);
+  const tables = known.tables ?? computeTablesDigest(content);
   const hash = createHash('sha256')
     .update(toCanonicalJson({ format: FORMAT, days: dates.length, identifiers, fields: names }))
     .update(blocks)
     .update(tables)
     .digest('hex');
-  return { hash, digests: { blocks, tables, history: historyDigests(content, known.history) } };
+  return { hash, digests: { blocks, tables, history: computeHistoryDigests(content, known.history) } };
 }
 
 /** Digests the tables. A store without series keeps the digest of versions that had no series. */
-function tablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
-  const hash = createHash('sha256').update(canonicalTables({ reference, actions, universes }));
+function computeTablesDigest({ reference, actions, universes, series }: ContentTables): Uint8Array {
+  const hash = createHash('sha256').update(encodeCanonicalTables({ reference, actions, universes }));
   for (const { identifier, currency, name, days, closes } of series?.values() ?? [])
     hash
       .update(toCanonicalJson({ currency, identifier, name, values: days.length }))
@@ -96,11 +102,11 @@ export function rowsOf({ fields, reference, actions, universes, series }: Market
     universes: universes.length,
     series: [...(series?.values() ?? [])].reduce((sum, { days }) => sum + days.length, 0),
   };
-  return rowsByTable((table) => rows[table]);
+  return countRowsByTable((table) => rows[table]);
 }
 
 /** Returns the days of the first and the last bar; null for an empty store. */
-export function datesHeld({
+export function findDateRange({
   dates,
 }: Pick<MarketData, 'dates'>): { readonly start: number; readonly end: number } | null {
   return dates.length === 0 ? null : { start: dates[0]!, end: dates.at(-1)! };

@@ -2,7 +2,7 @@ import { addMonths, type Day } from '#domain/time/days.js';
 import { ACTION_KINDS, type CorporateAction, type MarketData } from '#domain/market/market-data.js';
 
 /** Returns the product of the ratios of all split actions that are not cancelled. */
-export function cumulativeRatio(actions: readonly CorporateAction[]): number {
+export function computeCumulativeRatio(actions: readonly CorporateAction[]): number {
   return actions.reduce(
     (product, { type, value, status }) =>
       ACTION_KINDS[type] === 'ratio' && status !== 'cancelled' ? product * value : product,
@@ -14,7 +14,7 @@ export function cumulativeRatio(actions: readonly CorporateAction[]): number {
  * Returns ordinary dividends per share over the twelve calendar months that end on a day, each divided by the splits
  * between it and that day. If prices are adjusted for splits, the amounts are already on one basis.
  */
-export function trailingDividend(
+export function computeTrailingDividend(
   actions: readonly CorporateAction[],
   asOf: Day,
   adjustment: MarketData['adjustment'],
@@ -25,7 +25,7 @@ export function trailingDividend(
   for (const dividend of known) {
     if (dividend.type !== 'DIVIDEND' || dividend.exDay <= from) continue;
     const later = adjustment === 'none' ? known.filter(({ exDay }) => exDay > dividend.exDay) : [];
-    sum += dividend.value / cumulativeRatio(later);
+    sum += dividend.value / computeCumulativeRatio(later);
   }
   return sum;
 }

@@ -13,7 +13,7 @@ import { compareActions } from './action-rows.js';
 import { ENDINGS, GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
 
 /** An implausible statement of an action. */
-export interface ActionDoubt {
+export interface ActionWarning {
   readonly action: CorporateAction;
   readonly code: Extract<FindingCode, 'ACTION_CONFLICT' | 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
   readonly message: string;
@@ -45,21 +45,21 @@ interface Close {
  * @param adjustment prices that include dividends do not show the size of dividends
  * @cost O(1) per action, plus the sessions on which its security has no bar
  */
-export function actionDoubts(content: MarketContent, adjustment: Adjustment): ActionDoubt[] {
+export function findActionWarnings(content: MarketContent, adjustment: Adjustment): ActionWarning[] {
   const { identifiers, actions } = content;
   const prices: Prices = {
     content,
     adjustment,
     position: new Map(identifiers.map((name, n) => [name, n])),
-    splits: groupByName(adjustment === 'none' ? actions.filter(isSplit) : []),
-    endings: groupByName(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
+    splits: groupBySecurity(adjustment === 'none' ? actions.filter(isSplit) : []),
+    endings: groupBySecurity(actions.filter(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled')),
   };
   return actions.flatMap((action) =>
-    action.status === 'cancelled' ? [] : DOUBTS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
+    action.status === 'cancelled' ? [] : WARNING_CHECKS.flatMap((doubtOf) => doubtOf(action, prices) ?? []),
   );
 }
 
-function groupByName(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
+function groupBySecurity(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
   const results = new Map<string, CorporateAction[]>();
   for (const action of actions) {
     const own = results.get(action.identifier);
@@ -74,11 +74,11 @@ const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'r
 const describeAction = ({ type, identifier, exDay }: CorporateAction) =>
   `The ${type} of ${identifier} on ${formatDay(exDay)}`;
 
-const datesDoubt = (action: CorporateAction) =>
-  announcedBehind(action, { day: action.exDay, member: 'ex_date', words: (exDate) => `ex-date ${exDate}` });
+const findDateWarning = (action: CorporateAction) =>
+  findLateAnnouncement(action, { day: action.exDay, member: 'ex_date', words: (exDate) => `ex-date ${exDate}` });
 
-const electionDoubt = (action: CorporateAction) =>
-  announcedBehind(action, {
+const findElectionWarning = (action: CorporateAction) =>
+  findLateAnnouncement(action, {
     day: action.electionDay,
     member: 'election_date',
     words: (elected) => `election_date ${elected}: it never awaits a decision`,
@@ -92,7 +92,7 @@ interface LaterDate {
 }
 
 /** Reports an action whose announcement is after the announced event. */
-function announcedBehind(action: CorporateAction, { day, member, words }: LaterDate): ActionDoubt | undefined {
+function findLateAnnouncement(action: CorporateAction, { day, member, words }: LaterDate): ActionWarning | undefined {
   const { announcedDay } = action;
   if (announcedDay === null || day === undefined || announcedDay <= day) return undefined;
   const [announced, date] = [formatDay(announcedDay), formatDay(day)];
@@ -105,15 +105,15 @@ function announcedBehind(action: CorporateAction, { day, member, words }: LaterD
 }
 
 /** Types of actions that end a security for its holders. */
-const ENDS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
+const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 /** Number of sessions that are searched for later bars. A later return of the security is a different case. */
 const TRADED_ON_SESSIONS = 20;
 
-function endDoubt(action: CorporateAction, { content, position }: Prices): ActionDoubt | undefined {
+function findEndWarning(action: CorporateAction, { content, position }: Prices): ActionWarning | undefined {
   const { identifiers, dates, fields } = content;
   const n = position.get(action.identifier);
-  if (!ENDS.has(action.type) || n === undefined) return undefined;
+  if (!ENDING_TYPES.has(action.type) || n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
   const first = findFirstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
   for (let t = first; t < Math.min(first + TRADED_ON_SESSIONS, dates.length); t++) {
@@ -129,7 +129,7 @@ function endDoubt(action: CorporateAction, { content, position }: Prices): Actio
   return undefined;
 }
 
-function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+function findSizeWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const amount = action.type === 'RIGHTS_ISSUE' ? action.subscriptionPrice : action.value;
   const isPaid = ACTION_KINDS[action.type] === 'cash' && prices.adjustment !== 'total';
   const isEnd = action.type === 'ACQUISITION' || action.type === 'DELISTING';
@@ -157,7 +157,7 @@ function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undef
 }
 
 /** Reports a split if prices as traded do not change by its ratio on its day. */
-function splitDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+function findSplitWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const { identifier, exDay, value } = action;
   if (prices.adjustment !== 'none' || !isSplit(action)) return undefined;
   const before = closeBefore(identifier, exDay, prices);
@@ -182,7 +182,7 @@ const UNMOVED_MAX = 0.2;
  * Reports several endings of one security on one day, of which only one can be applied. In an offer, a holder chooses
  * between cash and shares.
  */
-function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoubt | undefined {
+function findEndingConflict(action: CorporateAction, { endings }: Prices): ActionWarning | undefined {
   const { identifier, exDay } = action;
   if (!ENDINGS.has(action.type)) return undefined;
   const others = endings.get(identifier)!.filter((other) => other !== action && other.exDay === exDay);
@@ -202,7 +202,7 @@ function conflictDoubt(action: CorporateAction, { endings }: Prices): ActionDoub
  * Reports several splits of one security on one day. They are probably corrections of one ratio, but all of them are
  * applied.
  */
-function splitsDoubt(action: CorporateAction, { splits }: Prices): ActionDoubt | undefined {
+function findSplitConflict(action: CorporateAction, { splits }: Prices): ActionWarning | undefined {
   const { identifier, exDay, type } = action;
   if (type !== 'SPLIT') return undefined;
   const sameDay = splits.get(identifier)?.filter((other) => other.type === type && other.exDay === exDay) ?? [];
@@ -221,7 +221,7 @@ const isElective = ({ electionDay, electionDefault }: CorporateAction) =>
   electionDay !== undefined || electionDefault !== undefined;
 
 /** Priority of endings on one day, by type. */
-const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
+const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE'];
 
 /**
  * Returns the ending of a day that is applied: preferably one that states the payment; among several of one type, the
@@ -229,7 +229,7 @@ const APPLIED: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITION', 'D
  */
 function appliedOf(endings: readonly CorporateAction[]): CorporateAction | undefined {
   const telling = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
-  return APPLIED.flatMap(
+  return APPLIED_TYPES.flatMap(
     (type) =>
       (telling.length > 0 ? telling : endings)
         .filter((one) => one.type === type)
@@ -245,24 +245,24 @@ function termsOf({ type, value, related, cash }: CorporateAction): string {
   return value > 0 ? `${type} at ${value}` : `${type} without a price`;
 }
 
-const DOUBTS = [
-  conflictDoubt,
-  splitsDoubt,
-  datesDoubt,
-  electionDoubt,
-  endDoubt,
-  sizeDoubt,
-  splitDoubt,
-  findRelatedDoubt,
+const WARNING_CHECKS = [
+  findEndingConflict,
+  findSplitConflict,
+  findDateWarning,
+  findElectionWarning,
+  findEndWarning,
+  findSizeWarning,
+  findSplitWarning,
+  findRelatedWarning,
 ];
 
 /** Types of actions that pay shares of another security. */
-const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
+const SHARE_GIVING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 
-function findRelatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const { type, identifier, related, value, exDay, cash = 0 } = action;
-  if (!GIVES_SHARES.has(type)) return undefined;
-  const createPriceDoubt = (why: string): ActionDoubt => ({
+  if (!SHARE_GIVING_TYPES.has(type)) return undefined;
+  const createPriceDoubt = (why: string): ActionWarning => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',
     message: `${describeAction(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,

@@ -2,17 +2,17 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/time/days.js';
 import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { Adjustment } from '#domain/market/market-data.js';
-import { actionDoubts } from './doubtful-actions.js';
+import { findActionWarnings } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
 import { warnOfHoles } from './market-holes.js';
 import { warnOfMarket } from './market-warnings.js';
-import { partialDates } from './partial-dates.js';
+import { findPartialDates } from './partial-dates.js';
 import type { Problems } from '../tables/problems.js';
 import { warnOfSessions } from './session-warnings.js';
 import { findUnknownCurrencies } from './unknown-currencies.js';
 
 /** Inputs of the checks of a market in addition to its values. */
-export interface DoubtTerms {
+export interface WarningTerms {
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
   readonly calendars: {
@@ -29,14 +29,14 @@ export interface DoubtTerms {
  * @returns findings in the order of responses
  * @cost a few passes over CLOSE
  */
-export function doubtsOf(content: MarketContent, terms: DoubtTerms, problems: Problems): Finding[] {
+export function findContentWarnings(content: MarketContent, terms: WarningTerms, problems: Problems): Finding[] {
   const { adjustment, calendars } = terms;
   warnOfMarket(content, problems);
   warnOfHoles(content.dates, problems);
-  for (const { code, message, action } of actionDoubts(content, adjustment))
+  for (const { code, message, action } of findActionWarnings(content, adjustment))
     problems.warning({ code, path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`, message });
   for (const { identifier, table, currency, message } of findUnknownCurrencies(content))
     problems.warning({ code: 'UNKNOWN_CURRENCY', path: `${table}[${identifier}].CURRENCY`, message, value: currency });
   warnOfSessions(content, calendars, problems);
-  return sortFindings([...partialDates(content, calendars), ...problems.findings()]);
+  return sortFindings([...findPartialDates(content, calendars), ...problems.findings()]);
 }

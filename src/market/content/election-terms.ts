@@ -1,7 +1,7 @@
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
 import { numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { quote } from '../tables/key-problems.js';
+import { quoteText } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { dateIn, type CellLocation } from './table-rows.js';
 
@@ -43,7 +43,7 @@ export function electionIn(
     [electionDefault, byDefault],
   ] as const) {
     if (value === null) continue;
-    if (!ELECTIONS.has(type)) return refuse(path, nothingElected(type));
+    if (!ELECTIONS.has(type)) return refuse(path, formatElectionError(type));
     if (isDividend && scripRatio === null)
       return refuse(path, `A ${type} has an election and no scrip_ratio; the new shares for one held are needed.`);
   }
@@ -54,7 +54,7 @@ export function electionIn(
   };
 }
 
-const nothingElected = (type: ActionType): string => `A ${type} has an election; nothing is elected of one.`;
+const formatElectionError = (type: ActionType): string => `A ${type} has an election; nothing is elected of one.`;
 
 function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
   const value = numberIn(cell);
@@ -81,8 +81,8 @@ function defaultIn(
   if (known !== undefined) return known;
   const message =
     accepted === undefined
-      ? nothingElected(type)
-      : `The election_default of a ${type} is ${quote(text)}; the accepted set is ${accepted.join(', ')}.${didYouMean(text, accepted)}`;
+      ? formatElectionError(type)
+      : `The election_default of a ${type} is ${quoteText(text)}; the accepted set is ${accepted.join(', ')}.${suggestName(text, accepted)}`;
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),

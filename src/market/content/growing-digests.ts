@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads';
-import { APART_BYTES_MIN, startHashing, type HashingOrder } from '../threads/hashing.js';
-import { panelBytes, type Panels } from '../panels/panels.js';
-import { BLOCK_DAYS, blockDigests, type MadeBlocks } from '../panels/day-blocks.js';
+import { THREAD_BYTES_MIN, startHashing, type HashingOrder } from '../threads/hashing.js';
+import { computePanelBytes, type Panels } from '../panels/panels.js';
+import { BLOCK_DAYS, createBlockDigests, type ComputedBlocks } from '../panels/day-blocks.js';
 import type { DayFollower } from '../threads/scatter-rows.js';
 
 /**
@@ -13,14 +13,14 @@ export interface GrowingDigests extends Required<DayFollower> {
    * Returns the digests of blocks completed since the last `begin`, as far as available; undefined before the first
    * `begin`.
    */
-  made(): Promise<MadeBlocks | undefined>;
+  made(): Promise<ComputedBlocks | undefined>;
   /** Ends the thread. */
   end(): Promise<void>;
 }
 
 /** Creates the digests. @cost equal to that of the content hash */
 export function createGrowingDigests(): GrowingDigests {
-  let made: MadeBlocks | undefined;
+  let made: ComputedBlocks | undefined;
   let digests = new Map<number, Uint8Array>();
   let digestOf: ((block: number) => Uint8Array) | undefined;
   let thread: Worker | undefined;
@@ -57,7 +57,7 @@ export function createGrowingDigests(): GrowingDigests {
       if (isShared(panels)) {
         thread ??= start();
         order({ kind: 'panels', turn, panels });
-      } else digestOf = blockDigests(panels);
+      } else digestOf = createBlockDigests(panels);
     },
     digested: (block, digest) => void digests.set(block, digest),
     complete(from, to) {
@@ -86,7 +86,7 @@ export function createGrowingDigests(): GrowingDigests {
 function isShared({ identifiers, dates, fields }: Panels): boolean {
   const shape = { identifiers: identifiers.length, dates: dates.length, fields: fields.size };
   return (
-    panelBytes(shape) >= APART_BYTES_MIN &&
+    computePanelBytes(shape) >= THREAD_BYTES_MIN &&
     [...fields.values()].every(({ buffer }) => buffer instanceof SharedArrayBuffer)
   );
 }

@@ -23,7 +23,7 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' |
  * @param known digests to reuse.
  * @cost O(rows of the tables)
  */
-export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
+export function computeHistoryDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
   if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
   const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last block may have gained days
@@ -45,7 +45,7 @@ export function historyDigests({ dates, ...tables }: Tables, known?: KnownBlocks
 }
 
 /** Returns the SHA-256 of the facts and series values within a span of days. */
-export function historyDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
+export function computeHistoryDigest(tables: Omit<Tables, 'dates'>, span: Span): Uint8Array {
   const hash = createHash('sha256');
   for (const { text } of factsOf(tables, span)) hash.update(text);
   hashSeries(hash, tables, span);

@@ -1,6 +1,6 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { describeBadIdentifier } from '../tables/key-problems.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { IDENTIFIERS_MAX } from './market-limits.js';
 
 /** Codes of identifiers, numbered in the order of their first occurrence. */
@@ -30,7 +30,7 @@ export function createIdentifierCodes(problems: Problems): IdentifierCodes {
   ): number | undefined {
     const known = text === null ? undefined : codes.get(text);
     if (known !== undefined) return known;
-    const path = cellPath(label, row, written[identifierColumn]!);
+    const path = formatCellPath(label, row, written[identifierColumn]!);
     if (text === null || !isAssetIdentifier(text)) {
       problems.error(describeBadIdentifier(path, text));
       return undefined;

@@ -6,7 +6,7 @@ import type { Panels } from '../panels/panels.js';
 import { compareActions } from './action-rows.js';
 import { findChangedHistories, DIFFERENCES_MAX, findLastDays, type ChangedBars } from './changed-histories.js';
 import type { DividendError } from './dividend-errors.js';
-import { holdsAny } from './market-changes.js';
+import { hasAnyValue } from './market-changes.js';
 import type { MarketContent } from './market-content.js';
 import type { Restatement, RowCounts } from './restatements.js';
 import { areRestated, splitRestatement, type SplitRestatement } from './split-restatement.js';
@@ -62,7 +62,7 @@ export function judgeSecurities(
   const lastOf = findLastDays(held);
   const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };
   const bars = options.isWhole ? findChangedHistories(held, fresh, lastOf, until) : nothing;
-  const lists = actionLists(held, actions, { lastOf, dividendErrors: options.dividendErrors });
+  const lists = listActions(held, actions, { lastOf, dividendErrors: options.dividendErrors });
   const restated = new Map<string, SplitRestatement>();
   for (const [identifier, counts] of bars.changed) {
     const split = restatementOf(identifier, counts, { held, fresh, lastOf, lists, options });
@@ -77,7 +77,7 @@ export function judgeSecurities(
       identifier,
       bars: barCounts,
       actions: counts,
-      heldBack: laterBars(identifier, { held, fresh, lastOf, until }),
+      heldBack: countLaterBars(identifier, { held, fresh, lastOf, until }),
       first: [...firstBars, ...first].slice(0, DIFFERENCES_MAX),
     });
   }
@@ -108,7 +108,7 @@ interface ActionLists {
  * Returns the actions of each security in both versions. A derived dividend that differs only by rounding keeps its
  * stored amount.
  */
-function actionLists(
+function listActions(
   held: MarketContent,
   actions: readonly CorporateAction[],
   { lastOf, dividendErrors }: { readonly lastOf: Int32Array; readonly dividendErrors: readonly DividendError[] },
@@ -116,7 +116,7 @@ function actionLists(
   const errors = new Map(dividendErrors.map(({ identifier, exDay, error }) => [`${identifier} ${exDay}`, error]));
   const errorOf = ({ identifier, exDay, type }: CorporateAction): number =>
     type === 'DIVIDEND' ? (errors.get(`${identifier} ${exDay}`) ?? 0) : 0;
-  const [before, after] = [group(held.actions), group(actions)];
+  const [before, after] = [groupBySecurity(held.actions), groupBySecurity(actions)];
   const settled = new Map<string, readonly CorporateAction[]>();
   const changed = new Map<string, ChangedActions>();
   held.identifiers.forEach((identifier, n) => {
@@ -144,7 +144,7 @@ function actionLists(
   };
 }
 
-function group(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
+function groupBySecurity(actions: readonly CorporateAction[]): Map<string, CorporateAction[]> {
   const lists = new Map<string, CorporateAction[]>();
   for (const action of actions) {
     const list = lists.get(action.identifier);
@@ -210,7 +210,7 @@ function restatementOf(
   const lastDay = lastOf[n]!;
   const actions = lists.of(identifier);
   const split = splitRestatement({
-    ...twoHistories({ held, fresh }, [n, m], lastDay),
+    ...selectHistories({ held, fresh }, [n, m], lastDay),
     actions: actions.fresh,
     adjustment,
   });
@@ -219,7 +219,7 @@ function restatementOf(
 }
 
 /** Returns the bars of a security in both versions, on the days of its history. */
-function twoHistories(
+function selectHistories(
   { held, fresh }: Pick<Versions, 'held' | 'fresh'>,
   [n, m]: readonly [number, number],
   lastDay: Day,
@@ -227,8 +227,8 @@ function twoHistories(
   const [width, freshWidth] = [held.identifiers.length, fresh.identifiers.length];
   const rowOf = new Map([...fresh.dates].map((day, t) => [day, t]));
   const panels = [...held.fields.values()];
-  const rows = [...held.dates.keys()].filter((t) => held.dates[t]! <= lastDay && holdsAny(panels, t * width + n));
-  const freshAt = (panel: Float64Array | undefined, t: number): number => {
+  const rows = [...held.dates.keys()].filter((t) => held.dates[t]! <= lastDay && hasAnyValue(panels, t * width + n));
+  const readFresh = (panel: Float64Array | undefined, t: number): number => {
     const row = rowOf.get(held.dates[t]!);
     return row === undefined ? Number.NaN : (panel?.[row * freshWidth + m] ?? Number.NaN);
   };
@@ -237,7 +237,7 @@ function twoHistories(
       const other = fresh.fields.get(name);
       return [
         name,
-        { held: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => freshAt(other, t)) },
+        { held: rows.map((t) => panel[t * width + n]!), fresh: rows.map((t) => readFresh(other, t)) },
       ] as const;
     }),
   );
@@ -248,14 +248,17 @@ function twoHistories(
 }
 
 /** Counts the bars of a source after the history of a security. */
-function laterBars(identifier: string, { held, fresh, lastOf, until }: Versions & { readonly until: Day }): number {
+function countLaterBars(
+  identifier: string,
+  { held, fresh, lastOf, until }: Versions & { readonly until: Day },
+): number {
   const [n, m] = [held.identifiers.indexOf(identifier), fresh.identifiers.indexOf(identifier)];
   if (m < 0) return 0;
   const after = n < 0 ? held.dates.at(-1)! : lastOf[n]!;
   const panels = [...fresh.fields.values()];
   return fresh.dates.reduce(
     (count, day, t) =>
-      day > after && day <= until && holdsAny(panels, t * fresh.identifiers.length + m) ? count + 1 : count,
+      day > after && day <= until && hasAnyValue(panels, t * fresh.identifiers.length + m) ? count + 1 : count,
     0,
   );
 }

@@ -3,8 +3,8 @@ import { setImmediate } from 'node:timers/promises';
 import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from '../panels/day-blocks.js';
-import { historyDigest, historyDigests } from './history.js';
+import { BLOCK_DAYS, createBlockDigests, DIGEST_BYTES } from '../panels/day-blocks.js';
+import { computeHistoryDigest, computeHistoryDigests } from './history.js';
 import { axesOf, type PrefixMark } from './prefix.js';
 
 /**
@@ -12,10 +12,10 @@ import { axesOf, type PrefixMark } from './prefix.js';
  * the table rows of these securities, and one mark with these rows. Returns none if every security has a bar by then.
  * @cost a pass over the panels up to the day; other work of the thread runs between blocks
  */
-export async function marksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {
+export async function computeMarksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {
   const { dates, identifiers } = market;
   const days = findLastAtMost(dates, day) + 1;
-  const columns = await columnsHeld(market, days);
+  const columns = await listFilledColumns(market, days);
   if (columns.length === identifiers.length) return [];
   const names = columns.map((column) => identifiers[column]!);
   const axes = axesOf({ ...market, identifiers: names });
@@ -30,9 +30,9 @@ export async function marksWithoutLater(market: MarketData, day: Day): Promise<r
   }
   const rest = digestOf(market, columns, { from: whole * BLOCK_DAYS, to: days });
   const held = new Set(names);
-  return [removeNames(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
-    const history = historyDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
-    const restHistory = historyDigest(tables, {
+  return [removeSecurities(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
+    const history = computeHistoryDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
+    const restHistory = computeHistoryDigest(tables, {
       after: whole === 0 ? undefined : dates[whole * BLOCK_DAYS - 1]!,
       to: day,
     });
@@ -42,7 +42,7 @@ export async function marksWithoutLater(market: MarketData, day: Day): Promise<r
 }
 
 /** Returns the columns with a bar on one of the first days. */
-async function columnsHeld({ identifiers, fields }: MarketData, days: number): Promise<number[]> {
+async function listFilledColumns({ identifiers, fields }: MarketData, days: number): Promise<number[]> {
   const assets = identifiers.length;
   const isHeld = new Uint8Array(assets);
   for (const panel of fields.values())
@@ -67,11 +67,11 @@ function digestOf(
     return [name, values];
   });
   const names = columns.map((column) => identifiers[column]!);
-  return blockDigests({ identifiers: names, dates: dates.subarray(from, to), fields: new Map(taken) })(0);
+  return createBlockDigests({ identifiers: names, dates: dates.subarray(from, to), fields: new Map(taken) })(0);
 }
 
 /** Returns the tables of a market without some securities. */
-function removeNames(market: MarketData, names: ReadonlySet<string>): MarketData {
+function removeSecurities(market: MarketData, names: ReadonlySet<string>): MarketData {
   const { reference, actions, universes } = market;
   const isOther = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
   return {

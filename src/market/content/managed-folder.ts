@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isUnavailable } from '#domain/refusals/refusal.js';
-import { syncFolder } from './write-market.js';
+import { flushFolder } from './write-market.js';
 
 /**
  * Name of the file that marks a folder as created by the engine. Files with names that begin with a dot are never read
@@ -48,7 +48,7 @@ export function createManagedFolders(root: string): ManagedFolders {
   }
 
   async function remove(folder: string, datasetId: string): Promise<boolean> {
-    if (dirname(folder) !== root || (await markedFor(folder)) !== datasetId) return false;
+    if (dirname(folder) !== root || (await readMarkedStore(folder)) !== datasetId) return false;
     await discard(folder);
     return true;
   }
@@ -68,7 +68,7 @@ export function createManagedFolders(root: string): ManagedFolders {
       await rm(draft, { recursive: true, force: true }).catch(() => {}); // the next start removes the remains
       throw failure;
     }
-    await syncFolder(root);
+    await flushFolder(root);
   }
 
   return {
@@ -79,7 +79,7 @@ export function createManagedFolders(root: string): ManagedFolders {
     },
     async receive(name, datasetId, fetch) {
       const folder = join(root, name);
-      const isHere = async () => (await markedFor(folder)) === datasetId;
+      const isHere = async () => (await readMarkedStore(folder)) === datasetId;
       if (await isHere()) return;
       await make(folder, datasetId, fetch).catch(async (failure: unknown) => {
         if (!(await isHere())) throw failure; // another request has fetched the folder
@@ -95,7 +95,7 @@ export function createManagedFolders(root: string): ManagedFolders {
         const folder = join(root, name);
         if (own.has(folder)) continue;
         if (name.startsWith(TRASH) || name.startsWith(DRAFT)) await rm(folder, { recursive: true, force: true });
-        else if (!named.has(folder) && (await markedFor(folder)) !== undefined) await discard(folder);
+        else if (!named.has(folder) && (await readMarkedStore(folder)) !== undefined) await discard(folder);
       }
       isSwept = true;
       own.clear();
@@ -104,7 +104,7 @@ export function createManagedFolders(root: string): ManagedFolders {
 }
 
 /** Returns the store in the mark of a folder; undefined if the folder has no valid mark. */
-async function markedFor(folder: string): Promise<string | undefined> {
+async function readMarkedStore(folder: string): Promise<string | undefined> {
   const text = await readFile(join(folder, MARK), 'utf8').catch(() => undefined);
   if (text === undefined) return undefined;
   try {

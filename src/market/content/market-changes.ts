@@ -33,7 +33,7 @@ export function compareBars(
   const restated = createRestatements();
   const gained = new Set<string>();
   const counts = { added: 0, changed: 0, removed: 0 };
-  const tellCells = (day: Day, i: number, [was, is]: readonly [number, number]): boolean => {
+  const reportCells = (day: Day, i: number, [was, is]: readonly [number, number]): boolean => {
     let isChanged = false;
     for (let f = 0; f < names.length; f++) {
       const [x, y] = [old.valueAt(f, was), now.valueAt(f, is)];
@@ -50,7 +50,7 @@ export function compareBars(
     }
     return isChanged;
   };
-  const [oldDays, nowDays] = daysNotShared(before, after, names);
+  const [oldDays, nowDays] = listUnsharedDays(before, after, names);
   for (const day of [...new Set([...oldDays, ...nowDays])].sort((a, b) => a - b)) {
     if (day > to) break;
     for (let i = 0; i < identifiers.length; i++) {
@@ -60,10 +60,10 @@ export function compareBars(
         if (!isHeld) continue;
         counts.added += 1;
         gained.add(identifiers[i]!);
-        if (day <= lateTo) tellCells(day, i, [was, is]);
+        if (day <= lateTo) reportCells(day, i, [was, is]);
         continue;
       }
-      const isChanged = tellCells(day, i, [was, is]);
+      const isChanged = reportCells(day, i, [was, is]);
       if (!isHeld) counts.removed += 1;
       else if (isChanged) counts.changed += 1;
     }
@@ -74,7 +74,7 @@ export function compareBars(
 /**
  * Returns the days of each version after their common beginning, whose bars are in the same memory and therefore equal.
  */
-function daysNotShared(
+function listUnsharedDays(
   before: Panels,
   after: Panels,
   names: readonly string[],
@@ -106,12 +106,12 @@ function sideOf(panels: Panels, identifiers: readonly string[], names: readonly 
       return t === undefined || columns[i]! < 0 ? -1 : t * width + columns[i]!;
     },
     valueAt: (f: number, cell: number): number => (cell < 0 ? Number.NaN : (fields[f]?.[cell] ?? Number.NaN)),
-    holdsAny: (cell: number): boolean => holdsAny(fields, cell),
+    holdsAny: (cell: number): boolean => hasAnyValue(fields, cell),
   };
 }
 
 /** Returns true if any field has a value in a cell; false if there is no such cell. */
-export function holdsAny(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
+export function hasAnyValue(panels: readonly (Float64Array | undefined)[], cell: number): boolean {
   if (cell < 0) return false;
   for (let f = 0; f < panels.length; f++) {
     const value = panels[f]?.[cell];

@@ -16,7 +16,7 @@ const WEEKDAYS = 5;
 export function warnOfHoles(dates: Int32Array, problems: Problems): void {
   const holes: { readonly to: number; readonly days: number }[] = [];
   for (let t = 1; t < dates.length; t++) {
-    const days = weekdaysBetween(dates[t - 1]!, dates[t]!);
+    const days = countWeekdaysBetween(dates[t - 1]!, dates[t]!);
     if (days > GAP_SESSIONS_MAX) holes.push({ to: t, days });
   }
   if (2 * holes.length >= dates.length - 1) return;
@@ -29,7 +29,7 @@ export function warnOfHoles(dates: Int32Array, problems: Problems): void {
 }
 
 /** Counts the days from Monday to Friday between two days, both exclusive. */
-function weekdaysBetween(from: Day, to: Day): number {
+function countWeekdaysBetween(from: Day, to: Day): number {
   const days = to - from - 1;
   const weeks = Math.floor(days / WEEK);
   let count = weeks * WEEKDAYS;

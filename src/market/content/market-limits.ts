@@ -1,5 +1,5 @@
 import { canPage, findMemoryLimit } from '#kernels/memory/paged-memory.js';
-import { panelBytes } from '../panels/panels.js';
+import { computePanelBytes } from '../panels/panels.js';
 import type { Problems } from '../tables/problems.js';
 
 /** Maximum number of rows of the market dataset. */
@@ -20,7 +20,9 @@ const PAGED_CELLS_MAX = 2 ** 29;
  */
 export function panelBytesMax(fields: number): number {
   const { panelBytes: inMemory } = findMemoryLimit();
-  return canPage() ? Math.max(inMemory, panelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields })) : inMemory;
+  return canPage()
+    ? Math.max(inMemory, computePanelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields }))
+    : inMemory;
 }
 
 /** Thrown if a market has more rows than the limit of its reader. */
@@ -41,7 +43,7 @@ export function refuseSize(
     });
     return true;
   }
-  const bytes = panelBytes(shape);
+  const bytes = computePanelBytes(shape);
   if (bytes <= findMemoryLimit().panelBytes) return false;
   const bytesMax = panelBytesMax(shape.fields);
   if (bytes <= bytesMax) return false;

@@ -10,13 +10,13 @@ import {
 } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import type { OnDuplicate } from './repeated-rows.js';
-import { describeBadDay, nonPositivePrice, quote } from '../tables/key-problems.js';
+import { describeBadDay, formatNonPositivePrice, quoteText } from '../tables/key-problems.js';
 import { ROWS_MAX, RowsFault } from './market-limits.js';
 import { createIdentifierCodes } from './identifier-codes.js';
 import { toPanels } from './row-panels.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Panels } from '../panels/panels.js';
-import { cellPath, type Problem, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
 /** A file, sheet or table of the market dataset, with the meanings of its columns. */
@@ -115,7 +115,7 @@ export function createMarketRows(
 
   function openFile({ label, written }: Pick<MarketFile, 'label' | 'written'>, names: readonly string[]): MarketFile {
     const fieldOf = Int32Array.from(names, (name) =>
-      name === '' || name === 'identifier' || name === 'date' ? -1 : fieldPosition(name),
+      name === '' || name === 'identifier' || name === 'date' ? -1 : findFieldPosition(name),
     );
     fileRow = 0;
     files.push({ label, firstRow: rows });
@@ -128,7 +128,7 @@ export function createMarketRows(
     };
   }
 
-  function fieldPosition(name: string): number {
+  function findFieldPosition(name: string): number {
     const known = fields.indexOf(name);
     if (known >= 0) return known;
     valueBlocks.push(codeBlocks.map(() => blocks.floats().fill(Number.NaN)));
@@ -171,7 +171,7 @@ export function createMarketRows(
     problems.error(describeNotANumber(file.written[column]!, text, { label: file.label, row: fileRow }));
 
   function refuseRow(file: MarketFile, message: string): void {
-    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, fileRow, ''), message });
+    problems.error({ code: 'UNREADABLE_FILE', path: formatCellPath(file.label, fileRow, ''), message });
   }
 
   const codeOf = (file: MarketFile, text: string | null): number | undefined => codes.codeOf(text, file, fileRow + 1);
@@ -180,7 +180,7 @@ export function createMarketRows(
     const day = dayIn(cell);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
-    const path = cellPath(file.label, fileRow + 1, name);
+    const path = formatCellPath(file.label, fileRow + 1, name);
     problems.error(describeBadDay(path, name, day === null ? null : formatWrittenCell(cell)));
     return undefined;
   }
@@ -234,8 +234,8 @@ interface CellRow {
 
 const describeNotANumber = (name: string, text: string, { label, row }: CellRow): Problem => ({
   code: 'NOT_A_NUMBER',
-  path: cellPath(label, row, name),
-  message: `${name} is ${quote(text)}, which ${explainNotANumber(text)}.`,
+  path: formatCellPath(label, row, name),
+  message: `${name} is ${quoteText(text)}, which ${explainNotANumber(text)}.`,
   value: text,
 });
 
@@ -246,7 +246,7 @@ const describeSign = (
   { isPrice, label, row }: CellRow & { readonly isPrice: boolean },
 ): Problem => ({
   code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
-  path: cellPath(label, row, name),
-  message: isPrice ? nonPositivePrice(name, value) : `${name} is ${value}; at least 0 is needed.`,
+  path: formatCellPath(label, row, name),
+  message: isPrice ? formatNonPositivePrice(name, value) : `${name} is ${value}; at least 0 is needed.`,
   value,
 });

@@ -36,13 +36,13 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
   const assets = content.identifiers.length;
   const lastBar = new Int32Array(assets).fill(-1);
   const lastClose = new Float64Array(assets);
-  const judge = barJudge(content, problems);
+  const judge = createBarCheck(content, problems);
   /**
    * `isWhole`: every security has a bar on the previous day. `isBehind`: the recorded last bars are older than the
    * previous day.
    */
   let [isWhole, isBehind] = [false, false];
-  const catchUp = (t: number): void => {
+  const restorePreviousBars = (t: number): void => {
     if (!isBehind) return;
     lastBar.fill(t - 1);
     lastClose.set(close.subarray((t - 1) * assets, t * assets));
@@ -54,7 +54,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
       isBehind = true;
       continue;
     }
-    catchUp(t);
+    restorePreviousBars(t);
     isWhole = true;
     for (let n = 0; n < assets; n++) {
       const price = close[row + n]!;
@@ -70,7 +70,7 @@ export function warnOfMarket(content: MarketContent, problems: Problems): void {
       if (before >= 0) judge({ n, t, price }, before, last);
     }
   }
-  catchUp(dates.length);
+  restorePreviousBars(dates.length);
   warnOfTails(content, lastBar, problems);
   warnOfActions(content, lastBar, problems);
   warnOfFloats(content, problems);
@@ -93,16 +93,16 @@ interface Bar {
 }
 
 /** Returns a function that reports unusual bars, given the previous bar. */
-function barJudge(content: MarketContent, problems: Problems): (bar: Bar, before: number, last: number) => void {
+function createBarCheck(content: MarketContent, problems: Problems): (bar: Bar, before: number, last: number) => void {
   const { identifiers, dates } = content;
-  const actions = actionSessions(content);
+  const actions = listActionSessions(content);
   return ({ n, t, price }, before, last) => {
     const growth = price / last;
     const isJump = growth - 1 > JUMP_MAX || 1 - growth > JUMP_MAX;
-    if (isJump && !actedBetween(actions.get(n), before, t)) {
+    if (isJump && !hasActionBetween(actions.get(n), before, t)) {
       problems.warning({
         code: 'PRICE_JUMP',
-        path: barPath(content, n, t),
+        path: formatBarPath(content, n, t),
         message: `CLOSE went from ${last} on ${formatDay(dates[before]!)} to ${price} on ${formatDay(dates[t]!)} with no action in between.`,
         value: price,
       });
@@ -110,7 +110,7 @@ function barJudge(content: MarketContent, problems: Problems): (bar: Bar, before
     if (t - before - 1 > GAP_SESSIONS_MAX) {
       problems.warning({
         code: 'GAP_LONG',
-        path: barPath(content, n, t),
+        path: formatBarPath(content, n, t),
         message: `${identifiers[n]} has no bar on ${t - before - 1} sessions before ${formatDay(dates[t]!)}; up to ${GAP_SESSIONS_MAX} are ordinary.`,
       });
     }
@@ -130,7 +130,7 @@ function warnOfTails(content: MarketContent, lastBar: Int32Array, problems: Prob
     if (end !== undefined && end >= dates[Math.max(0, last - GAP_SESSIONS_MAX)]!) return;
     problems.warning({
       code: 'STALE_TAIL',
-      path: barPath(content, n, last),
+      path: formatBarPath(content, n, last),
       message: `The last bar of ${identifier} is of ${formatDay(dates[last]!)}, ${missing} sessions before the last date of the store, and no action ends it.`,
     });
   });
@@ -179,7 +179,7 @@ function warnOfActions(content: MarketContent, lastBar: Int32Array, problems: Pr
 }
 
 /** Returns the sessions on which actions take effect, ascending, by position of the security. */
-function actionSessions({ identifiers, dates, actions }: MarketContent): Map<number, number[]> {
+function listActionSessions({ identifiers, dates, actions }: MarketContent): Map<number, number[]> {
   const position = new Map(identifiers.map((identifier, n) => [identifier, n]));
   const sessions = new Map<number, number[]>();
   for (const action of actions) {
@@ -195,10 +195,10 @@ function actionSessions({ identifiers, dates, actions }: MarketContent): Map<num
 
 const isCancelled = ({ status }: CorporateAction) => status === 'cancelled';
 
-function actedBetween(sessions: readonly number[] | undefined, before: number, t: number): boolean {
+function hasActionBetween(sessions: readonly number[] | undefined, before: number, t: number): boolean {
   return sessions?.some((session) => session > before && session <= t) ?? false;
 }
 
-function barPath({ identifiers, dates }: MarketContent, n: number, t: number): string {
+function formatBarPath({ identifiers, dates }: MarketContent, n: number, t: number): string {
   return `market[${identifiers[n]} ${formatDay(dates[t]!)}].CLOSE`;
 }

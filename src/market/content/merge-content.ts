@@ -97,8 +97,8 @@ function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | 
   const fields = new Map(
     names.map((name) => {
       const panel = allocateEmptyPanel(dates.length * identifiers.length, names.length);
-      place(held, name, panel, axes);
-      place(added, name, panel, axes, (n, t, before, after) => {
+      copyPanel(held, name, panel, axes);
+      copyPanel(added, name, panel, axes, (n, t, before, after) => {
         problems.error({
           code: 'DUPLICATE_KEY',
           path: `market[${added.identifiers[n]} ${formatDay(added.dates[t]!)}].${name}`,
@@ -118,7 +118,7 @@ interface Axes {
   readonly names: number;
 }
 
-function place(
+function copyPanel(
   from: Panels,
   name: string,
   target: Float64Array,
@@ -144,18 +144,18 @@ function place(
 function mergeReference(held: ReferenceTable, added: ReferenceTable, problems: Problems): ReferenceTable {
   const columns = [...new Set([...held.columns, ...added.columns])];
   const rows = new Map<string, ReferenceRow[]>();
-  const widen = (table: ReferenceTable, { validFrom, values }: ReferenceRow): ReferenceRow => ({
+  const widenRow = (table: ReferenceTable, { validFrom, values }: ReferenceRow): ReferenceRow => ({
     validFrom,
     values: columns.map((column): ReferenceValue => values[table.columns.indexOf(column)] ?? null),
   });
   for (const [identifier, spells] of held.rows)
     rows.set(
       identifier,
-      spells.map((row) => widen(held, row)),
+      spells.map((row) => widenRow(held, row)),
     );
   for (const [identifier, spells] of added.rows) {
     const known = rows.get(identifier) ?? [];
-    for (const row of spells.map((spell) => widen(added, spell))) {
+    for (const row of spells.map((spell) => widenRow(added, spell))) {
       const same = known.find(({ validFrom }) => validFrom === row.validFrom);
       if (same === undefined) known.push(row);
       else if (JSON.stringify(same) !== JSON.stringify(row)) {

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { growablePanel, removeEmptyLines, type Panels } from '../panels/panels.js';
+import { allocateGrowablePanel, removeEmptyLines, type Panels } from '../panels/panels.js';
 import type { Judgement } from './judged-securities.js';
 
 /**
@@ -22,7 +22,7 @@ export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judg
   const fields = new Map<string, Float64Array>();
   for (const name of names) {
     const [was, is] = [held.fields.get(name), fresh.fields.get(name)];
-    const panel = new Float64Array(growablePanel(dates.length, width, names.length), 0, dates.length * width);
+    const panel = new Float64Array(allocateGrowablePanel(dates.length, width, names.length), 0, dates.length * width);
     let isUsed = was !== undefined;
     dates.forEach((day, t) => {
       for (let i = 0; i < width; i++) {

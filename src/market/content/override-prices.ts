@@ -1,10 +1,10 @@
 import type { MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { parseValidDay } from '#domain/time/days.js';
-import { growablePanel } from '../panels/panels.js';
+import { allocateGrowablePanel } from '../panels/panels.js';
 
 /** Security and date of a close. */
-export interface PricePlace {
+export interface PriceLocation {
   readonly identifier: string;
   readonly date: string;
 }
@@ -14,7 +14,7 @@ type Closes = Pick<MarketData, 'identifiers' | 'dates' | 'fields'>;
 /** Returns a content with some closes replaced; the same object if it has none of these securities and sessions. */
 export function overridePrices<C extends Closes>(
   content: C,
-  overrides: readonly (PricePlace & { readonly price: number })[] = [],
+  overrides: readonly (PriceLocation & { readonly price: number })[] = [],
 ): C {
   const cells = overrides.flatMap(({ price, ...place }) => {
     const cell = cellOf(content, place);
@@ -23,14 +23,14 @@ export function overridePrices<C extends Closes>(
   if (cells.length === 0) return content;
   const { identifiers, dates, fields } = content;
   const close = fields.get('CLOSE')!;
-  const panel = new Float64Array(growablePanel(dates.length, identifiers.length, fields.size), 0, close.length);
+  const panel = new Float64Array(allocateGrowablePanel(dates.length, identifiers.length, fields.size), 0, close.length);
   panel.set(close);
   for (const { cell, price } of cells) panel[cell] = price;
   return { ...content, fields: new Map([...fields].map(([name, old]) => [name, name === 'CLOSE' ? panel : old])) };
 }
 
 /** Returns a content with selected closes of another content. */
-export function copyCloses<C extends Closes>(content: C, other: Closes, places: readonly PricePlace[]): C {
+export function copyCloses<C extends Closes>(content: C, other: Closes, places: readonly PriceLocation[]): C {
   const close = other.fields.get('CLOSE')!;
   return overridePrices(
     content,
@@ -42,7 +42,7 @@ export function copyCloses<C extends Closes>(content: C, other: Closes, places: 
 }
 
 /** Returns the cell of a close in the panels; undefined if the security or the session is missing. */
-export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PricePlace): number | undefined {
+export function cellOf({ identifiers, dates }: Closes, { identifier, date }: PriceLocation): number | undefined {
   const day = parseValidDay(date);
   const row = findLastAtMost(dates, day);
   const column = identifiers.indexOf(identifier);

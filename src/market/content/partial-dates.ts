@@ -38,7 +38,7 @@ interface PartialDate {
  * @returns warnings, the latest dates first
  * @cost two passes over CLOSE
  */
-export function partialDates(
+export function findPartialDates(
   content: MarketContent,
   { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars },
 ): Finding[] {
@@ -46,7 +46,7 @@ export function partialDates(
   const close = content.fields.get('CLOSE')!;
   const assets = identifiers.length;
   const returnsUntil = computeLastExpected(content, close);
-  const isClosed = closedOn(content, codes, callOnce(open));
+  const isClosed = createClosureCheck(content, codes, callOnce(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const results: PartialDate[] = [];
   /** True if every security has a bar on the previous day and `lastBar` does not yet record it. */
@@ -118,7 +118,7 @@ function computeLastExpected({ identifiers, dates, actions }: MarketContent, clo
 }
 
 /** Returns a function that returns true if calendars show that a security does not trade on a day. */
-function closedOn(
+function createClosureCheck(
   { identifiers, reference: { columns, rows } }: MarketContent,
   codes: readonly string[],
   open: () => Calendars,

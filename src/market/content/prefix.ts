@@ -6,7 +6,7 @@ import type { ContentDigests } from '#domain/market/handle.js';
 import type { Adjustment, MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, DIGEST_BYTES } from '../panels/day-blocks.js';
-import { historyDigest } from './history.js';
+import { computeHistoryDigest } from './history.js';
 
 /**
  * Identifies all data of a market up to a day: prices, actions, reference values and memberships.
@@ -38,7 +38,7 @@ export function findSettledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): 
 
 /** Returns the last day of the last complete block up to a day. */
 function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
-  return dates[wholeBlocks(findLastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
+  return dates[countWholeBlocks(findLastAtMost(dates, day) + 1) * BLOCK_DAYS - 1];
 }
 
 /**
@@ -48,7 +48,7 @@ function findLastCompleteDay(dates: Int32Array, day: Day): number | undefined {
  */
 export function prefixOf(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
   const rows = findLastAtMost(market.dates, day) + 1;
-  const whole = wholeBlocks(rows);
+  const whole = countWholeBlocks(rows);
   return {
     day,
     rows,
@@ -83,14 +83,14 @@ function hashRemainder(market: MarketData, day: Day): PrefixRest {
   const { dates, fields, identifiers } = market;
   const rows = findLastAtMost(dates, day) + 1;
   const names = [...fields.keys()].toSorted(compareText);
-  const from = wholeBlocks(rows) * BLOCK_DAYS;
+  const from = countWholeBlocks(rows) * BLOCK_DAYS;
   const rest = createHash('sha256').update(dates.subarray(from, rows));
   for (const name of names)
     rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
   return {
     axes: axesOf(market),
     rest: rest.digest(),
-    restHistory: historyDigest(market, { after: findLastCompleteDay(dates, day), to: day }),
+    restHistory: computeHistoryDigest(market, { after: findLastCompleteDay(dates, day), to: day }),
   };
 }
 
@@ -112,18 +112,18 @@ export interface PrefixMark {
 }
 
 /** Returns the mark of a prefix. @cost equal to that of the prefix */
-export function prefixMark(market: MarketData, digests: ContentDigests, day: Day): PrefixMark {
+export function computePrefixMark(market: MarketData, digests: ContentDigests, day: Day): PrefixMark {
   const { axes, rows, blocks, history, rest, restHistory } = prefixOf(market, digests, day);
   const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
   return { day, axes, rows, hash };
 }
 
-function wholeBlocks(rows: number): number {
+function countWholeBlocks(rows: number): number {
   return Math.floor(rows / BLOCK_DAYS);
 }
 
 /** Returns the kind of the first difference between two prefixes; null if they are equal. */
-export function prefixDiffers(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
+export function comparePrefixes(a: MarketPrefix, b: MarketPrefix): 'names' | 'history' | null {
   if (a.axes !== b.axes) return 'names';
   const isSame =
     a.day === b.day &&
@@ -143,7 +143,7 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
  * earlier values is no longer treated as an exchange rate, and a currency in which nothing traded becomes part of a
  * pair.
  */
-export function reachesBack({ reference: { columns, rows } }: MarketData, day: Day): boolean {
+export function changesEarlierDays({ reference: { columns, rows } }: MarketData, day: Day): boolean {
   const place = columns.indexOf('CURRENCY');
   for (const spells of rows.values()) {
     const last = spells.at(-1);

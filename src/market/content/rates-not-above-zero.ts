@@ -3,7 +3,7 @@ import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
 import type { SeriesTable } from '#domain/market/series.js';
 
 /** Series of an exchange rate with invalid values. */
-export interface RateNotAboveZero {
+export interface NonPositiveRate {
   readonly identifier: string;
   /** First value of 0 or less. */
   readonly first: { readonly date: string; readonly value: number };
@@ -12,7 +12,7 @@ export interface RateNotAboveZero {
 }
 
 /** Returns the series named by a currency pair that have values of 0 or less. @cost O(values) */
-export function ratesNotAboveZero(series: SeriesTable): RateNotAboveZero[] {
+export function findRatesNotAboveZero(series: SeriesTable): NonPositiveRate[] {
   return [...series.values()].flatMap(({ identifier, days, closes }) => {
     const isPair = parsePair(identifier)?.every(isCurrency) === true;
     const at = isPair ? closes.findIndex((close) => close <= 0) : -1;

@@ -4,7 +4,7 @@ import type { ReferenceRow, ReferenceTable, ReferenceValue } from '#domain/marke
 import { textIn, type Cell } from '../formats/cells.js';
 import { DATE_COLUMNS, TEXT_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
 
 interface RawRow {
@@ -39,17 +39,21 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
       const identifier =
         identifierColumn < 0
           ? undefined
-          : identifierIn(cells[identifierColumn], () => cellPath(label, fileRow, written[identifierColumn]!), problems);
+          : identifierIn(
+              cells[identifierColumn],
+              () => formatCellPath(label, fileRow, written[identifierColumn]!),
+              problems,
+            );
       const validFrom =
         fromColumn < 0
           ? null
-          : dateIn(cells[fromColumn], () => cellPath(label, fileRow, written[fromColumn]!), problems);
+          : dateIn(cells[fromColumn], () => formatCellPath(label, fileRow, written[fromColumn]!), problems);
       const values: (Cell | undefined)[] = [];
       positions.forEach((position, i) => {
         if (position < 0) return;
         const isDate = DATE_COLUMNS.has(columns[position]!);
         values[position] = isDate
-          ? isoDay(dateIn(cells[i], () => cellPath(label, fileRow, written[i]!), problems))
+          ? formatIsoDay(dateIn(cells[i], () => formatCellPath(label, fileRow, written[i]!), problems))
           : cells[i];
       });
       if (identifier === undefined || validFrom === undefined) return;
@@ -58,7 +62,7 @@ export function createReferenceRows(problems: Problems): CheckedRows<ReferenceTa
         const when = validFrom === null ? 'without valid_from' : `valid from ${formatDay(validFrom)}`;
         problems.error({
           code: 'DUPLICATE_KEY',
-          path: cellPath(label, fileRow, ''),
+          path: formatCellPath(label, fileRow, ''),
           message: `An earlier row already holds ${identifier} ${when}.`,
         });
         return;
@@ -141,4 +145,4 @@ function valueOf(cell: Cell | undefined, kind: Kind): ReferenceValue {
   return Number.isFinite(value) ? value : null;
 }
 
-const isoDay = (day: Day | null | undefined) => (day === null || day === undefined ? null : formatDay(day));
+const formatIsoDay = (day: Day | null | undefined) => (day === null || day === undefined ? null : formatDay(day));

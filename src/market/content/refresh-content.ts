@@ -2,14 +2,14 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
 import { judgeSecurities, type Judgement } from './judged-securities.js';
-import { holdsAny, findNewColumns } from './market-changes.js';
+import { hasAnyValue, findNewColumns } from './market-changes.js';
 import { mergeRestatedPanels } from './merged-panels.js';
 import { copyCloses } from './override-prices.js';
-import { growablePanel, createTakenCount, removeEmptyLines, type Panels } from '../panels/panels.js';
-import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
+import { allocateGrowablePanel, createTakenCount, removeEmptyLines, type Panels } from '../panels/panels.js';
+import { createRefreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** Content after a refresh, with its changes. */
-export interface Refreshed {
+export interface RefreshResult {
   readonly content: MarketContent;
   readonly report: RefreshReport;
   /** True if no bar of a stored day changed. */
@@ -36,7 +36,7 @@ export function refreshContent(
   fresh: MarketContent,
   options: RefreshOptions,
   used?: SharedArrayBuffer,
-): Refreshed {
+): RefreshResult {
   const held = copyCloses(stored, fresh, options.accepted ?? []);
   const isCorrected = held !== stored;
   const taken = isCorrected ? undefined : used; // a corrected panel is a copy, and the memory of the other panels is unchanged
@@ -62,7 +62,7 @@ export function refreshContent(
   };
   return {
     content,
-    report: refreshReport({ held: stored, content }, { ...options, judgement, columns }),
+    report: createRefreshReport({ held: stored, content }, { ...options, judgement, columns }),
     isHistoryKept: judgement !== undefined && !isCorrected && isHistoryKept(judgement),
     taken: rest.taken,
   };
@@ -83,7 +83,7 @@ function createNextPanels(
   taken: SharedArrayBuffer | undefined,
 ): NextPanels {
   if (isHistoryKept(judgement))
-    return grownPanels(held, removeSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
+    return appendLaterPanels(held, removeSecurities(fresh, judgement.rejected, held.dates.at(-1)!), options, taken);
   const panels = mergeRestatedPanels(held, fresh, judgement, options.until);
   return { panels, taken: createTakenCount(panels.dates.length) };
 }
@@ -92,7 +92,7 @@ function createNextPanels(
 function removeSecurities(fresh: Panels, rejected: Judgement['rejected'], after: Day): Panels {
   if (!fresh.identifiers.some((identifier) => rejected.has(identifier))) return fresh;
   const columns = fresh.identifiers.flatMap((identifier, n) => (rejected.has(identifier) ? [] : [n]));
-  const rows = rowsWhere(fresh.dates, (day) => day > after);
+  const rows = selectRows(fresh.dates, (day) => day > after);
   const width = fresh.identifiers.length;
   const pick = (panel: Float64Array): Float64Array => {
     const out = new Float64Array(rows.length * columns.length);
@@ -110,9 +110,9 @@ type NextPanels = { readonly panels: Panels; readonly taken: SharedArrayBuffer |
 
 /** Returns the bars of the source up to `until`, followed by the stored bars of later days. */
 function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): NextPanels {
-  const later = until === null ? [] : rowsWhere(held.dates, (day) => day > until);
+  const later = until === null ? [] : selectRows(held.dates, (day) => day > until);
   const parts = [
-    { panels: fresh, rows: rowsWhere(fresh.dates, (day) => until === null || day <= until) },
+    { panels: fresh, rows: selectRows(fresh.dates, (day) => until === null || day <= until) },
     ...(later.length === 0 ? [] : [{ panels: held, rows: later }]),
   ];
   const panels = removeEmptyLines(combine(parts));
@@ -120,30 +120,30 @@ function restatePanels(held: Panels, fresh: Panels, { until }: RefreshOptions): 
 }
 
 /** Returns the stored bars, followed by the bars of the source on later days. */
-function grownPanels(
+function appendLaterPanels(
   held: Panels,
   fresh: Panels,
   { until }: RefreshOptions,
   taken: SharedArrayBuffer | undefined,
 ): NextPanels {
   const lastHeld = held.dates.at(-1)!;
-  const part = laterPart(
+  const part = selectLaterPart(
     held,
     fresh,
-    rowsWhere(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)),
+    selectRows(fresh.dates, (day) => day > lastHeld && day <= (until ?? Infinity)),
   );
   if (part.rows.length === 0) return { panels: held, taken };
   if (addsOnlyDays(held, part)) {
-    const isTaken = takeRoom(held, taken, part.rows.length);
+    const isTaken = claimSpareRows(held, taken, part.rows.length);
     const panels = addLaterDays(held, part, isTaken);
     return { panels, taken: isTaken ? taken! : createTakenCount(panels.dates.length) };
   }
-  const panels = removeEmptyLines(combine([{ panels: held, rows: rowsWhere(held.dates, () => true) }, part]));
+  const panels = removeEmptyLines(combine([{ panels: held, rows: selectRows(held.dates, () => true) }, part]));
   return { panels, taken: createTakenCount(panels.dates.length) };
 }
 
 /** Returns some rows of a source, without new columns that are empty in these rows. */
-function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
+function selectLaterPart(held: Panels, fresh: Panels, rows: readonly number[]): PanelPart {
   const width = fresh.identifiers.length;
   const isUsed = (panel: Float64Array): boolean =>
     rows.some((t) => panel.subarray(t * width, (t + 1) * width).some((value) => value === value));
@@ -157,13 +157,13 @@ function laterPart(held: Panels, fresh: Panels, rows: readonly number[]): Part {
 }
 
 /** Returns true if a part adds neither fields nor securities with bars to the store. */
-function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
+function addsOnlyDays(held: Panels, { panels, rows }: PanelPart): boolean {
   const names = new Set(held.identifiers);
   const others = panels.identifiers.flatMap((identifier, n) => (names.has(identifier) ? [] : [n]));
   const all = [...panels.fields.values()];
   const width = panels.identifiers.length;
   return (
-    others.every((n) => rows.every((t) => !holdsAny(all, t * width + n))) &&
+    others.every((n) => rows.every((t) => !hasAnyValue(all, t * width + n))) &&
     [...panels.fields.keys()].every((name) => held.fields.has(name))
   );
 }
@@ -172,7 +172,7 @@ function addsOnlyDays(held: Panels, { panels, rows }: Part): boolean {
  * Claims the memory after the stored days; returns false if there is too little memory or another version has claimed
  * it.
  */
-function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
+function claimSpareRows(held: Panels, taken: SharedArrayBuffer | undefined, days: number): boolean {
   const bytes = (held.dates.length + days) * held.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
   const hasRoom = [...held.fields.values()].every(
     ({ buffer, byteOffset }) => buffer instanceof SharedArrayBuffer && byteOffset === 0 && buffer.byteLength >= bytes,
@@ -188,7 +188,7 @@ function takeRoom(held: Panels, taken: SharedArrayBuffer | undefined, days: numb
  * Returns the stored panels followed by later days of the same securities and fields, in the same memory if it was
  * claimed.
  */
-function addLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): Panels {
+function addLaterDays(held: Panels, { panels, rows }: PanelPart, isTaken: boolean): Panels {
   const width = held.identifiers.length;
   const before = held.dates.length * width;
   const cells = before + rows.length * width;
@@ -198,7 +198,7 @@ function addLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): P
   const fields = new Map(
     [...held.fields].map(([name, old]) => {
       const panel = new Float64Array(
-        isTaken ? old.buffer : growablePanel(held.dates.length + rows.length, width, held.fields.size),
+        isTaken ? old.buffer : allocateGrowablePanel(held.dates.length + rows.length, width, held.fields.size),
         0,
         cells,
       );
@@ -221,20 +221,20 @@ function addLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): P
   };
 }
 
-interface Part {
+interface PanelPart {
   readonly panels: Panels;
   /** Accepted rows of the part. */
   readonly rows: readonly number[];
 }
 
-function rowsWhere(dates: Int32Array, isTaken: (day: Day) => boolean): number[] {
+function selectRows(dates: Int32Array, isTaken: (day: Day) => boolean): number[] {
   const rows: number[] = [];
   for (let t = 0; t < dates.length; t++) if (isTaken(dates[t]!)) rows.push(t);
   return rows;
 }
 
 /** Combines rows of several panels that have no day in common. */
-function combine(parts: readonly Part[]): Panels {
+function combine(parts: readonly PanelPart[]): Panels {
   const identifiers = [
     ...new Set(parts.flatMap(({ panels, rows }) => (rows.length === 0 ? [] : panels.identifiers))),
   ].sort(compareText);
@@ -246,7 +246,7 @@ function combine(parts: readonly Part[]): Panels {
   const width = identifiers.length;
   const fields = new Map(
     names.map((name) => {
-      const panel = new Float64Array(growablePanel(dates.length, width, names.length), 0, dates.length * width);
+      const panel = new Float64Array(allocateGrowablePanel(dates.length, width, names.length), 0, dates.length * width);
       for (const { panels, rows } of parts) {
         const source = panels.fields.get(name);
         const step = panels.identifiers.length;

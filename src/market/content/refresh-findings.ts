@@ -4,7 +4,7 @@ import type { Rejection } from './judged-securities.js';
 import type { Restatement, RowCounts } from './restatements.js';
 
 /** Accepted restatement of a history for a split. */
-export interface SplitTaken {
+export interface AcceptedSplit {
   readonly identifier: string;
   /** Number of shares after the split per share before it. */
   readonly ratio: number;
@@ -18,7 +18,7 @@ const FINDINGS_MAX = 20;
 const countText = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
 
 /** Returns one finding for each security whose restatement for a split was accepted. */
-export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
+export function splitFindings(splits: readonly AcceptedSplit[]): Finding[] {
   return limit(splits, 'SPLIT_RESTATED', ({ identifier, ratio, date }) => {
     const [one, other] = ratio >= 1 ? [ratio, 1] : [1, 1 / ratio];
     const until = date === null ? '' : ` before ${date}`;
@@ -35,24 +35,24 @@ export function splitFindings(splits: readonly SplitTaken[]): Finding[] {
 const round = (number: number): number => Number(number.toPrecision(6));
 
 /** Returns one finding for each rejected security. */
-export function rejectionFindings(rejections: readonly Rejection[]): Finding[] {
+export function createRejectionFindings(rejections: readonly Rejection[]): Finding[] {
   return limit(rejections, 'HISTORY_CHANGED', ({ identifier, bars, actions, heldBack, first }) => {
     const later = heldBack === 0 ? '' : `; ${countText(heldBack, 'later bar')} held back`;
     return {
       severity: 'warning',
       code: 'HISTORY_CHANGED',
       path: `market.${identifier}`,
-      message: `The source has another history of ${identifier}: ${differences(bars, actions)}${examplesOf(first)}. Its bars and corporate actions stay as they are${later}. Refresh with full: true (--full) to take the source as it is.`,
+      message: `The source has another history of ${identifier}: ${describeDifferences(bars, actions)}${examplesOf(first)}. Its bars and corporate actions stay as they are${later}. Refresh with full: true (--full) to take the source as it is.`,
     };
   });
 }
 
-function differences(bars: RowCounts, actions: RowCounts): string {
-  const kinds = (counts: RowCounts, one: string) =>
+function describeDifferences(bars: RowCounts, actions: RowCounts): string {
+  const describeKind = (counts: RowCounts, one: string) =>
     (['changed', 'removed', 'added'] as const).flatMap((kind) =>
       counts[kind] === 0 ? [] : [countText(counts[kind], `${kind} ${one}`)],
     );
-  return [...kinds(bars, 'bar'), ...kinds(actions, 'corporate action')].join(', ');
+  return [...describeKind(bars, 'bar'), ...describeKind(actions, 'corporate action')].join(', ');
 }
 
 function examplesOf(first: readonly Restatement[]): string {
@@ -64,7 +64,7 @@ function examplesOf(first: readonly Restatement[]): string {
 }
 
 /** Reports columns that the store lacks and that have values on stored days. */
-export function columnFindings(columns: readonly string[], lastDay: Day): Finding[] {
+export function createColumnFindings(columns: readonly string[], lastDay: Day): Finding[] {
   if (columns.length === 0) return [];
   const message = `The source has values of dates up to ${formatDay(lastDay)} in ${countText(columns.length, 'column')} that the store lacks (${columns.join(', ')}): not taken. Refresh with full: true (--full) to take them.`;
   return [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message }];

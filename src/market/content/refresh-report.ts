@@ -1,18 +1,18 @@
 import { formatDay, type Day } from '#domain/time/days.js';
 import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from './market-content.js';
-import type { PricePlace } from './override-prices.js';
+import type { PriceLocation } from './override-prices.js';
 import type { TableKind } from '../tables/table-kinds.js';
-import { compareBars, holdsAny, type MarketChanges } from './market-changes.js';
+import { compareBars, hasAnyValue, type MarketChanges } from './market-changes.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { DividendError } from './dividend-errors.js';
 import type { Judgement, Rejection } from './judged-securities.js';
 import {
-  columnFindings,
+  createColumnFindings,
   reportLateBars,
-  rejectionFindings,
+  createRejectionFindings,
   splitFindings,
-  type SplitTaken,
+  type AcceptedSplit,
 } from './refresh-findings.js';
 import type { Panels } from '../panels/panels.js';
 import { RESTATEMENTS_MAX, type Restatement, type RowCounts, type TableChanges } from './restatements.js';
@@ -28,7 +28,7 @@ export interface RefreshOptions {
   /** Tables that remain unchanged because the source supplied no data for them. */
   readonly unchangedTables?: readonly TableKind[];
   /** Closes of stored sessions that are always taken from the source. */
-  readonly accepted?: readonly PricePlace[] | undefined;
+  readonly accepted?: readonly PriceLocation[] | undefined;
   /** Price basis of CLOSE. */
   readonly adjustment: Adjustment;
   /** Precision of dividends that are implied by adjusted closes of the source. */
@@ -49,9 +49,9 @@ export interface RefreshReport {
   readonly restatements: readonly Restatement[];
   readonly restatements_total: number;
   /** Differences on stored days that the refresh did not accept; null if there were none or all were accepted. */
-  readonly left_out: LeftOut | null;
+  readonly left_out: OmittedBars | null;
   /** Securities with a restated history after a split, which was accepted. */
-  readonly split_restatements: readonly SplitTaken[];
+  readonly split_restatements: readonly AcceptedSplit[];
   /** Securities that keep their bars and actions because their history differs in the source; at most 200. */
   readonly rejected: readonly RejectedSecurity[];
   readonly rejected_total: number;
@@ -70,7 +70,7 @@ export interface RejectedSecurity {
 }
 
 /** Rejected bars of stored days, with the present values of the source. */
-export interface LeftOut extends RowCounts {
+export interface OmittedBars extends RowCounts {
   /** Columns that the store lacks and that have values on stored days. */
   readonly columns: readonly string[];
   /** Securities with bars that the store lacks, at most 20. */
@@ -102,7 +102,10 @@ export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
  * Reports the changes, findings and omissions of a refresh.
  * @cost one pass over the cells of the source and of the store, if all bars were delivered
  */
-export function refreshReport({ held, content }: Versions, { full, judgement, columns }: ReportTerms): RefreshReport {
+export function createRefreshReport(
+  { held, content }: Versions,
+  { full, judgement, columns }: ReportTerms,
+): RefreshReport {
   const lastDay = held.dates.at(-1)!;
   const isKept = judgement !== undefined && judgement.restated.size === 0 && judgement.late === 0;
   const taken = isKept ? countAddedBars(held, content) : compareBars(held, content);
@@ -135,7 +138,7 @@ export function refreshReport({ held, content }: Versions, { full, judgement, co
     end: formatDay(content.dates.at(-1)!),
     restatements: all.flatMap(({ restatements }) => restatements).slice(0, RESTATEMENTS_MAX),
     restatements_total: sum(all, ({ total }) => total),
-    left_out: leftOut(rejections, columns),
+    left_out: findOmittedBars(rejections, columns),
     split_restatements: splits,
     rejected: rejections.slice(0, REJECTED_MAX).map(({ identifier, bars, actions, heldBack, first }) => ({
       identifier,
@@ -149,10 +152,10 @@ export function refreshReport({ held, content }: Versions, { full, judgement, co
       ? []
       : sortFindings([
           ...splitFindings(splits),
-          ...rejectionFindings(rejections),
-          ...columnFindings(columns, lastDay),
+          ...createRejectionFindings(rejections),
+          ...createColumnFindings(columns, lastDay),
           ...reportLateBars(judgement?.late ?? 0),
-          ...tableFindings(tables, lastDay),
+          ...createTableFindings(tables, lastDay),
         ]),
   };
 }
@@ -166,12 +169,12 @@ function countAddedBars(held: Panels, now: Panels): MarketChanges {
   const panels = [...now.fields.values()];
   let added = 0;
   for (let cell = held.dates.length * now.identifiers.length; cell < now.dates.length * now.identifiers.length; cell++)
-    if (holdsAny(panels, cell)) added += 1;
+    if (hasAnyValue(panels, cell)) added += 1;
   return { added, changed: 0, removed: 0, gained: [], restatements: [], total: 0 };
 }
 
 /** Returns the bars of stored days that differ in the source and were not accepted; null if there are none. */
-function leftOut(rejections: readonly Rejection[], columns: readonly string[]): LeftOut | null {
+function findOmittedBars(rejections: readonly Rejection[], columns: readonly string[]): OmittedBars | null {
   const counts = {
     added: sum(rejections, ({ bars }) => bars.added),
     changed: sum(rejections, ({ bars }) => bars.changed),
@@ -183,7 +186,7 @@ function leftOut(rejections: readonly Rejection[], columns: readonly string[]): 
 }
 
 /** Warns of changed rows on stored days, because earlier results were computed from different data. */
-function tableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
+function createTableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
   return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;
     // Actions of stored days are accepted only together with a split, which has a separate finding.

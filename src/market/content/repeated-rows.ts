@@ -29,7 +29,7 @@ export function isMet(
 }
 
 /** Returns the first field in which a repeated row of a cell differs; undefined if all values are equal. */
-export function valueConflict(
+export function findValueConflict(
   {
     fields,
     panels,

@@ -20,7 +20,7 @@ export function createRowBlocks(): RowBlocks {
   let used = 0;
 
   /** Reserves space in a slab; undefined if blocks are still in memory. */
-  function room(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
+  function reserveSpace(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
     held += bytes;
     if (!isPaged(held)) return undefined;
     if (used + bytes > slab.byteLength) {
@@ -33,11 +33,11 @@ export function createRowBlocks(): RowBlocks {
 
   return {
     integers() {
-      const paged = room(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
+      const paged = reserveSpace(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
       return paged ? new Int32Array(paged.slab, paged.at, BLOCK_ROWS) : new Int32Array(BLOCK_ROWS);
     },
     floats() {
-      const paged = room(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
+      const paged = reserveSpace(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
       return paged ? new Float64Array(paged.slab, paged.at, BLOCK_ROWS) : new Float64Array(BLOCK_ROWS);
     },
   };

@@ -1,11 +1,11 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { isMet, valueConflict, type OnDuplicate } from './repeated-rows.js';
+import { isMet, findValueConflict, type OnDuplicate } from './repeated-rows.js';
 import { describeRepeatedKey } from '../tables/key-problems.js';
 import { refuseSize } from './market-limits.js';
-import { dayPositions } from '../panels/day-positions.js';
+import { createDayPositions } from '../panels/day-positions.js';
 import { allocateEmptyPanel, removeEmptyLines, type Panels } from '../panels/panels.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { BLOCK_BITS, BLOCK_ROWS } from './row-blocks.js';
 
 /** Rows in the order of the files, in blocks. */
@@ -49,7 +49,7 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
   const order = identifiers.map((_, code) => code).toSorted((a, b) => compareText(identifiers[a]!, identifiers[b]!));
   const columnOf = new Int32Array(identifiers.length);
   for (let n = 0; n < order.length; n++) columnOf[order[n]!] = n;
-  const dates = distinctDays(codeBlocks, dayBlocks, rows);
+  const dates = listDistinctDays(codeBlocks, dayBlocks, rows);
   const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
   if (refuseSize(shape, problems)) return undefined;
   // Duplicates among rejected rows are reported as well, including whether their values differ.
@@ -57,7 +57,7 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
     isSound || onDuplicate === 'identical'
       ? fields.map(() => allocateEmptyPanel(shape.dates * shape.identifiers, shape.fields))
       : [];
-  if (!scatter(collected, { columnOf, dates, panels }, problems, options) || !isSound) return undefined;
+  if (!writePanels(collected, { columnOf, dates, panels }, problems, options) || !isSound) return undefined;
   return removeEmptyLines({
     identifiers: order.map((code) => identifiers[code]!),
     dates,
@@ -66,14 +66,14 @@ export function toPanels(collected: CollectedRows, problems: Problems, options: 
 }
 
 /** Writes every row to its cell; returns false, with a finding, if two rows have the same cell. */
-function scatter(
+function writePanels(
   { identifiers, fields, codeBlocks, dayBlocks, valueBlocks, rows, files }: CollectedRows,
   { columnOf, dates, panels }: EmptyPanels,
   problems: Problems,
   options: Omit<PanelsOptions, 'isPart'>,
 ): boolean {
   const assets = columnOf.length;
-  const rowOf = dayPositions(dates);
+  const rowOf = createDayPositions(dates);
   const filled = new Uint8Array(dates.length * assets);
   let repeated = 0;
   for (let row = 0; row < rows; row++) {
@@ -87,7 +87,7 @@ function scatter(
       const valueOf = (field: number): number => valueBlocks[field]![block]![slot]!;
       if (isMet(options, panels, cell, valueOf)) continue;
       repeated += 1;
-      const conflict = valueConflict({ fields, panels, cell }, valueOf);
+      const conflict = findValueConflict({ fields, panels, cell }, valueOf);
       if (conflict !== undefined) problems.conflict({ ...conflict, identifier: identifiers[code]!, day });
       refuseRepeated(row, identifiers[code]!, day, problems, files);
       continue;
@@ -98,7 +98,7 @@ function scatter(
   return repeated === 0;
 }
 
-function distinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
+function listDistinctDays(codes: readonly Int32Array[], blocks: readonly Int32Array[], rows: number): Int32Array {
   const days = new Set<number>();
   for (let row = 0; row < rows; row++) {
     const [block, slot] = [row >>> BLOCK_BITS, row & (BLOCK_ROWS - 1)];
@@ -115,5 +115,5 @@ function refuseRepeated(
   files: readonly { readonly label: string; readonly firstRow: number }[],
 ): void {
   const file = files.findLast((candidate) => candidate.firstRow <= row)!;
-  problems.error(describeRepeatedKey(cellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
+  problems.error(describeRepeatedKey(formatCellPath(file.label, row - file.firstRow + 1, ''), identifier, day));
 }

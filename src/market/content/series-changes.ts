@@ -32,7 +32,7 @@ export function compareSeries(
       counts.changed += 1;
       history.changed += 1;
     }
-    for (const { day, was, is } of inStep(old, now)) {
+    for (const { day, was, is } of iterateDifferences(old, now)) {
       const what = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
       counts[what] += 1;
       if (day <= lastHeld) history[what] += 1;
@@ -58,7 +58,7 @@ function attributesOf(
 }
 
 /** Yields the days on which two versions of a series differ, ascending; NaN for a missing value. */
-function* inStep(
+function* iterateDifferences(
   old: PriceSeries | undefined,
   now: PriceSeries | undefined,
 ): Generator<{ readonly day: number; readonly was: number; readonly is: number }> {

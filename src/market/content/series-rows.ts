@@ -2,15 +2,15 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
 import { explainNotANumber, numberIn, textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { describeBadDay, quote, describeRepeatedKey } from '../tables/key-problems.js';
+import { describeBadDay, quoteText, describeRepeatedKey } from '../tables/key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
 import { nameFileColumns } from '../tables/named-columns.js';
-import { cellPath, type Problems } from '../tables/problems.js';
-import { ratesNotAboveZero } from './rates-not-above-zero.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
+import { findRatesNotAboveZero } from './rates-not-above-zero.js';
 import { dateIn, identifierIn, createNeededReader, type CellLocation, type CheckedRows } from './table-rows.js';
 
 /** Series whose rows are still being read. */
-interface Growing {
+interface SeriesRows {
   name: string | null;
   currency: string | null;
   readonly closes: Map<Day, number>;
@@ -21,7 +21,7 @@ interface Growing {
  * without a value is ignored.
  */
 export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
-  const series = new Map<string, Growing>();
+  const series = new Map<string, SeriesRows>();
   let rows = 0;
 
   function beginFile(label: string, written: readonly string[]) {
@@ -30,7 +30,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
     let fileRow = 0;
     const at = (name: string) => {
       const column = names.indexOf(name);
-      return { column, path: () => cellPath(label, fileRow, written[column] ?? name) };
+      return { column, path: () => formatCellPath(label, fileRow, written[column] ?? name) };
     };
     const [identifierAt, dateAt, closeAt, currencyAt, nameAt] = [
       at('identifier'),
@@ -73,7 +73,7 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
         { what: `NAME of ${identifier}`, path: nameAt.path },
         problems,
       );
-      if (own.closes.has(day)) problems.error(describeRepeatedKey(cellPath(label, fileRow, ''), identifier, day));
+      if (own.closes.has(day)) problems.error(describeRepeatedKey(formatCellPath(label, fileRow, ''), identifier, day));
       else if (close === close) own.closes.set(day, close);
     };
   }
@@ -105,7 +105,7 @@ function closeIn(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `${column} is ${quote(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
+      message: `${column} is ${quoteText(formatWrittenCell(cell))}, which ${explainNotANumber(formatWrittenCell(cell))}.`,
       value: formatWrittenCell(cell),
     });
   return value === undefined ? undefined : value + 0; // + 0 converts a negative zero to 0
@@ -122,7 +122,7 @@ function oneOf(
     problems.error({
       code: 'NOT_IN_CHOICES',
       path: path(),
-      message: `${what} is ${quote(come)}; an earlier row has ${quote(held)}, and a series has one.`,
+      message: `${what} is ${quoteText(come)}; an earlier row has ${quoteText(held)}, and a series has one.`,
       accepted: [held],
       value: come,
     });
@@ -130,7 +130,7 @@ function oneOf(
   return held ?? come;
 }
 
-function seriesOf(identifier: string, { name, currency, closes }: Growing): PriceSeries {
+function seriesOf(identifier: string, { name, currency, closes }: SeriesRows): PriceSeries {
   const days = Int32Array.from(closes.keys()).sort();
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }
@@ -151,7 +151,7 @@ export function reportSeries(
         value: identifier,
       });
   }
-  for (const { identifier, first, count } of ratesNotAboveZero(series)) {
+  for (const { identifier, first, count } of findRatesNotAboveZero(series)) {
     problems.warning({
       code: 'OUT_OF_RANGE',
       path: `series[${identifier}]`,

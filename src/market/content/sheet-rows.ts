@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Cell } from '../formats/cells.js';
 import { FORMULA, type SheetCell } from '../formats/workbook-reader.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 
 interface SheetTable {
   /** Name of the table in findings. */
@@ -16,7 +16,7 @@ interface SheetTable {
 export const hasTwoHeaders = (mapping: Mapping | null): boolean => mapping?.layout === 'wide' && mapping.field === null;
 
 /** Passes rows of a sheet to the reader of a table. Reports formulas, and values to the right of the header. */
-export function sheetRows(
+export function createSheetReader(
   { label, columns, mayBeLonger, problems }: SheetTable,
   addRow: (cells: readonly (Cell | undefined)[] | null) => void,
 ): (cells: readonly SheetCell[], row: number) => void {
@@ -28,7 +28,7 @@ export function sheetRows(
     ) {
       problems.error({
         code: 'UNREADABLE_FILE',
-        path: cellPath(label, row, ''),
+        path: formatCellPath(label, row, ''),
         message: `The row has a value beyond the ${columns.length} columns of the header.`,
       });
     }
@@ -37,7 +37,7 @@ export function sheetRows(
     if (formula >= 0)
       problems.error({
         code: 'WRONG_TYPE',
-        path: cellPath(label, row, columns[formula] ?? ''),
+        path: formatCellPath(label, row, columns[formula] ?? ''),
         message: 'The cell is a formula; a value is needed.',
       });
   };

@@ -14,13 +14,13 @@ export const SPLIT_RATIOS = [
   ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [1, i + 1]),
 ]
   .filter(([a, b]) => a !== b)
-  .toSorted((one, other) => oddity(one) - oddity(other))
+  .toSorted((one, other) => computeRatioOrder(one) - computeRatioOrder(other))
   .map(([a, b]) => a! / b!);
 
 /**
  * Returns the sum of the terms of a ratio, increased if a large term is not round so that the ratio is ordered last.
  */
-function oddity(terms: readonly number[]): number {
+function computeRatioOrder(terms: readonly number[]): number {
   const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
   return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);
 }

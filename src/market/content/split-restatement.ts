@@ -48,7 +48,7 @@ export function splitRestatement(histories: TwoHistories): SplitRestatement | un
   const close = fields.get('CLOSE')!; // every market has this field
   const last = close.held.findLastIndex((value, t) => !isSame(value, close.fresh[t]!));
   if (last < 0) return undefined;
-  const ratio = ratiosIn(close, last).find((each) => fitsAll(fields, { ratio: each, last }));
+  const ratio = ratiosIn(close, last).find((each) => isConsistent(fields, { ratio: each, last }));
   const after = close.held.findIndex((value, t) => t > last && value === value);
   const following = after >= 0 ? { day: days[after]!, close: close.held[after]! } : next;
   if (ratio === undefined || !isContinued(close, { last, following })) return undefined;
@@ -97,7 +97,7 @@ interface Split {
 }
 
 /** Returns true if every field is consistent with the split. */
-function fitsAll(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
+function isConsistent(fields: TwoHistories['fields'], { ratio, last }: Split): boolean {
   return [...fields].every(([name, values]) => {
     const factors = PRICES.has(name) ? [1 / ratio] : name === 'VOLUME' ? [ratio] : [1, 1 / ratio, ratio];
     return (
@@ -111,7 +111,7 @@ function isScaled(
   { held, fresh }: Values,
   { factor, last, isVolume }: { readonly factor: number; readonly last: number; readonly isVolume: boolean },
 ): boolean {
-  const unit = isVolume ? volumeUnit : unitOf;
+  const unit = isVolume ? findVolumeUnit : unitOf;
   const units = { held: unit(priceOf(held)), fresh: unit(priceOf(fresh)) };
   for (let t = 0; t <= last; t++) {
     const [expected, value] = [held[t]! * factor, fresh[t]!];
@@ -125,7 +125,7 @@ function isScaled(
 }
 
 /** Returns the unit of volumes, which may be hundreds or thousands. */
-function volumeUnit(volumes: readonly number[]): number {
+function findVolumeUnit(volumes: readonly number[]): number {
   let unit = unitOf(volumes);
   while (unit >= 1 && unit < 1e9 && volumes.every((volume) => volume % (unit * 10) === 0)) unit *= 10;
   return unit;
@@ -158,12 +158,12 @@ export function areRestated(
   { ratio, lastDivided }: SplitRestatement,
   { held, fresh, lastDay, errorOf }: RestatedActions,
 ): boolean {
-  const inHistory = (actions: readonly CorporateAction[]) => actions.filter(({ exDay }) => exDay <= lastDay);
-  const [before, after] = [inHistory(held), inHistory(fresh)];
-  const cash = (actions: readonly CorporateAction[]) =>
+  const filterHistory = (actions: readonly CorporateAction[]) => actions.filter(({ exDay }) => exDay <= lastDay);
+  const [before, after] = [filterHistory(held), filterHistory(fresh)];
+  const sumCash = (actions: readonly CorporateAction[]) =>
     actions.flatMap(({ type, value }) => (ACTION_KINDS[type] === 'cash' ? [value] : []));
-  const units = { held: unitOf(cash(before)), fresh: unitOf(cash(after)) };
-  const isOf = (was: CorporateAction, is: CorporateAction): boolean => {
+  const units = { held: unitOf(sumCash(before)), fresh: unitOf(sumCash(after)) };
+  const isSameAction = (was: CorporateAction, is: CorporateAction): boolean => {
     const factor = was.exDay <= lastDivided ? 1 / ratio : 1;
     const slack = factor * slackOf(was.value, units.held) + slackOf(is.value, units.fresh) + errorOf(is);
     const isSameValue =
@@ -176,7 +176,7 @@ export function areRestated(
           Math.abs(price * factor - is.subscriptionPrice) <= slackOf(price, units.fresh);
     return isSameValue && isSamePrice && termsOf(was) === termsOf(is);
   };
-  return before.length === after.length && before.every((was, i) => isOf(was, after[i]!));
+  return before.length === after.length && before.every((was, i) => isSameAction(was, after[i]!));
 }
 
 /** Returns the terms of an action that a split does not change. */

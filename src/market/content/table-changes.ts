@@ -26,9 +26,9 @@ type Rows = ReadonlyMap<string, readonly TableRow[]>;
 type RowTable = Exclude<SideTable, 'series'>;
 
 const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
-  reference: ({ reference }) => referenceRows(reference),
-  corporate_actions: ({ actions }) => actionRows(actions),
-  universes: ({ universes }) => membershipRows(universes),
+  reference: ({ reference }) => listReferenceRows(reference),
+  corporate_actions: ({ actions }) => listActionRows(actions),
+  universes: ({ universes }) => listMembershipRows(universes),
 };
 
 export interface HeldBars {
@@ -124,7 +124,7 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
     }
   };
   for (const key of [...new Set([...before.keys(), ...after.keys()])].toSorted(compareText)) {
-    const [old, now] = unequal(before.get(key) ?? [], after.get(key) ?? []);
+    const [old, now] = findUnequalRows(before.get(key) ?? [], after.get(key) ?? []);
     for (const is of now.slice(old.length)) {
       count('added', [is]);
       if (rules.isTold(is)) restate(undefined, is);
@@ -148,7 +148,7 @@ function findFirstDay(rows: readonly TableRow[]): number {
 }
 
 /** Returns the rows of one key that only one of the versions has, in order. */
-function unequal(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
+function findUnequalRows(before: readonly TableRow[], after: readonly TableRow[]): [TableRow[], TableRow[]] {
   const textOf = ({ values }: TableRow): string =>
     JSON.stringify([...values].toSorted(([a], [b]) => compareText(a, b)));
   const left = after.map((row) => ({ row, text: textOf(row) }));
@@ -160,8 +160,8 @@ function unequal(before: readonly TableRow[], after: readonly TableRow[]): [Tabl
   return [removed, left.map(({ row }) => row)];
 }
 
-function referenceRows({ columns, rows }: ReferenceTable): Rows {
-  return group(
+function listReferenceRows({ columns, rows }: ReferenceTable): Rows {
+  return groupByKey(
     [...rows].flatMap(([identifier, spells]) =>
       spells.map(({ validFrom, values }) => ({
         key: JSON.stringify([identifier, validFrom]),
@@ -172,8 +172,8 @@ function referenceRows({ columns, rows }: ReferenceTable): Rows {
 }
 
 /** Groups actions by security, type and ex-date, which a corrected dividend keeps. */
-function actionRows(actions: readonly CorporateAction[]): Rows {
-  return group(
+function listActionRows(actions: readonly CorporateAction[]): Rows {
+  return groupByKey(
     actions.map((action) => {
       const { identifier, type, exDay, related } = action;
       const key = JSON.stringify([identifier, type, exDay, related]);
@@ -200,8 +200,8 @@ function termsOf(action: CorporateAction): [string, ReferenceValue][] {
   ];
 }
 
-function membershipRows(universes: readonly Membership[]): Rows {
-  return group(
+function listMembershipRows(universes: readonly Membership[]): Rows {
+  return groupByKey(
     universes.map(({ universe, identifier, start, end }) => ({
       key: JSON.stringify([universe, identifier, start]),
       row: {
@@ -220,7 +220,7 @@ function membershipRows(universes: readonly Membership[]): Rows {
 const valuesOf = (cells: readonly (readonly [string, ReferenceValue])[]): ReadonlyMap<string, ReferenceValue> =>
   new Map(cells.filter(([, value]) => value !== null));
 
-function group(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
+function groupByKey(rows: readonly { readonly key: string; readonly row: TableRow }[]): Rows {
   const groups = new Map<string, TableRow[]>();
   for (const { key, row } of rows) {
     const known = groups.get(key);

@@ -3,7 +3,7 @@ import { compareText } from '#domain/refusals/findings.js';
 import type { Membership } from '#domain/market/market-data.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { nameFileColumns } from '../tables/named-columns.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { dateIn, identifierIn, type CheckedRows } from './table-rows.js';
 
 interface Spell extends Membership {
@@ -29,7 +29,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
       if (cells === null) return;
       const cell = (name: string) => cells[names.indexOf(name)];
       const path = (name: string) =>
-        cellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
+        formatCellPath(label, fileRow, names.includes(name) ? written[names.indexOf(name)]! : name);
       const universe = textIn(cell('universe'));
       const isNamed = universe !== null && universe.length <= UNIVERSE_NAME_MAX;
       if (!isNamed && names.includes('universe')) {
@@ -68,7 +68,7 @@ export function createUniverseRows(problems: Problems): CheckedRows<readonly Mem
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
         path: later.path,
-        message: `${spell.identifier} is in ${spell.universe} ${spellText(previous)} and again ${spellText(spell)}.`,
+        message: `${spell.identifier} is in ${spell.universe} ${formatSpell(previous)} and again ${formatSpell(spell)}.`,
       });
     });
     return ordered.map(({ universe, identifier, start, end }) => ({ universe, identifier, start, end }));
@@ -94,5 +94,5 @@ export function compareMemberships(a: Membership, b: Membership): number {
 }
 
 const compareDays = (a: number | null, b: number | null) => (a === b ? 0 : (a ?? -Infinity) - (b ?? -Infinity));
-const spellText = ({ start, end }: Membership) =>
+const formatSpell = ({ start, end }: Membership) =>
   `from ${start === null ? 'ever' : formatDay(start)} to ${end === null ? 'now' : formatDay(end)}`;

@@ -1,6 +1,6 @@
 import { formatDay } from '#domain/time/days.js';
 import { isCurrency, parsePair } from '#domain/market/currency-codes.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 
 /** Currency that neither ISO 4217 nor the store defines. */
@@ -20,12 +20,12 @@ export interface UnknownCurrency {
  */
 export function findUnknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
   const names = [...identifiers, ...(series?.keys() ?? [])];
-  const inPairs = new Set(names.flatMap(halves));
+  const inPairs = new Set(names.flatMap(listUnknownHalves));
   const results: UnknownCurrency[] = [];
-  const judge = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
+  const checkCurrency = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
     if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || inPairs.has(currency)) return;
     const since = about.from === null ? '' : ` from ${about.from}`;
-    const meant = didYouMean(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
+    const meant = suggestName(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
     const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}: no code of ISO 4217, and the store has no exchange rate of it.${meant}`;
     results.push({ ...about, currency, message });
   };
@@ -33,18 +33,18 @@ export function findUnknownCurrencies({ identifiers, reference, series }: Market
   if (column >= 0)
     for (const [identifier, rows] of reference.rows)
       for (const { validFrom, values } of rows)
-        judge(values[column], {
+        checkCurrency(values[column], {
           identifier,
           table: 'reference',
           from: validFrom === null ? null : formatDay(validFrom),
         });
   for (const { identifier, currency } of series?.values() ?? [])
-    judge(currency, { identifier, table: 'series', from: null });
+    checkCurrency(currency, { identifier, table: 'series', from: null });
   return results;
 }
 
 /** Returns the unknown currency of a pair with one known currency. */
-function halves(name: string): string[] {
+function listUnknownHalves(name: string): string[] {
   const pair = parsePair(name);
   if (pair === undefined) return [];
   const [from, to] = pair;

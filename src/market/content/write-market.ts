@@ -24,24 +24,24 @@ export async function writeMarket(
   const write = async (label: string, groups: Iterable<RowGroup>) => {
     files.push({ label, ...(await writeParquet(join(folder, `${label}.parquet`), groups)) });
   };
-  await write('market', marketGroups(content, onProgress));
-  if (content.reference.rows.size > 0) await write('reference', [referenceGroup(content)]);
-  if (content.actions.length > 0) await write('corporate_actions', [actionGroup(content)]);
-  if (content.universes.length > 0) await write('universes', [universeGroup(content)]);
-  if (content.series !== undefined) await write('series', seriesGroups(content.series));
-  await syncFolder(folder);
+  await write('market', createMarketGroups(content, onProgress));
+  if (content.reference.rows.size > 0) await write('reference', [createReferenceGroup(content)]);
+  if (content.actions.length > 0) await write('corporate_actions', [createActionGroup(content)]);
+  if (content.universes.length > 0) await write('universes', [createUniverseGroup(content)]);
+  if (content.series !== undefined) await write('series', createSeriesGroups(content.series));
+  await flushFolder(folder);
   return files;
 }
 
 /** Makes the directory entries of a folder durable, if the platform supports it. */
-export async function syncFolder(folder: string): Promise<void> {
+export async function flushFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined);
   await handle?.sync().catch(() => {});
   await handle?.close();
 }
 
 /** Yields the bars by day, then identifier; a cell without a value in any field gives no row. */
-function* marketGroups(
+function* createMarketGroups(
   { identifiers, dates, fields }: MarketContent,
   onProgress: (fraction: number) => void,
 ): Generator<RowGroup> {
@@ -87,7 +87,7 @@ function gather(panel: Float64Array, cells: Int32Array): Float64Array {
   return values;
 }
 
-function referenceGroup({ reference }: MarketContent): RowGroup {
+function createReferenceGroup({ reference }: MarketContent): RowGroup {
   const rows = [...reference.rows].flatMap(([identifier, spells]) =>
     spells.map(({ validFrom, values }) => ({ identifier, validFrom, values })),
   );
@@ -116,7 +116,7 @@ function referenceGroup({ reference }: MarketContent): RowGroup {
   };
 }
 
-function actionGroup({ actions }: MarketContent): RowGroup {
+function createActionGroup({ actions }: MarketContent): RowGroup {
   return {
     rows: actions.length,
     columns: [
@@ -133,13 +133,13 @@ function actionGroup({ actions }: MarketContent): RowGroup {
         kind: 'double',
         values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN),
       },
-      ...rareColumns(actions),
+      ...createRareColumns(actions),
     ],
   };
 }
 
 /** Returns columns that only few stores have. */
-function rareColumns(actions: MarketContent['actions']): ParquetColumn[] {
+function createRareColumns(actions: MarketContent['actions']): ParquetColumn[] {
   const columns: readonly [keyof CorporateAction, ParquetColumn][] = [
     ['cash', { name: 'cash', kind: 'double', values: Float64Array.from(actions, ({ cash }) => cash ?? Number.NaN) }],
     [
@@ -166,7 +166,7 @@ function rareColumns(actions: MarketContent['actions']): ParquetColumn[] {
   return columns.flatMap(([member, column]) => (actions.some((action) => member in action) ? [column] : []));
 }
 
-function universeGroup({ universes }: MarketContent): RowGroup {
+function createUniverseGroup({ universes }: MarketContent): RowGroup {
   return {
     rows: universes.length,
     columns: [
@@ -179,7 +179,7 @@ function universeGroup({ universes }: MarketContent): RowGroup {
 }
 
 /** Yields one row group per series. */
-function* seriesGroups(series: SeriesTable): Generator<RowGroup> {
+function* createSeriesGroups(series: SeriesTable): Generator<RowGroup> {
   for (const { identifier, currency, name, days, closes } of series.values()) {
     const repeat = (text: string | null): (string | null)[] => Array.from(days, () => text);
     yield {

@@ -58,7 +58,7 @@ export async function writeArrowAsParquet(
         });
     }
     if (problems.errors > before) return false;
-    await writeParquet(to, rowGroups(reader));
+    await writeParquet(to, createRowGroups(reader));
     return true;
   } catch (error) {
     problems.error({
@@ -84,10 +84,10 @@ function* bytesOf(path: string): Generator<Uint8Array> {
   }
 }
 
-function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
+function* createRowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
   let waiting: RecordBatch[] = [];
   let rows = 0;
-  for (const batch of countedFromEach(batches)) {
+  for (const batch of countEachBatch(batches)) {
     waiting.push(batch);
     rows += batch.numRows;
     if (rows < GROUP_ROWS) continue;
@@ -99,7 +99,7 @@ function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
 }
 
 /** Yields batches and resets the byte count before each. */
-function* countedFromEach(batches: Iterable<RecordBatch>): Generator<RecordBatch> {
+function* countEachBatch(batches: Iterable<RecordBatch>): Generator<RecordBatch> {
   const reading = batches[Symbol.iterator]();
   for (;;) {
     decodedBytes = 0;
@@ -114,7 +114,7 @@ function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {
   const columns = first!.schema.fields.map(({ name, type }, i) => {
     const parts = batches.map((batch) => batch.getChildAt(i)!);
     const kind = kindOf(type)!; // streams with other types were rejected
-    return kind === 'day' ? dayColumn(name, type, { parts, rows }) : columnOf(name, kind, parts, rows);
+    return kind === 'day' ? createDayColumn(name, type, { parts, rows }) : columnOf(name, kind, parts, rows);
   });
   return { rows, columns };
 }
@@ -136,18 +136,18 @@ interface Values {
 }
 
 /** Returns the days of a date or timestamp column, in the time zone of the column. */
-function dayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
+function createDayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
   const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
   assertTimeZone(zone, name);
   const dayAt = daysIn(zone);
-  const values = Array.from(numbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : dayAt(ms)));
+  const values = Array.from(readNumbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : dayAt(ms)));
   return { name, kind: 'day', values };
 }
 
 function columnOf(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vector[], rows: number): ParquetColumn {
   switch (kind) {
     case 'number':
-      return { name, kind: 'double', values: numbers(parts, rows) };
+      return { name, kind: 'double', values: readNumbers(parts, rows) };
     case 'nothing':
       return { name, kind: 'double', values: new Float64Array(rows).fill(NaN) };
     case 'text':
@@ -157,7 +157,7 @@ function columnOf(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vect
   }
 }
 
-function numbers(parts: readonly Vector[], rows: number): Float64Array {
+function readNumbers(parts: readonly Vector[], rows: number): Float64Array {
   const values = new Float64Array(rows);
   let row = 0;
   for (const part of parts) {

@@ -36,7 +36,7 @@ export function createByteTexts(
     for (;;) {
       const known = spellings[slot];
       if (known === undefined) break;
-      if (known.length === end - start && sameBytes(known, bytes, start)) return values[slot];
+      if (known.length === end - start && hasBytesAt(known, bytes, start)) return values[slot];
       slot = (slot + 1) & (slots - 1);
     }
     const value = meaning(bytes, start, end);
@@ -56,7 +56,7 @@ function findFirstSlot(bytes: Uint8Array, start: number, end: number, slots: num
   return (hash ^ (hash >>> 16)) & (slots - 1);
 }
 
-function sameBytes(known: Uint8Array, bytes: Uint8Array, start: number): boolean {
+function hasBytesAt(known: Uint8Array, bytes: Uint8Array, start: number): boolean {
   for (let i = 0; i < known.length; i++) if (known[i] !== bytes[start + i]) return false;
   return true;
 }

@@ -16,7 +16,7 @@ export const TEXT_BYTES_MAX = 32_768;
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
-const MISSING = new Set(['', 'nan', 'NaN', 'NAN']);
+const MISSING_TEXTS = new Set(['', 'nan', 'NaN', 'NAN']);
 const MS_PER_DAY = 86_400_000;
 
 /** First and last day of the API: 0001-01-01 and 9999-12-31. */
@@ -33,7 +33,7 @@ export function numberIn(cell: Cell | undefined): number | undefined {
   if (typeof cell === 'bigint') return Number(cell);
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
-  if (MISSING.has(text)) return Number.NaN;
+  if (MISSING_TEXTS.has(text)) return Number.NaN;
   if (!NUMBER.test(text)) return undefined;
   const value = Number(text);
   return Number.isFinite(value) ? value : undefined;
@@ -42,15 +42,15 @@ export function numberIn(cell: Cell | undefined): number | undefined {
 /** Returns the day in a cell, null if the cell is empty, undefined for an invalid day. The time of day is ignored. */
 export function dayIn(cell: Cell | undefined): Day | null | undefined {
   if (cell === null || cell === undefined) return null;
-  if (cell instanceof Date) return onTheWire(Math.floor(cell.getTime() / MS_PER_DAY));
+  if (cell instanceof Date) return toWireDay(Math.floor(cell.getTime() / MS_PER_DAY));
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   if (text === '' || text === 'NaT') return null;
   const match = DATE_TIME.exec(text);
-  return match === null ? undefined : onTheWire(parseDay(match[1]!) ?? Number.NaN);
+  return match === null ? undefined : toWireDay(parseDay(match[1]!) ?? Number.NaN);
 }
 
-const onTheWire = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
+const toWireDay = (day: Day): Day | undefined => (day >= DAY_MIN && day <= DAY_MAX ? day : undefined);
 
 /** Returns the text in a cell, null if the cell is empty. Numbers are returned as written, dates as their day. */
 export function textIn(cell: Cell | undefined): string | null {

@@ -12,20 +12,20 @@ const DELIMITERS: ReadonlySet<string> = new Set([',', ';', '\t']);
  * @param lines lines of the text without their line breaks
  * @throws Refusal VALIDATION_FAILED for a quote that is not closed
  */
-export async function csvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
+export async function parseCsvRows(lines: AsyncGenerator<Buffer>): Promise<TableRows> {
   const records = recordsOf(lines);
   const head = await records.next();
   const first = head.done === true ? '' : head.value.text.replace(/^\uFEFF/, '');
   const found = detectDelimiter(first);
   const delimiter = DELIMITERS.has(found) ? found : ',';
   const header = cellsOf(first, delimiter);
-  async function* rows() {
+  async function* readRows() {
     for await (const { text, number } of records) {
       const cells = cellsOf(text, delimiter);
       if (cells.some((cell) => cell !== '')) yield { cells, number };
     }
   }
-  return { unit: 'line', header, rows: rows() };
+  return { unit: 'line', header, rows: readRows() };
 }
 
 function cellsOf(text: string, delimiter: string): string[] {
@@ -49,7 +49,7 @@ async function* recordsOf(lines: AsyncGenerator<Buffer>): AsyncGenerator<{ text:
       [open, size] = [[], 0];
     } else if (size > QUOTED_BYTES_MAX) break;
   }
-  if (open.length > 0) throw unclosed(number - open.length + 1);
+  if (open.length > 0) throw createUnclosedError(number - open.length + 1);
 }
 
 function hasOddQuotes(text: string): boolean {
@@ -58,7 +58,7 @@ function hasOddQuotes(text: string): boolean {
   return isOdd;
 }
 
-const unclosed = (line: number) =>
+const createUnclosedError = (line: number) =>
   refuseWithFindings('body', [
     {
       severity: 'error',

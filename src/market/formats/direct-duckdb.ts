@@ -33,12 +33,12 @@ export interface DirectColumn {
  */
 export function openDirectDuckDb(settings: string): DirectDuckDb {
   const calls = openCalls();
-  const database = pointer();
-  const connection = pointer();
+  const database = allocatePointer();
+  const connection = allocatePointer();
   if (calls.open(':memory:', database) !== 0 || calls.connect(database[0]!, connection) !== 0)
     throw new Error('DuckDB could not be opened');
-  const prepared = (sql: string): BigUint64Array => {
-    const statement = pointer();
+  const prepareStatement = (sql: string): BigUint64Array => {
+    const statement = allocatePointer();
     if (calls.prepare(connection[0]!, sql, statement) === 0) return statement;
     const message = calls.prepareError(statement[0]!);
     calls.destroyPrepared(statement);
@@ -64,7 +64,7 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
   return {
     chunkRows: Number(calls.vectorSize()),
     stream(sql, columns, onRows) {
-      const statement = prepared(sql);
+      const statement = prepareStatement(sql);
       const result = new Uint8Array(RESULT_BYTES);
       try {
         if (calls.executeStreaming(statement[0]!, result) !== 0)
@@ -82,7 +82,7 @@ export function openDirectDuckDb(settings: string): DirectDuckDb {
 }
 
 function drain(calls: Calls, result: object, columns: readonly DirectColumn[], onRows: (rows: number) => void): void {
-  const held = pointer();
+  const held = allocatePointer();
   for (;;) {
     const chunk = calls.fetch(result);
     if (chunk === 0) return;
@@ -97,7 +97,7 @@ function drain(calls: Calls, result: object, columns: readonly DirectColumn[], o
 }
 
 /** Allocates memory for an address that a call writes. */
-const pointer = () => new BigUint64Array(1);
+const allocatePointer = () => new BigUint64Array(1);
 
 /** Size of `duckdb_result`, which consists of three counts and three addresses. */
 const RESULT_BYTES = 48;
@@ -130,7 +130,7 @@ interface Calls {
 
 function openCalls(): Calls {
   const koffi = require('koffi') as typeof import('koffi');
-  const duck = koffi.load(libraryPath());
+  const duck = koffi.load(findLibrary());
   const result = koffi.struct({
     columns: 'uint64_t',
     rows: 'uint64_t',
@@ -165,7 +165,7 @@ function openCalls(): Calls {
 }
 
 /** Returns the path of the library in the Node package. @throws Error if the package does not contain it */
-function libraryPath(): string {
+function findLibrary(): string {
   const name = `@duckdb/node-bindings-${process.platform}-${process.arch}`;
   const bindings = createRequire(require.resolve('@duckdb/node-bindings'));
   try {

@@ -65,9 +65,9 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
     instance.closeSync();
   };
   const connection = await connect();
-  await connection.run(settingsFor(readable)).catch((error: unknown) => {
+  await connection.run(formatSettings(readable)).catch((error: unknown) => {
     close();
-    throw lockFault(error) ?? error;
+    throw findLockFault(error) ?? error;
   });
   return { connection, connect, close };
 }
@@ -76,7 +76,7 @@ export async function openDuckDb(readable: Readable): Promise<DuckDb> {
  * Returns a simpler error for a database file that another process has open for writing, because the message of DuckDB
  * contains paths and a web address; undefined for other errors.
  */
-function lockFault(error: unknown): Error | undefined {
+function findLockFault(error: unknown): Error | undefined {
   const message = error instanceof Error ? error.message : '';
   if (!message.includes('Could not set lock on file')) return undefined;
   const [, pid] = /\(PID (\d+)\)/.exec(message) ?? [];
@@ -96,7 +96,7 @@ interface Readable {
  * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the operating system
  * caches files already, and touching new memory costs more than reading again.
  */
-export function settingsFor({ files = [], attach, settings = '' }: Readable): string {
+export function formatSettings({ files = [], attach, settings = '' }: Readable): string {
   return `
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
@@ -104,16 +104,16 @@ export function settingsFor({ files = [], attach, settings = '' }: Readable): st
     SET temp_directory = '';
     SET enable_external_file_cache = false;
     ${settings}
-    ${attach === undefined ? '' : `ATTACH ${sqlText(attach.path)} AS ${sqlName(attach.name)} (READ_ONLY);`}
-    SET allowed_paths = [${files.map(sqlText).join(', ')}];
+    ${attach === undefined ? '' : `ATTACH ${quoteText(attach.path)} AS ${quoteName(attach.name)} (READ_ONLY);`}
+    SET allowed_paths = [${files.map(quoteText).join(', ')}];
     SET enable_external_access = false;
     SET lock_configuration = true`;
 }
 
 /** Returns a text as a SQL literal. */
-export const sqlText = (text: string) => `'${text.replaceAll("'", "''")}'`;
+export const quoteText = (text: string) => `'${text.replaceAll("'", "''")}'`;
 /** Returns a name as a SQL identifier. */
-export const sqlName = (name: string) => `"${name.replaceAll('"', '""')}"`;
+export const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Matches types with a bounded size of values. */
 const BOUNDED_TYPE =
@@ -123,13 +123,15 @@ const BOUNDED_TYPE =
  * Returns the SQL of a value that fails inside DuckDB if its text is too long. @param what description of the value for
  * the message
  */
-export const boundTextSql = (value: string, what: string) =>
-  `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${sqlText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
+export const formatBoundText = (value: string, what: string) =>
+  `CASE WHEN strlen((${value})::VARCHAR) > ${TEXT_BYTES_MAX} THEN error(${quoteText(`${what} has a text of more than ${TEXT_BYTES_MAX} bytes`)}) ELSE ${value} END`;
 
 /** Returns the SQL of a source column with bounded texts. */
-export function boundColumnSql({ name, type }: { readonly name: string; readonly type: string }): string {
-  const column = sqlName(name);
-  return BOUNDED_TYPE.test(type) ? column : `${boundTextSql(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
+export function formatBoundColumn({ name, type }: { readonly name: string; readonly type: string }): string {
+  const column = quoteName(name);
+  return BOUNDED_TYPE.test(type)
+    ? column
+    : `${formatBoundText(column, `The column ${name.slice(0, 80)}`)} AS ${column}`;
 }
 
 /** Number of processed chunks between two garbage collections: 8 MiB for eight columns. */

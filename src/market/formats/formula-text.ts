@@ -2,7 +2,7 @@
  * Characters that start a formula in a spreadsheet, including full-width forms.
  * @source OWASP ASVS 1.2.10
  */
-const STARTERS: ReadonlySet<string> = new Set([
+const FORMULA_STARTS: ReadonlySet<string> = new Set([
   '=',
   '+',
   '-',
@@ -18,10 +18,10 @@ const STARTERS: ReadonlySet<string> = new Set([
 
 /** Returns a text for a sheet, with a leading apostrophe if a spreadsheet would read it as a formula. */
 export function protectText(text: string): string {
-  return STARTERS.has(text[0] ?? '') ? `'${text}` : text;
+  return FORMULA_STARTS.has(text[0] ?? '') ? `'${text}` : text;
 }
 
 /** Returns the original text of `protectText`. */
 export function removeProtection(text: string): string {
-  return text[0] === "'" && STARTERS.has(text[1] ?? '') ? text.slice(1) : text;
+  return text[0] === "'" && FORMULA_STARTS.has(text[1] ?? '') ? text.slice(1) : text;
 }

@@ -24,11 +24,11 @@ interface Output {
  */
 export function decodeLz4Frame(frame: Uint8Array, bytesMax: number): Uint8Array<ArrayBuffer> {
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
-  const u32 = (at: number) => {
+  const readUint32 = (at: number) => {
     if (at + 4 > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
     return view.getUint32(at, true);
   };
-  if (u32(0) !== MAGIC) throw new Lz4Fault('the bytes are no LZ4 frame');
+  if (readUint32(0) !== MAGIC) throw new Lz4Fault('the bytes are no LZ4 frame');
   const [flags, blocks] = [frame[4]!, frame[5]!];
   const blockMax = BLOCK_BYTES[(blocks >> 4) & 7];
   if (flags >> 6 !== 1 || blockMax === undefined) throw new Lz4Fault('the LZ4 frame is of another version');
@@ -36,14 +36,14 @@ export function decodeLz4Frame(frame: Uint8Array, bytesMax: number): Uint8Array<
   let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
   const output: Output = { bytes: new Uint8Array(blockMax), length: 0 };
   for (;;) {
-    const size = u32(at);
+    const size = readUint32(at);
     at += 4;
     if (output.length > bytesMax)
       throw new Lz4Fault(`the LZ4 frames hold more than is read: at most ${bytesMax} bytes more`);
     if (size === 0) return output.bytes.subarray(0, output.length);
     const end = at + (size & 0x7fffffff);
     if (end > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
-    makeRoom(output, blockMax);
+    reserveOutput(output, blockMax);
     const block = frame.subarray(at, end);
     if (size >>> 31 === 0) decodeBlock(block, output, output.length + blockMax);
     else {
@@ -55,7 +55,7 @@ export function decodeLz4Frame(frame: Uint8Array, bytesMax: number): Uint8Array<
   }
 }
 
-function makeRoom(output: Output, blockMax: number): void {
+function reserveOutput(output: Output, blockMax: number): void {
   const needed = output.length + blockMax;
   if (needed <= output.bytes.length) return;
   const bytes = new Uint8Array(Math.max(needed, 2 * output.bytes.length));

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ENTRY } from '#domain/personal/account-columns.js';
-import { boundColumnSql, chunksOf, openDuckDb, sqlName, sqlText } from './duckdb.js';
+import { formatBoundColumn, chunksOf, openDuckDb, quoteName, quoteText } from './duckdb.js';
 
 /** Shape of the JSON lines that represent the rows of a Parquet file. */
 export interface ParquetLines {
@@ -23,25 +23,25 @@ const MIDNIGHT = /"(\d{4}-\d\d-\d\d) 00:00:00(?:\+00)?"/g;
 export async function writeParquetLines(from: string, to: string): Promise<ParquetLines> {
   const { connection, close } = await openDuckDb({ files: [from] });
   try {
-    const scan = `read_parquet(${sqlText(from)}, hive_partitioning = false)`;
+    const scan = `read_parquet(${quoteText(from)}, hive_partitioning = false)`;
     const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${scan}`);
     const columns = described.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
     const isNested = columns.some(({ name }) => name === LOTS);
     const texts = columns.map(({ name, type }) => {
-      if (LIST.test(type)) return `array_to_string(${sqlName(name)}, ${sqlText(ENTRY)})`;
-      return MOMENT.test(type) ? `${sqlName(name)}::DATE::VARCHAR` : `${sqlName(name)}::VARCHAR`;
+      if (LIST.test(type)) return `array_to_string(${quoteName(name)}, ${quoteText(ENTRY)})`;
+      return MOMENT.test(type) ? `${quoteName(name)}::DATE::VARCHAR` : `${quoteName(name)}::VARCHAR`;
     });
-    const bounded = `(SELECT ${columns.map(boundColumnSql).join(', ')} FROM ${scan})`;
+    const bounded = `(SELECT ${columns.map(formatBoundColumn).join(', ')} FROM ${scan})`;
     const sql = isNested
       ? `SELECT to_json(t)::VARCHAR FROM ${bounded} t`
       : `SELECT to_json([${texts.join(', ')}])::VARCHAR FROM ${bounded}`;
-    async function* lines(): AsyncGenerator<string> {
+    async function* readLines(): AsyncGenerator<string> {
       for await (const chunk of chunksOf(connection, sql)) {
         const rows = chunk.getColumnValues(0).map((row) => String(row).replaceAll(MIDNIGHT, '"$1"'));
         yield `${rows.join('\n')}\n`;
       }
     }
-    await pipeline(Readable.from(lines()), createWriteStream(to, { mode: 0o600 }));
+    await pipeline(Readable.from(readLines()), createWriteStream(to, { mode: 0o600 }));
     return { header: columns.map(({ name }) => name), isNested };
   } finally {
     close();

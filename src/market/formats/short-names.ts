@@ -35,10 +35,10 @@ export function createShortNames(positions: ReadonlyMap<string, number>): (() =>
   }
   const slots = slotsOf(table);
   const columns = Int32Array.from(positions.values());
-  return () => reader(table, slots, columns);
+  return () => createReader(table, slots, columns);
 }
 
-function reader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
+function createReader(table: Int32Array, slots: Int32Array, columns: Int32Array): PositionsOf {
   /** Most recent successor of each spelling; initially the next spelling of the table. */
   const after = columns.map((_, s) => (s + 1) % columns.length);
   let result = new Int32Array(0);

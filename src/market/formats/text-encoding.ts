@@ -34,17 +34,17 @@ type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
 /** Length of the longest byte order mark. */
 const MARK_BYTES = 3;
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
 function decoderOf([a, b, c]: Uint8Array, given: TextEncoding | null): Decode {
-  if (a === 0xff && b === 0xfe) return decoder('utf-16le');
-  if (a === 0xfe && b === 0xff) return decoder('utf-16be');
+  if (a === 0xff && b === 0xfe) return createDecoder('utf-16le');
+  if (a === 0xfe && b === 0xff) return createDecoder('utf-16be');
   const isUtf8 = given === null || given === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);
-  if (isUtf8) return (bytes = NOTHING) => bytes;
-  return given === 'windows-1252' ? (bytes = NOTHING) => Buffer.from(westernText(bytes)) : decoder(given);
+  if (isUtf8) return (bytes = NO_BYTES) => bytes;
+  return given === 'windows-1252' ? (bytes = NO_BYTES) => Buffer.from(decodeWindows1252(bytes)) : createDecoder(given);
 }
 
-function decoder(encoding: TextEncoding): Decode {
+function createDecoder(encoding: TextEncoding): Decode {
   const decoder = new TextDecoder(encoding);
   return (bytes) => Buffer.from(bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true }));
 }
@@ -53,7 +53,7 @@ function decoder(encoding: TextEncoding): Decode {
 const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 
 /** Decodes windows-1252. The decoders of some versions of Node treat it as Latin-1. */
-const westernText = (bytes: Uint8Array) =>
+const decodeWindows1252 = (bytes: Uint8Array) =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     .toString('latin1')
     .replaceAll(/[\u0080-\u009f]/g, (letter) => WESTERN[letter.charCodeAt(0) - 0x80]!);

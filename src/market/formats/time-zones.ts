@@ -10,14 +10,14 @@ const REMEMBERED_MAX = 100_000;
 const OFFSET = /^([+-])(\d\d):?(\d\d)$/;
 
 /** Returns the minutes by which a zone written as `+01:00` is ahead of UTC; undefined for a named zone. */
-export function offsetMinutes(zone: string): number | undefined {
+export function parseOffsetMinutes(zone: string): number | undefined {
   const [, sign, hours, minutes] = OFFSET.exec(zone) ?? [];
   return sign === undefined ? undefined : (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));
 }
 
 /** Checks that a time zone exists. @throws Error for an unknown time zone */
 export function assertTimeZone(zone: string, column: string): void {
-  if (offsetMinutes(zone) !== undefined || isTimeZone(zone)) return;
+  if (parseOffsetMinutes(zone) !== undefined || isTimeZone(zone)) return;
   throw new Error(`The time zone ${zone.slice(0, 40)} of the column ${column.slice(0, 80)} is not known`);
 }
 
@@ -26,7 +26,7 @@ export function assertTimeZone(zone: string, column: string): void {
  * @throws Error for an unknown time zone
  */
 export function daysIn(zone: string): (ms: number) => Day {
-  const minutes = zone === 'UTC' ? 0 : offsetMinutes(zone);
+  const minutes = zone === 'UTC' ? 0 : parseOffsetMinutes(zone);
   if (minutes !== undefined) return (ms) => Math.floor((ms + minutes * MINUTE_MS) / DAY_MS);
   const clock = new Intl.DateTimeFormat('en', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric' });
   const known = new Map<number, Day>();

@@ -1,7 +1,7 @@
 import { toDay } from '#domain/time/days.js';
 import { formatWrittenCell, type Cell, type Heading } from './cells.js';
 import { removeProtection } from './formula-text.js';
-import { attribute, xmlTokens } from './xml-tokens.js';
+import { findAttribute, readXmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
 
 /** Thrown if a workbook cannot be read, with the name of the sheet if it is known. */
@@ -87,20 +87,21 @@ async function readStructure(members: ReadonlyMap<string, ZipMember>): Promise<{
       'The file is no Excel workbook (.xlsx); a zip of CSV files is read with the format csv.',
     );
   const targets = new Map<string, string>();
-  for await (const token of xmlTokens(relations.open())) {
+  for await (const token of readXmlTokens(relations.open())) {
     if (token.kind !== 'open' || token.name !== 'Relationship') continue;
-    const target = attribute(token.attributes, 'Target') ?? '';
-    targets.set(attribute(token.attributes, 'Id') ?? '', target.startsWith('/') ? target.slice(1) : `xl/${target}`);
+    const target = findAttribute(token.attributes, 'Target') ?? '';
+    targets.set(findAttribute(token.attributes, 'Id') ?? '', target.startsWith('/') ? target.slice(1) : `xl/${target}`);
   }
   const sheets: { name: string; path: string }[] = [];
   let isFrom1904 = false;
-  for await (const token of xmlTokens(workbook.open())) {
+  for await (const token of readXmlTokens(workbook.open())) {
     if (token.kind !== 'open') continue;
-    if (token.name === 'workbookPr') isFrom1904 = ['1', 'true'].includes(attribute(token.attributes, 'date1904') ?? '');
+    if (token.name === 'workbookPr')
+      isFrom1904 = ['1', 'true'].includes(findAttribute(token.attributes, 'date1904') ?? '');
     if (token.name === 'sheet')
       sheets.push({
-        name: attribute(token.attributes, 'name') ?? '',
-        path: targets.get(attribute(token.attributes, 'r:id') ?? '') ?? '',
+        name: findAttribute(token.attributes, 'name') ?? '',
+        path: targets.get(findAttribute(token.attributes, 'r:id') ?? '') ?? '',
       });
   }
   return { sheets, isFrom1904 };
@@ -112,7 +113,7 @@ async function listSharedTexts(member: ZipMember | undefined): Promise<readonly 
   let text = '';
   let isText = false;
   let isPhonetic = false;
-  for await (const token of xmlTokens(member.open())) {
+  for await (const token of readXmlTokens(member.open())) {
     if (token.kind === 'text') {
       if (isText && !isPhonetic) text += token.text;
     } else if (token.kind === 'open') {
@@ -138,14 +139,17 @@ async function readDateStyles(member: ZipMember | undefined): Promise<readonly b
   if (member === undefined) return styles;
   const custom = new Map<number, string>();
   let isCellStyles = false;
-  for await (const token of xmlTokens(member.open())) {
+  for await (const token of readXmlTokens(member.open())) {
     if (token.kind === 'text') continue;
     if (token.name === 'cellXfs') isCellStyles = token.kind === 'open' && !token.isEmpty;
     if (token.kind === 'close') continue;
     if (token.name === 'numFmt')
-      custom.set(Number(attribute(token.attributes, 'numFmtId')), attribute(token.attributes, 'formatCode') ?? '');
+      custom.set(
+        Number(findAttribute(token.attributes, 'numFmtId')),
+        findAttribute(token.attributes, 'formatCode') ?? '',
+      );
     if (token.name === 'xf' && isCellStyles) {
-      const format = Number(attribute(token.attributes, 'numFmtId') ?? 0);
+      const format = Number(findAttribute(token.attributes, 'numFmtId') ?? 0);
       styles.push(BUILT_IN_DATES.has(format) || isDateFormat(custom.get(format)));
     }
   }
@@ -182,25 +186,25 @@ async function readSheet(
   let cell: { column: number; type: string; style: number; text: string; isFormula: boolean } | undefined;
   let holds = '';
 
-  for await (const token of xmlTokens(member.open())) {
+  for await (const token of readXmlTokens(member.open())) {
     if (token.kind === 'text') {
       if (cell !== undefined && (holds === 'v' || holds === 't')) cell.text += token.text;
       continue;
     }
     if (token.kind === 'open') {
       if (token.name === 'row') {
-        row = Number(attribute(token.attributes, 'r') ?? row + 1);
+        row = Number(findAttribute(token.attributes, 'r') ?? row + 1);
         if (!(row >= 1 && row <= ROWS_MAX))
           throw new WorkbookFault(sheet, `The sheet has a row ${row}; at most ${ROWS_MAX} are read.`);
         cells = [];
       } else if (token.name === 'c') {
-        const column = columnOf(attribute(token.attributes, 'r'), cells.length);
+        const column = columnOf(findAttribute(token.attributes, 'r'), cells.length);
         if (column >= COLUMNS_MAX)
           throw new WorkbookFault(sheet, `The sheet has a column ${column + 1}; at most ${COLUMNS_MAX} are read.`);
         cell = {
           column,
-          type: attribute(token.attributes, 't') ?? 'n',
-          style: Number(attribute(token.attributes, 's') ?? -1),
+          type: findAttribute(token.attributes, 't') ?? 'n',
+          style: Number(findAttribute(token.attributes, 's') ?? -1),
           text: '',
           isFormula: false,
         };
@@ -258,11 +262,11 @@ function valueOf(
       const shared = texts[Number(text)];
       if (shared === undefined)
         throw new WorkbookFault(sheet, `A cell refers to the shared text ${text}; the workbook has ${texts.length}.`);
-      return unprotected(shared);
+      return removeFormulaMark(shared);
     }
     case 'str':
     case 'inlineStr':
-      return unprotected(text);
+      return removeFormulaMark(text);
     case 'b':
       return text === '1';
     case 'd':
@@ -279,6 +283,6 @@ function valueOf(
 }
 
 /** Removes the apostrophe before a text that otherwise would be read as a formula. */
-function unprotected(text: string): Cell {
+function removeFormulaMark(text: string): Cell {
   return text === '' ? null : removeProtection(text);
 }

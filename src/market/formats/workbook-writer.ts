@@ -38,27 +38,27 @@ export function writeWorkbook(sheets: readonly Sheet[]): Uint8Array<ArrayBuffer>
       name: 'xl/styles.xml',
       text: `${DECLARATION}<styleSheet xmlns="${MAIN}"><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="1"><fill><patternFill patternType="none"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="2"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/></cellXfs></styleSheet>`,
     },
-    ...sheets.map((sheet, i) => ({ name: parts[i]!, text: sheetXml(sheet) })),
+    ...sheets.map((sheet, i) => ({ name: parts[i]!, text: formatSheet(sheet) })),
   ]);
 }
 
-function sheetXml({ rows }: Sheet): string {
+function formatSheet({ rows }: Sheet): string {
   const lines = rows.map(
     (cells, row) =>
-      `<row r="${row + 1}">${cells.map((cell, column) => cellXml(cell, `${columnName(column)}${row + 1}`, row === 0)).join('')}</row>`,
+      `<row r="${row + 1}">${cells.map((cell, column) => formatCell(cell, `${formatColumnName(column)}${row + 1}`, row === 0)).join('')}</row>`,
   );
   return `${DECLARATION}<worksheet xmlns="${MAIN}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><sheetData>${lines.join('')}</sheetData></worksheet>`;
 }
 
-function cellXml(cell: string | number | null, reference: string, isHeader: boolean): string {
+function formatCell(cell: string | number | null, reference: string, isHeader: boolean): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return `<c r="${reference}"><v>${cell}</v></c>`;
   return `<c r="${reference}"${isHeader ? ' s="1"' : ''} t="inlineStr"><is><t>${escape(protectText(cell))}</t></is></c>`;
 }
 
-function columnName(column: number): string {
+function formatColumnName(column: number): string {
   const letter = String.fromCharCode(65 + (column % 26));
-  return column < 26 ? letter : columnName(Math.floor(column / 26) - 1) + letter;
+  return column < 26 ? letter : formatColumnName(Math.floor(column / 26) - 1) + letter;
 }
 
 const escape = (text: string) =>

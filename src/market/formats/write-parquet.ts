@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import type { ParquetColumn } from '#base/parquet/columns.js';
-import { encodeChunk, encodeFooter, groupEntry, MAGIC, type EncodedChunk } from '#base/parquet/file.js';
+import { encodeChunk, encodeFooter, createGroupEntry, MAGIC, type EncodedChunk } from '#base/parquet/file.js';
 import type { ThriftStruct } from '#base/parquet/thrift-compact.js';
 
 /** Group of rows that a reader can skip or read separately. */
@@ -42,7 +42,7 @@ export async function writeParquet(
       columns = group.columns;
       const chunks: EncodedChunk[] = [];
       for (const column of group.columns) chunks.push(await writeChunk(column, group.rows));
-      written.push(groupEntry(chunks, group.rows));
+      written.push(createGroupEntry(chunks, group.rows));
       rows += group.rows;
     }
     await write(encodeFooter({ columns, rows, groups: written }));

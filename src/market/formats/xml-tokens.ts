@@ -16,7 +16,7 @@ const PIECE_MAX = 1 << 20;
  * rejected, so that only the five predefined entities exist.
  * @throws XmlFault
  */
-export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {
+export async function* readXmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<XmlToken> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let rest = '';
   for await (const chunk of chunks) {
@@ -25,7 +25,7 @@ export async function* xmlTokens(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     for (;;) {
       const open = rest.indexOf('<', from);
       if (open < 0) break;
-      const end = endOfMarkup(rest, open);
+      const end = findMarkupEnd(rest, open);
       if (end < 0) break;
       if (open > from) yield { kind: 'text', text: unescape(rest.slice(from, open)) };
       const token = tokenOf(rest.slice(open, end));
@@ -47,7 +47,7 @@ function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): s
 }
 
 /** Returns the position after the markup that begins at `open`; -1 if it is incomplete. */
-function endOfMarkup(text: string, open: number): number {
+function findMarkupEnd(text: string, open: number): number {
   const findEndAfter = (end: string) => {
     const at = text.indexOf(end, open);
     return at < 0 ? -1 : at + end.length;
@@ -72,22 +72,22 @@ function endOfMarkup(text: string, open: number): number {
 function tokenOf(markup: string): XmlToken | undefined {
   if (markup.startsWith('<!--') || markup.startsWith('<?')) return undefined;
   if (markup.startsWith('<![CDATA[')) return { kind: 'text', text: markup.slice(9, -3) };
-  if (markup[1] === '/') return { kind: 'close', name: localName(markup.slice(2, -1).trim()) };
+  if (markup[1] === '/') return { kind: 'close', name: getLocalName(markup.slice(2, -1).trim()) };
   const isEmpty = markup.endsWith('/>');
   const inner = markup.slice(1, isEmpty ? -2 : -1);
   const space = inner.search(/\s/);
   return {
     kind: 'open',
-    name: localName(space < 0 ? inner : inner.slice(0, space)),
+    name: getLocalName(space < 0 ? inner : inner.slice(0, space)),
     attributes: space < 0 ? '' : inner.slice(space),
     isEmpty,
   };
 }
 
-const localName = (name: string) => name.slice(name.indexOf(':') + 1);
+const getLocalName = (name: string) => name.slice(name.indexOf(':') + 1);
 
 /** Returns the value of an attribute; undefined if it is absent. */
-export function attribute(attributes: string, name: string): string | undefined {
+export function findAttribute(attributes: string, name: string): string | undefined {
   const match = new RegExp(`\\s${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
   return match === null ? undefined : unescape(match[1] ?? match[2] ?? '');
 }

@@ -35,7 +35,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
     fromBuffer(
       buffer,
       { lazyEntries: true, validateEntrySizes: true, strictFileNames: true, autoClose: false },
-      (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)),
+      (error, zip) => (error ? reject(new ZipFault(formatError(error))) : resolve(zip)),
     );
   });
   if (file.entryCount > membersMax)
@@ -65,7 +65,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
 function listAllEntries(file: ZipFile): Promise<Entry[]> {
   return new Promise((resolve, reject) => {
     const entries: Entry[] = [];
-    file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));
+    file.on('error', (error: Error) => reject(new ZipFault(formatError(error))));
     file.on('end', () => resolve(entries));
     file.on('entry', (entry: Entry) => {
       entries.push(entry);
@@ -78,7 +78,7 @@ function listAllEntries(file: ZipFile): Promise<Entry[]> {
 
 async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
   const stream = await new Promise<Readable>((resolve, reject) => {
-    file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(sentence(error))) : resolve(opened)));
+    file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(formatError(error))) : resolve(opened)));
   });
   try {
     // The stream fails if it is longer than the archive declares; the checksum is verified only here.
@@ -90,7 +90,7 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
     }
     if (checksum !== entry.crc32) throw new Error('its checksum is another');
   } catch (error) {
-    throw new ZipFault(`The member ${entry.fileName.slice(0, 80)} is damaged: ${sentence(error)}`);
+    throw new ZipFault(`The member ${entry.fileName.slice(0, 80)} is damaged: ${formatError(error)}`);
   }
 }
 
@@ -98,12 +98,12 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
 const NO_ARCHIVE = /^end of central directory record signature not found/i;
 
 /** Matches the message of yauzl for a member name outside the archive. */
-const OUTSIDE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
+const OUTSIDE_PATH = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
 
-function sentence(error: unknown): string {
+function formatError(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (NO_ARCHIVE.test(message))
     return 'The file is no zip archive, as a workbook and a zip of CSV files are, or its end is missing; one CSV file has the format csv.';
-  if (OUTSIDE.test(message)) return 'A member of the archive has a name that leads out of it.';
+  if (OUTSIDE_PATH.test(message)) return 'A member of the archive has a name that leads out of it.';
   return message.split('\n')[0]!.slice(0, 160);
 }

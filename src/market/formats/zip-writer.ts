@@ -8,7 +8,7 @@ export interface ZipSource {
 /** 1 January 1980, the first day of the format; a fixed date gives equal archives for equal texts. */
 const DOS_DATE = (1 << 5) | 1;
 const UTF8_NAMES = 0x0800;
-const DEFLATED = 8;
+const DEFLATE_METHOD = 8;
 
 /** Creates a zip archive of a few texts. @source APPNOTE.TXT 6.3, without zip64 */
 export function writeZip(sources: readonly ZipSource[]): Uint8Array<ArrayBuffer> {
@@ -21,7 +21,7 @@ export function writeZip(sources: readonly ZipSource[]): Uint8Array<ArrayBuffer>
     const fields = Buffer.alloc(26);
     fields.writeUInt16LE(20, 0);
     fields.writeUInt16LE(UTF8_NAMES, 2);
-    fields.writeUInt16LE(DEFLATED, 4);
+    fields.writeUInt16LE(DEFLATE_METHOD, 4);
     fields.writeUInt16LE(DOS_DATE, 8);
     fields.writeUInt32LE(crc32(content), 10);
     fields.writeUInt32LE(deflated.length, 14);

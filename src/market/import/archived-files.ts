@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { tableNamed, type TableKind } from '../tables/table-kinds.js';
+import { findTable, type TableKind } from '../tables/table-kinds.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import { readOnlySheet, workbookBytes } from '../sources/read-workbook-file.js';
+import { readOnlySheet, readWorkbookBytes } from '../sources/read-workbook-file.js';
 import { WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from '../formats/zip-reader.js';
@@ -31,7 +31,7 @@ export async function readArchivedFiles(
 ): Promise<ArchivedFiles> {
   const begin = Buffer.from(bytes.subarray(0, ZIP_MARK.length)).toString('latin1');
   if (format === 'csv' && begin !== '' && begin !== ZIP_MARK)
-    return { members: [plainFile(bytes)], areWorkbooks: false };
+    return { members: [createPlainMember(bytes)], areWorkbooks: false };
   const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isOfTheSystem(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
     throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
@@ -39,7 +39,7 @@ export async function readArchivedFiles(
   return { members, areWorkbooks: !members.some(isPrices) };
 }
 
-const plainFile = (bytes: Uint8Array): ZipMember => ({
+const createPlainMember = (bytes: Uint8Array): ZipMember => ({
   name: 'market.csv',
   bytes: bytes.length,
   async *open() {
@@ -55,7 +55,7 @@ const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\
 
 /** Returns the dataset that the name of a table states; with a mapping, the market for other mapped names. */
 export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
-  return tableNamed(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
+  return findTable(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
 /** Returns the dataset of a text file. */
@@ -90,7 +90,7 @@ export function createWorkbookReader() {
     onHeader: Parameters<typeof readOnlySheet>[1],
     terms: Parameters<typeof readOnlySheet>[2],
   ): Promise<void> => {
-    const bytes = await workbookBytes(member, member.open());
+    const bytes = await readWorkbookBytes(member, member.open());
     for (const part of await openZip(bytes)) inflated += part.bytes;
     if (inflated > INFLATED_BYTES_MAX)
       throw new ZipFault(

@@ -1,11 +1,11 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { Cell } from '../formats/cells.js';
 import type { RowSink } from '../sources/content-rows.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 
 /** Table in JSON. Of the row labels in `index`, if present, only their number is read. */
 export interface Frame {
@@ -31,7 +31,7 @@ export function readFrames(
     problems.error({
       code: 'UNKNOWN_FIELD',
       path: `tables.${name}`,
-      message: `${name.slice(0, 80)} is not a table of a store; the accepted set is ${TABLE_KINDS.join(', ')}.${didYouMean(name, TABLE_KINDS)}`,
+      message: `${name.slice(0, 80)} is not a table of a store; the accepted set is ${TABLE_KINDS.join(', ')}.${suggestName(name, TABLE_KINDS)}`,
       accepted: TABLE_KINDS,
     });
   }
@@ -73,7 +73,7 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
   if (row.length !== columns) {
     problems.error({
       code: 'UNREADABLE_FILE',
-      path: cellPath(name, number, ''),
+      path: formatCellPath(name, number, ''),
       message: `The row has ${row.length} cells; there are ${columns} columns.`,
     });
   }

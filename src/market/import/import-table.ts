@@ -1,12 +1,12 @@
 import type { TableImport } from './import-answer.js';
 import { mergeContents } from '../content/merge-content.js';
-import { filterKeptRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { Problems } from '../tables/problems.js';
-import { tableAlone } from '../sources/folder.js';
+import { createSingleTable } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { isUnreadCompression } from '../formats/arrow-compression.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
-import { refuseAppendedAdjustment, type Imported, addRowsRead } from './perform-import.js';
+import { refuseAppendedAdjustment, type ImportResult, addRowsRead } from './perform-import.js';
 
 /**
  * Reads one table that was sent as a file, as the market of a new store or as an addition to a store. An Arrow stream
@@ -17,7 +17,7 @@ export async function importTable(
   { table: { path, dataset, format }, answer: { folder, held, load }, terms }: TableImport,
   problems: Problems,
   onProgress: (fraction: number) => void,
-): Promise<Imported | undefined> {
+): Promise<ImportResult | undefined> {
   if (held === null && dataset !== 'market') {
     problems.error({
       code: 'EMPTY_DATASET',
@@ -38,13 +38,13 @@ export async function importTable(
   }
   if (format === 'arrow' && !(await writeArrowAsParquet(path, parquet, dataset, problems))) return undefined;
   if (held !== null) refuseAppendedAdjustment(terms, problems);
-  const read = await readSource(await tableAlone(dataset, parquet), problems, onProgress, {
+  const read = await readSource(await createSingleTable(dataset, parquet), problems, onProgress, {
     isPart: held !== null,
     terms,
   });
   const { adjustment } = terms;
   const where = { folder, isServed: load, adjustment, derived: read?.derived ?? null };
-  if (read === undefined || held === null) return read && { ...filterKeptRows(read, terms.mapping), ...where };
+  if (read === undefined || held === null) return read && { ...recountMarketRows(read, terms.mapping), ...where };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
   return merged && { ...addRowsRead(merged, read.rows), ...where };

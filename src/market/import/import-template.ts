@@ -45,15 +45,15 @@ const EXAMPLES: Readonly<Record<TableKind, Rows[number]>> = {
 };
 
 /** Returns the blank template of an import, with one example row per sheet: a workbook, or a zip of CSV files. */
-export function importTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
+export function createImportTemplate(format: ImportFormat): Uint8Array<ArrayBuffer> {
   const sheets: Sheet[] = TABLE_KINDS.map((name) => ({ name, rows: [KNOWN_COLUMNS[name], EXAMPLES[name]] }));
   return format === 'xlsx'
     ? writeWorkbook(sheets)
-    : writeZip(sheets.map(({ name, rows }) => ({ name: `${name}.csv`, text: csvText(rows) })));
+    : writeZip(sheets.map(({ name, rows }) => ({ name: `${name}.csv`, text: formatCsv(rows) })));
 }
 
-function csvText(rows: Rows): string {
-  return `${rows.map((row) => row.map((cell) => (typeof cell === 'string' ? quote(protectText(cell)) : (cell ?? ''))).join(',')).join('\r\n')}\r\n`;
+function formatCsv(rows: Rows): string {
+  return `${rows.map((row) => row.map((cell) => (typeof cell === 'string' ? quoteCell(protectText(cell)) : (cell ?? ''))).join(',')).join('\r\n')}\r\n`;
 }
 
-const quote = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+const quoteCell = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -8,15 +8,15 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from './import-answer.js';
 import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
-import { filterKeptRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../tables/problems.js';
-import { contentBytes } from './content-bytes.js';
+import { decodeContent } from './content-bytes.js';
 import { readImport, type ImportSource } from './read-import.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
 
-export interface Imported {
+export interface ImportResult {
   readonly content: MarketContent;
   /** Numbers of rows of the content. */
   readonly rows: SourceRead['rows'];
@@ -39,7 +39,7 @@ export async function performImport(
   bytes: Uint8Array,
   problems: Problems,
   ask: (header: ImportHeader) => Promise<ImportAnswer>,
-): Promise<Imported | undefined> {
+): Promise<ImportResult | undefined> {
   const { value, overflows } = parseJson(bytes);
   const { value: body, findings } = checkShape(ImportBody, value);
   if (body === undefined) throw refuseWithFindings('request', findings);
@@ -52,7 +52,7 @@ export async function performImport(
   }
   const source: ImportSource =
     tables === null
-      ? { kind: header.format, bytes: contentBytes(content!, header.format) }
+      ? { kind: header.format, bytes: decodeContent(content!, header.format) }
       : { kind: 'tables', tables };
   const { folder, held, load: isServed } = await ask(header);
   const read = await readImport(source, problems, header);
@@ -61,7 +61,7 @@ export async function performImport(
   if (held !== null) refuseAppendedAdjustment(header, problems);
   const { adjustment } = header;
   if (read === undefined || held === null)
-    return read && { ...filterKeptRows(read, header.mapping), adjustment, folder, isServed };
+    return read && { ...recountMarketRows(read, header.mapping), adjustment, folder, isServed };
   const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
   return merged && { ...read, ...addRowsRead(merged, read.rows), adjustment, folder, isServed };

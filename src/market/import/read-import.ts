@@ -1,15 +1,15 @@
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../sources/content-rows.js';
-import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
+import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
 import { CsvFault, readCsv } from '../sources/csv.js';
-import { rowsByTable, tableNamed, type TableKind } from '../tables/table-kinds.js';
+import { countRowsByTable, findTable, type TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
-import { cellPath, type Problem, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
 import type { SourceRead } from '../sources/source-read.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
@@ -65,7 +65,7 @@ export async function readImport(
   if (complete === undefined || problems.errors > 0) return undefined;
   const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
   const rowsOf = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
-  return { ...complete, rows: rowsByTable(rowsOf) };
+  return { ...complete, rows: countRowsByTable(rowsOf) };
 }
 
 /** Returns true if a finding repeats for many rows of the market. */
@@ -88,14 +88,14 @@ const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table
 /**
  * Returns a receiver of the rows of a sheet; undefined, with a finding, if its columns do not belong to its dataset.
  */
-function sheetSink(
+function createSheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
   { rows, mapping, problems }: Reading,
   about: Parameters<ContentRows['beginCells']>[3],
 ): SheetSink {
   const addRow = rows.beginCells(table, label, columns, about);
   const mayBeLonger = table === 'market' && hasTwoHeaders(mapping);
-  return addRow && sheetRows({ label, columns, mayBeLonger, problems }, addRow);
+  return addRow && createSheetReader({ label, columns, mayBeLonger, problems }, addRow);
 }
 
 async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
@@ -105,17 +105,17 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
     bytes,
     (sheet, columns, heading) => {
       // Excel creates empty sheets by default.
-      if (columns.length === 0 && tableNamed(sheet) === undefined) return undefined;
+      if (columns.length === 0 && findTable(sheet) === undefined) return undefined;
       const name = tableKindOf(sheet) ?? sheet;
       const table = tableKindOf(name, mapping);
       if (table === undefined || read.has(name)) {
-        if (mapping === null) problems.error(unknownTable(sheet, 'sheet'));
+        if (mapping === null) problems.error(createUnknownTableProblem(sheet, 'sheet'));
         return undefined;
       }
       read.add(name);
       const label = labelOf(table, name);
       problems.nameFile(label, sheet);
-      return sheetSink({ table, label, columns }, reading, { name, heading });
+      return createSheetSink({ table, label, columns }, reading, { name, heading });
     },
     (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
@@ -139,7 +139,7 @@ async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<
     const table = isOneOfThem ? tableKindOfWorkbook(base, mapping) : tableKindOfFile(base, mapping);
     const name = (table !== undefined && tableKindOf(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
     if (table === undefined || names.has(name)) {
-      if (mapping === null || table !== undefined) problems.error(unknownTable(member.name, 'file'));
+      if (mapping === null || table !== undefined) problems.error(createUnknownTableProblem(member.name, 'file'));
       continue;
     }
     names.add(name);
@@ -150,7 +150,7 @@ async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<
       if (isOneOfThem)
         await readWorkbookOf(
           member,
-          (columns, heading) => sheetSink({ table, label, columns }, reading, { name: base, heading }),
+          (columns, heading) => createSheetSink({ table, label, columns }, reading, { name: base, heading }),
           { ...terms, ignore: mapping?.ignore },
         );
       else
@@ -174,18 +174,18 @@ function reportFault(error: unknown, label: string, problems: Problems): void {
   if (!isText && !isWorkbookFault(error)) throw error;
   problems.error({
     code: 'UNREADABLE_FILE',
-    path: isText && error.record > 0 ? cellPath(label, error.record, '') : label,
+    path: isText && error.record > 0 ? formatCellPath(label, error.record, '') : label,
     message: error.message,
     ...(isText && error.accepted !== undefined ? { accepted: error.accepted } : {}),
   });
 }
 
-function unknownTable(name: string, kind: string): Problem {
+function createUnknownTableProblem(name: string, kind: string): Problem {
   const table = name
     .split('/')
     .at(-1)!
     .replace(/\.csv$/i, '');
-  const question = tableKindOf(table) === undefined ? didYouMean(table, TABLE_KINDS) : '';
+  const question = tableKindOf(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),

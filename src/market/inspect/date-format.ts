@@ -1,5 +1,5 @@
 import { textIn, type Cell } from '../formats/cells.js';
-import { dayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
+import { createDayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
 
 /** Format of dates; null for YYYY-MM-DD. */
 export interface DateFormat {
@@ -21,7 +21,7 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   const held = cells.filter((cell) => textIn(cell) !== null);
   if (held.length === 0) return undefined;
   const fits = (format: string | null) => {
-    const read = dayReader(format);
+    const read = createDayReader(format);
     return held.every((cell) => {
       const day = read(cell);
       return typeof day === 'number' && day >= YEARS.from && day <= YEARS.to;
@@ -34,7 +34,7 @@ export function dateFormatOf(cells: readonly (Cell | undefined)[]): DateFormat |
   // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this
   // range. Days of 1970 are excluded.
   const epoch = EPOCHS.find((format) => {
-    const read = dayReader(format);
+    const read = createDayReader(format);
     return held.every((cell) => {
       const day = read(cell);
       return typeof day === 'number' && day > 365 && day <= YEARS.to;

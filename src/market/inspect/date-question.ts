@@ -1,7 +1,7 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Question } from './question.js';
 
-const ofDates = ({ field, others }: Question) => field === 'date_format' && others.length > 0;
+const isDateQuestion = ({ field, others }: Question) => field === 'date_format' && others.length > 0;
 
 const hasBadDates = (findings: readonly Finding[]) =>
   findings.some(({ severity, code }) => severity === 'error' && code === 'BAD_DATE');
@@ -13,7 +13,7 @@ const hasBadDates = (findings: readonly Finding[]) =>
  * @returns the chosen format; undefined if the current one is kept
  */
 export function chooseAfterReading(questions: Question[], findings: readonly Finding[]): string | undefined {
-  const at = questions.findIndex(ofDates);
+  const at = questions.findIndex(isDateQuestion);
   if (at < 0 || !hasBadDates(findings)) return undefined;
   const [taken, ...others] = questions[at]!.others;
   questions.splice(at, 1, ...(others.length > 0 ? [{ ...questions[at]!, taken: taken!, others }] : []));
@@ -26,11 +26,11 @@ export function chooseAfterReading(questions: Question[], findings: readonly Fin
  * @param questions changed in place
  * @param readBy reads the data with another format and returns the findings
  */
-export async function datesLeft(
+export async function filterDateFormats(
   questions: Question[],
   readBy: (format: string) => Promise<readonly Finding[]>,
 ): Promise<void> {
-  const at = questions.findIndex(ofDates);
+  const at = questions.findIndex(isDateQuestion);
   if (at < 0) return;
   const others: string[] = [];
   for (const format of questions[at]!.others) if (!hasBadDates(await readBy(format))) others.push(format);

@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { parseAnyThousands, commaNumberIn, unitsIn } from '../mapping/written-numbers.js';
-import { dayReader } from '../mapping/date-formats.js';
+import { createDayReader } from '../mapping/date-formats.js';
 import { isFooterText } from '../mapping/footers.js';
 import { dateFormatOf } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
@@ -13,7 +13,7 @@ import { vendorOf } from './vendors.js';
 export const PREAMBLE_MAX = 20;
 
 /** Minimum share of cells in a row that must be fields, identifiers or numbers for the row to count as such. */
-export const MOST = 0.6;
+export const MAJORITY = 0.6;
 
 /** Returns true if a cell is a number in any notation, except a text for a missing number. */
 export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(written)?.number ?? written);
@@ -40,15 +40,15 @@ export const isAnswered = (answers: Answers, field: Question['field']) =>
   field !== 'columns' && answers[field] !== undefined;
 
 export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
-  typeof format === 'string' ? typeof dayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
+  typeof format === 'string' ? typeof createDayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
 
 /** Returns true if a table contains a day. */
 export const hasDays = (answers: Answers, { rows }: Sample) =>
   rows.some((row) => row.some((cell) => isDay(answers, cell)));
 
-type Asked = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
+type QuestionDraft = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
 
-export function ask(draft: ProposalDraft, asked: Asked): void {
+export function ask(draft: ProposalDraft, asked: QuestionDraft): void {
   if (!isAnswered(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
 }
 
@@ -65,11 +65,11 @@ export function recognise(
   if (vendor === undefined) return;
   draft.mapping = { ...vendor.mapping };
   draft.adjustment = vendor.adjustment;
-  draft.reason = vendor.adjustment && `${vendor.name} writes closes ${WRITTEN[vendor.adjustment]}.`;
+  draft.reason = vendor.adjustment && `${vendor.name} writes closes ${ADJUSTMENT_TEXT[vendor.adjustment]}.`;
   for (const question of vendor.questions) ask(draft, question);
 }
 
-const WRITTEN: Readonly<Record<Adjustment, string>> = {
+const ADJUSTMENT_TEXT: Readonly<Record<Adjustment, string>> = {
   none: 'as traded',
   splits: 'adjusted for splits and not for dividends',
   total: 'adjusted for splits and dividends',
@@ -92,8 +92,8 @@ export function columnsFor(roles: Partial<Record<Role, string>>): Record<string,
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-export function days(draft: ProposalDraft, written: readonly (Cell | undefined)[]): void {
-  const cells = aboveFooter(written);
+export function proposeDays(draft: ProposalDraft, written: readonly (Cell | undefined)[]): void {
+  const cells = removeFooter(written);
   const result = dateFormatOf(cells);
   if (result === undefined) {
     const first = JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80);
@@ -111,7 +111,7 @@ export function days(draft: ProposalDraft, written: readonly (Cell | undefined)[
  * Returns the cells with days, without the words and empty cells of a footer below them, such as a source, a note or
  * totals.
  */
-function aboveFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
+function removeFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
   const last = cells.findLastIndex((cell) => !isFooterText(textIn(cell) ?? ''));
   return last < 0 ? cells : cells.slice(0, last + 1);
 }

@@ -3,7 +3,7 @@ import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
 /** Returns the field named in a file name: `close_split_adjusted.csv` contains closes. */
-export function roleFromFile(name: string): string | undefined {
+export function findFileRole(name: string): string | undefined {
   const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
   return words
     .map((word) => roleOf(word) ?? roleOf(word.replace(/s$/i, '')))
@@ -11,11 +11,11 @@ export function roleFromFile(name: string): string | undefined {
 }
 
 /** Sets the price basis if file names state it: `adj_close_2005.csv`, `close_split_adjusted.csv`. */
-export function basisFromFiles(draft: ProposalDraft, samples: readonly Sample[]): void {
-  const says = ({ name }: Sample, words: RegExp) => roleFromFile(name) === 'CLOSE' && words.test(name);
+export function setBasisFromFiles(draft: ProposalDraft, samples: readonly Sample[]): void {
+  const isCloseFile = ({ name }: Sample, words: RegExp) => findFileRole(name) === 'CLOSE' && words.test(name);
   const [splits, adjusted] = [/splits?[^a-z]*adj/i, /adj(usted)?[^a-z]*(close|price)|(close|price)s?[^a-z]*adj/i];
-  const source = samples.find((sample) => says(sample, splits) || says(sample, adjusted));
+  const source = samples.find((sample) => isCloseFile(sample, splits) || isCloseFile(sample, adjusted));
   if (source === undefined) return;
-  draft.adjustment = says(source, splits) ? 'splits' : 'total';
+  draft.adjustment = isCloseFile(source, splits) ? 'splits' : 'total';
   draft.reason = `The file name states it: ${source.name}.`;
 }

@@ -7,40 +7,40 @@ import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { RowsByTable } from '../tables/table-kinds.js';
-import { contentBytes } from '../import/content-bytes.js';
+import { decodeContent } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
-import { filterKeptRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { textIn } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
-import type { DatabasePlace } from '../sources/databases/database-place.js';
+import type { DatabaseLocation } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
 import { sampleDatabase } from '../sources/databases/sample-database.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
-import { tableAlone, type TableFiles } from '../sources/folder.js';
+import { createSingleTable, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { chooseAfterReading, datesLeft } from './date-question.js';
-import { isDay, MOST } from './draft.js';
-import { mend } from './mend.js';
+import { chooseAfterReading, filterDateFormats } from './date-question.js';
+import { isDay, MAJORITY } from './draft.js';
+import { correctMapping } from './mend.js';
 import { proposeMapping, stateAdjustment, applyAnswers, type Confidence, type Proposal } from './propose.js';
 import { listOtherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
-import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } from './sample.js';
+import { SAMPLE_ROWS, sampleContent, sampleFiles, type TableNameSource, type Sample } from './sample.js';
 
 /** Data to inspect. */
-export type Inspected =
+export type InspectedData =
   | {
       readonly kind: 'files';
       readonly files: TableFiles;
       /** Findings about accompanying files that cannot be read. */
       readonly unread?: readonly Finding[];
     }
-  | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
+  | { readonly kind: 'database'; readonly place: DatabaseLocation; readonly tables: TableNames }
   | { readonly kind: 'xlsx' | 'csv' | 'csv.zip'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
 
 /** Data that is read in place. */
-type Opened = Exclude<Inspected, { readonly kind: 'parquet' }>;
+type OpenedData = Exclude<InspectedData, { readonly kind: 'parquet' }>;
 
 /** Result of an inspection: the proposal for reading the data, and its effect. */
 export interface Inspection {
@@ -64,7 +64,7 @@ export interface Inspection {
 }
 
 /** Settings of an inspection that are known in advance. */
-export interface Said {
+export interface InspectionTerms {
   /** Mapping to use instead of a proposal. Its findings are reported, and nothing is corrected. */
   readonly mapping?: Mapping | null;
   /** Questions that are already answered. */
@@ -88,7 +88,7 @@ interface TrialRead {
 interface Source {
   readonly samples: readonly Sample[];
   readonly tables: TableNames;
-  readonly namedBy: NamedBy;
+  readonly namedBy: TableNameSource;
   filesOf(mapping: Mapping): number;
   read(terms: MarketTerms, problems: Problems): Promise<TrialRead | undefined>;
 }
@@ -98,21 +98,21 @@ interface Source {
  * correction. Nothing is stored.
  * @cost one to six readings of the source, and one more for each further date format
  */
-export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
+export async function inspect(inspected: InspectedData, said: InspectionTerms = {}): Promise<Inspection> {
   if (inspected.kind !== 'parquet') return inspectSource(inspected, said);
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
-    await writeFile(path, contentBytes(inspected.content, inspected.kind));
-    return await inspectSource({ kind: 'files', files: await tableAlone('market', path) }, said);
+    await writeFile(path, decodeContent(inspected.content, inspected.kind));
+    return await inspectSource({ kind: 'files', files: await createSingleTable('market', path) }, said);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function inspectSource(inspected: Opened, said: Said): Promise<Inspection> {
+async function inspectSource(inspected: OpenedData, said: InspectionTerms): Promise<Inspection> {
   const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
-  const inspection = await lookedAt(inspected, said);
+  const inspection = await inspectReadable(inspected, said);
   return unread.length === 0 ? inspection : addUnread(inspection, unread);
 }
 
@@ -131,25 +131,28 @@ function addUnread(inspection: Inspection, unread: readonly Finding[]): Inspecti
   };
 }
 
-async function lookedAt(inspected: Opened, { mapping: given = null, answers = {} }: Said): Promise<Inspection> {
+async function inspectReadable(
+  inspected: OpenedData,
+  { mapping: given = null, answers = {} }: InspectionTerms,
+): Promise<Inspection> {
   const problems = createProblems();
   const source = await openSource(inspected, problems, answers);
-  if (source === undefined) return nothingSeen(source, problems);
-  if (given !== null) return inspectAgain(source, toGiven(given, answers), { answers, trialsMax: 1 });
+  if (source === undefined) return createEmptyInspection(source, problems);
+  if (given !== null) return inspectAgain(source, createGivenProposal(given, answers), { answers, trialsMax: 1 });
   const proposal =
     proposeMapping(source.samples, source.namedBy, answers) ??
-    (saysColumns(answers) ? toGiven(applyAnswers({}, answers), answers) : undefined);
+    (hasColumnAnswer(answers) ? createGivenProposal(applyAnswers({}, answers), answers) : undefined);
   return proposal === undefined
-    ? nothingSeen(source, problems)
+    ? createEmptyInspection(source, problems)
     : inspectAgain(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
 /**
  * Returns true if the answers state columns or fields, so that a table is read although no market was recognised in it.
  */
-const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
+const hasColumnAnswer = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
 
-const toGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
+const createGivenProposal = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
   ...(adjustment === undefined ? { adjustment: null, reason: null } : stateAdjustment(adjustment)),
   recognisedAs: null,
@@ -157,7 +160,7 @@ const toGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   questions: [],
 });
 
-function nothingSeen(source: Source | undefined, problems: Problems): Inspection {
+function createEmptyInspection(source: Source | undefined, problems: Problems): Inspection {
   const tables = source?.samples ?? [];
   const isEmpty = problems.errors === 0 && tables.length > 0 && tables.every(({ rows }) => rows.length === 1);
   if (isEmpty)
@@ -168,7 +171,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
     mapping: Mapping.parse({}),
     tables: {},
     adjustment: 'none',
-    basis: basis('none', 'Nothing was read.'),
+    basis: createBasis('none', 'Nothing was read.'),
     confidence: 'unsure',
     recognised_as: null,
     unsure: isEmpty
@@ -195,14 +198,14 @@ function describeTable(source: Source | undefined): string {
   const cells = source?.samples[0]?.rows[0] ?? [];
   if (cells.length === 0) return '';
   const days = cells.filter((cell) => isDay({}, cell)).length;
-  if (days > 1 && days >= MOST * cells.length)
+  if (days > 1 && days >= MAJORITY * cells.length)
     return ' Days stand across, in its first row: turn the table, as frame.T of pandas does.';
   const header = cells.map((cell) => JSON.stringify(textIn(cell) ?? '').slice(0, 40));
   const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
   return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }
 
-async function openSource(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
+async function openSource(inspected: OpenedData, problems: Problems, answers: Answers): Promise<Source | undefined> {
   const encoding = answers.encoding ?? null;
   if (inspected.kind === 'files') return openFiles(inspected.files, problems, answers);
   if (inspected.kind === 'database') {
@@ -222,7 +225,7 @@ async function openSource(inspected: Opened, problems: Problems, answers: Answer
       read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
     };
   }
-  const bytes = contentBytes(inspected.content, inspected.kind);
+  const bytes = decodeContent(inspected.content, inspected.kind);
   const { names, samples } = await sampleContent(inspected.kind, bytes, problems, { encoding, ignore: answers.ignore });
   return {
     samples,
@@ -242,13 +245,15 @@ async function openFiles(files: TableFiles, problems: Problems, { encoding = nul
     duck: async () => (duck ??= await openDuckDb({ files: paths })),
   });
   duck?.close();
-  const ofMarket = (mapping: Mapping) => files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
+  const listMarketFiles = (mapping: Mapping) =>
+    files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
   return {
     samples,
     tables: {},
     namedBy: 'file',
-    filesOf: (mapping) => ofMarket(mapping).length,
-    read: (terms, found) => readSource({ ...files, market: ofMarket(terms.mapping!) }, found, () => {}, { terms }),
+    filesOf: (mapping) => listMarketFiles(mapping).length,
+    read: (terms, found) =>
+      readSource({ ...files, market: listMarketFiles(terms.mapping!) }, found, () => {}, { terms }),
   };
 }
 
@@ -265,14 +270,14 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
     const all = await source.read(terms, problems);
-    const read = all && filterKeptRows(all, terms.mapping);
+    const read = all && recountMarketRows(all, terms.mapping);
     const otherDates =
       read === undefined && trial < trialsMax ? chooseAfterReading(questions, problems.findings()) : undefined;
     if (otherDates !== undefined) {
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
     }
-    const mended = trial < trialsMax ? mend(terms.mapping!, problems, answers) : undefined;
+    const mended = trial < trialsMax ? correctMapping(terms.mapping!, problems, answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       // The last of several questions about a field is kept: rows with different values are not duplicates.
@@ -281,7 +286,7 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
       if (mended.question !== undefined) questions.push(mended.question);
       continue;
     }
-    await datesLeft(questions, async (date_format) => {
+    await filterDateFormats(questions, async (date_format) => {
       const result = createProblems();
       await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
       return result.findings();
@@ -304,7 +309,7 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
   }
 }
 
-const basis = (adjustment: Adjustment, reason: string): Basis => ({
+const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
   adjustment,
   reason,
   others: listOtherBases(adjustment),
@@ -312,10 +317,10 @@ const basis = (adjustment: Adjustment, reason: string): Basis => ({
 
 /** Returns the price basis. Adjusted closes can show it: if they imply no split, closes are adjusted for splits. */
 function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
-  if (proposal.adjustment !== null) return basis(proposal.adjustment, proposal.reason ?? '');
+  if (proposal.adjustment !== null) return createBasis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;
   if (splits !== undefined && splits > 0)
-    return basis('none', `Adjusted closes show ${splits} splits that closes lack: closes are as traded.`);
+    return createBasis('none', `Adjusted closes show ${splits} splits that closes lack: closes are as traded.`);
   const [taken, reason] =
     splits === 0
       ? ([
@@ -325,7 +330,7 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Que
       : (['none', 'Nothing says whether closes are adjusted: they are taken as traded.'] as const);
   const others = listOtherBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
-  return basis(taken, reason);
+  return createBasis(taken, reason);
 }
 
 /** Returns the first bars of the first security. */

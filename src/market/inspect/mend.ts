@@ -5,11 +5,11 @@ import type { RowConflict } from '../tables/row-conflicts.js';
 import { isNamedWhole } from '../mapping/market-tables.js';
 import { isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';
-import { countsQuestion, unitsQuestion } from './number-marks.js';
+import { createCountsQuestion, createUnitsQuestion } from './number-marks.js';
 import type { Answers, Question } from './question.js';
 import { isOfEncoding, USUAL_ENCODING } from './sample.js';
 
-interface Mended {
+interface CorrectedMapping {
   readonly mapping: Mapping;
   readonly question?: Question;
 }
@@ -18,11 +18,11 @@ interface Mended {
  * Returns a corrected mapping for rejected data, with the questions about it; undefined if no finding implies a
  * correction.
  */
-export function mend(
+export function correctMapping(
   mapping: Mapping,
   problems: Pick<Problems, 'findings' | 'conflicts'>,
   answers: Answers,
-): Mended | undefined {
+): CorrectedMapping | undefined {
   const findings = problems.findings();
   const errors = findings.filter(({ severity }) => severity === 'error');
   const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
@@ -44,7 +44,7 @@ export function mend(
     };
   const encoded = of('UNREADABLE_FILE').find(isOfEncoding);
   if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return addEncoding(mapping, encoded);
-  const written = mendNumbers(mapping, findings, isFree);
+  const written = correctNumbers(mapping, findings, isFree);
   if (written !== undefined) return written;
   // Several tables of one security give a separate finding; choosing between their rows is not a question of
   // duplicates.
@@ -52,7 +52,7 @@ export function mend(
     isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
       ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
       : undefined;
-  const unrepeated = repeated && mendRepeated(mapping, repeated, of('DUPLICATE_KEY'), problems.conflicts());
+  const unrepeated = repeated && correctRepeated(mapping, repeated, of('DUPLICATE_KEY'), problems.conflicts());
   if (unrepeated !== undefined) return unrepeated;
   const isFreeColumn = (column: string) =>
     column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
@@ -63,12 +63,12 @@ export function mend(
 /**
  * Sets the treatment of repeated rows of a security and date: equal rows are read once, otherwise the last row is read.
  */
-function mendRepeated(
+function correctRepeated(
   mapping: Mapping,
   repeated: Finding,
   all: readonly Finding[],
   conflicts: readonly RowConflict[],
-): Mended | undefined {
+): CorrectedMapping | undefined {
   if (mapping.on_duplicate === 'refuse')
     return {
       mapping: { ...mapping, on_duplicate: 'identical' },
@@ -85,7 +85,7 @@ function mendRepeated(
       mapping: { ...mapping, on_duplicate: 'last' },
       question: {
         field: 'on_duplicate',
-        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${conflictsIn(conflicts)}The last is taken: is it the right one?${ofOneName(mapping)}`,
+        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${conflictsIn(conflicts)}The last is taken: is it the right one?${explainMissingIdentifier(mapping)}`,
         taken: 'last',
         others: ['first', 'refuse'],
         required: true,
@@ -110,7 +110,7 @@ function conflictsIn(conflicts: readonly RowConflict[]): string {
   return `Rows that differ, of ${securities}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}. `;
 }
 
-function addEncoding(mapping: Mapping, { file, path }: Finding): Mended {
+function addEncoding(mapping: Mapping, { file, path }: Finding): CorrectedMapping {
   const question = `The text of ${file ?? path} is not UTF-8: read as ${USUAL_ENCODING}.`;
   const others = ENCODINGS.filter((encoding) => encoding !== USUAL_ENCODING && encoding !== 'utf-8');
   return {
@@ -120,17 +120,17 @@ function addEncoding(mapping: Mapping, { file, path }: Finding): Mended {
 }
 
 /** Adapts the number format of a mapping to the rejected texts. */
-function mendNumbers(
+function correctNumbers(
   mapping: Mapping,
   findings: readonly Finding[],
   isFree: (field: keyof Mapping) => boolean,
-): Mended | undefined {
+): CorrectedMapping | undefined {
   const texts = findings.flatMap(({ code, value }) =>
     code === 'NOT_A_NUMBER' && typeof value === 'string' ? [value] : [],
   );
   const withUnits = texts.find((text) => unitsIn(text) !== undefined);
   if (isFree('units') && mapping.units === 'refuse' && withUnits !== undefined)
-    return { mapping: { ...mapping, units: 'read' }, question: unitsQuestion(withUnits) };
+    return { mapping: { ...mapping, units: 'read' }, question: createUnitsQuestion(withUnits) };
   if (!isFree('thousands') || mapping.thousands !== null) return undefined;
   if (mapping.decimal === '.') {
     const apart = texts.filter((text) => thousandsIn(text) !== undefined);
@@ -139,14 +139,14 @@ function mendNumbers(
   const counts = texts.filter((text) => isGroupedCount(text, ','));
   return counts.length === 0
     ? undefined
-    : { mapping: { ...mapping, thousands: ',' }, question: countsQuestion(',', counts) };
+    : { mapping: { ...mapping, thousands: ',' }, question: createCountsQuestion(',', counts) };
 }
 
 /** Returns the column of a finding: the text after its row number. Column names may contain points (Vol.). */
 const columnIn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
 /** Explains several rows per day of a source without an identifier column, which was then not recognised. */
-const ofOneName = (mapping: Mapping) =>
+const explainMissingIdentifier = (mapping: Mapping) =>
   isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
 /** Formats the total count of some findings with its noun. */
@@ -155,7 +155,7 @@ function countText(findings: readonly Finding[], one: string, many: string): str
   return `${total} ${total === 1 ? one : many}`;
 }
 
-function addThousands(mapping: Mapping, apart: readonly string[]): Mended {
+function addThousands(mapping: Mapping, apart: readonly string[]): CorrectedMapping {
   const mark = thousandsIn(apart[0])!; // each text has a thousands mark
   const name = { ',': 'commas', "'": 'apostrophes', ' ': 'spaces' }[mark];
   return {
@@ -171,7 +171,7 @@ function addThousands(mapping: Mapping, apart: readonly string[]): Mended {
 }
 
 /** Ignores columns that contain values other than numbers. If adjusted closes are ignored, no dividends are derived. */
-function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
+function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): CorrectedMapping | undefined {
   const columns = [...new Set(wordy.map(columnIn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;

@@ -5,7 +5,7 @@ import type { Question } from './question.js';
 import type { Sample } from './sample.js';
 
 /** Ambiguous numbers with a mark before three digits: in 1,234 and 1.234 the mark separates thousands or decimals. */
-const EITHER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{3}$/ } as const;
+const AMBIGUOUS_NUMBER = { ',': /^[+-]?[1-9]\d{0,2},\d{3}$/, '.': /^[+-]?[1-9]\d{0,2}\.\d{3}$/ } as const;
 
 /** Minimum share of texts with a decimal comma from which the comma is the decimal mark; a note may contain a comma. */
 const COMMAS_MIN = 0.1;
@@ -16,7 +16,7 @@ const COMMAS_MIN = 0.1;
  * cells implies a decimal point. With another delimiter, a question is asked.
  * @param ofBars numbers of bars, which may have signs and units
  */
-export function numberMarks(
+export function proposeNumberMarks(
   draft: ProposalDraft,
   cells: readonly (Cell | undefined)[],
   { delimiter }: Sample,
@@ -25,9 +25,9 @@ export function numberMarks(
   const written = numbersIn(cells);
   readUnits(draft, numbersIn(ofBars));
   const texts = written.map((text) => unitsIn(text)?.number ?? text);
-  const either = (mark: ',' | '.') => texts.filter((text) => EITHER[mark].test(text));
-  const [commas, points] = [either(','), either('.')];
-  const decisive = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
+  const filterAmbiguous = (mark: ',' | '.') => texts.filter((text) => AMBIGUOUS_NUMBER[mark].test(text));
+  const [commas, points] = [filterAmbiguous(','), filterAmbiguous('.')];
+  const decisive = texts.filter((text) => !AMBIGUOUS_NUMBER[','].test(text) && !AMBIGUOUS_NUMBER['.'].test(text));
   const withPoint = decisive.filter((text) => /[.,]/.test(text) && isNumber(parseAnyThousands(text)));
   const withComma = decisive.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
   const { decimal } = draft.answers;
@@ -64,11 +64,11 @@ function readUnits(draft: ProposalDraft, texts: readonly string[]): void {
   const first = texts.find((text) => unitsIn(text) !== undefined);
   if (first === undefined) return;
   draft.mapping.units = 'read';
-  ask(draft, unitsQuestion(first));
+  ask(draft, createUnitsQuestion(first));
 }
 
 /** Returns the question about numbers such as $14.82 and 59.83M. */
-export function unitsQuestion(text: string): Question {
+export function createUnitsQuestion(text: string): Question {
   const { exponent, money } = unitsIn(text)!; // asked only about numbers with signs or units
   const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
   const unit =
@@ -93,11 +93,11 @@ export function countMarks(draft: ProposalDraft, cells: readonly (Cell | undefin
   const isGrouped = texts.every((text) => isGroupedCount(text, '.') || /^[+-]?\d{1,3}$/.test(text));
   if (grouped.length === 0 || !isGrouped) return;
   draft.mapping.thousands = '.';
-  ask(draft, countsQuestion('.', grouped));
+  ask(draft, createCountsQuestion('.', grouped));
 }
 
 /** Returns the question about share counts written as 58,490 or 58.490. A number with two marks answers it. */
-export function countsQuestion(mark: ',' | '.', texts: readonly string[]): Question {
+export function createCountsQuestion(mark: ',' | '.', texts: readonly string[]): Question {
   const name = mark === ',' ? 'comma' : 'point';
   return {
     field: 'thousands',

@@ -1,9 +1,9 @@
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { identifierOfFile, valueBeside } from '../mapping/market-tables.js';
+import { identifierOfFile, findLabelledValue } from '../mapping/market-tables.js';
 import { ask, isPlainNumber, textsOf, type ProposalDraft } from './draft.js';
 import { roleOf } from './roles.js';
-import type { NamedBy, Sample } from './sample.js';
+import type { TableNameSource, Sample } from './sample.js';
 
 /** A long table with its header, and the other tables. */
 interface Tables {
@@ -12,7 +12,7 @@ interface Tables {
   readonly date: string;
   readonly column: (name: string) => readonly (Cell | undefined)[];
   readonly samples: readonly Sample[];
-  readonly namedBy: NamedBy;
+  readonly namedBy: TableNameSource;
 }
 
 /**
@@ -23,17 +23,19 @@ export function proposeIdentifier(draft: ProposalDraft, named: string | undefine
   if (/^(file|heading):/.test(draft.answers.identifier_from ?? '')) return true;
   if (named === undefined)
     return (
-      identifierFromHeading(draft, tables) || identifierFromTexts(draft, tables) || identifierFromFiles(draft, tables)
+      proposeHeadingIdentifier(draft, tables) ||
+      proposeTextIdentifier(draft, tables) ||
+      proposeFileIdentifier(draft, tables)
     );
   if (draft.answers.identifier_from !== undefined || !isKeptByFile(named, tables.column(named), tables.samples))
     return true;
   const { identifier: _written, ...others } = draft.mapping.columns!; // set together with the roles
-  if (identifierFromFiles(draft, tables)) draft.mapping.columns = others;
+  if (proposeFileIdentifier(draft, tables)) draft.mapping.columns = others;
   return true;
 }
 
 /** Matches headings of text columns that are not identifiers: currency, exchange, or attributes of a security. */
-const NO_NAMES = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
+const ATTRIBUTE_HEADING = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
 /** Matches a change in percent, which is not an identifier. */
 const PERCENT = /^[+-]?[\d.,]+ ?%$/;
@@ -42,10 +44,10 @@ const PERCENT = /^[+-]?[\d.,]+ ?%$/;
  * Proposes a text column with an unknown heading. If days repeat, this is the column that best distinguishes the rows
  * of a day; otherwise the only text column of the only table.
  */
-function identifierFromTexts(draft: ProposalDraft, { header, date, column, samples }: Tables): boolean {
-  const texts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
-  const days = texts(date);
-  const keys = (name: string) => new Set(texts(name).map((text, i) => `${text} ${days[i]}`)).size;
+function proposeTextIdentifier(draft: ProposalDraft, { header, date, column, samples }: Tables): boolean {
+  const listTexts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
+  const days = listTexts(date);
+  const countKeys = (name: string) => new Set(listTexts(name).map((text, i) => `${text} ${days[i]}`)).size;
   const areRepeated = new Set(days).size < days.length;
   const [name, ...others] = header
     .filter(
@@ -53,18 +55,18 @@ function identifierFromTexts(draft: ProposalDraft, { header, date, column, sampl
         each !== '' &&
         roleOf(each) === undefined &&
         !Object.values(draft.mapping.columns!).includes(each) && // set together with the roles
-        !NO_NAMES.test(each) &&
+        !ATTRIBUTE_HEADING.test(each) &&
         isWorded(column(each)) &&
-        !texts(each).some((text) => PERCENT.test(text)) &&
-        texts(each).every(isAssetIdentifier) &&
-        (!areRepeated || keys(each) > new Set(days).size),
+        !listTexts(each).some((text) => PERCENT.test(text)) &&
+        listTexts(each).every(isAssetIdentifier) &&
+        (!areRepeated || countKeys(each) > new Set(days).size),
     )
-    .toSorted((a, b) => keys(b) - keys(a));
+    .toSorted((a, b) => countKeys(b) - countKeys(a));
   if (name === undefined || (!areRepeated && (others.length > 0 || samples.length > 1))) return false;
   draft.mapping.columns = { ...draft.mapping.columns, identifier: name };
   ask(draft, {
     field: 'columns',
-    question: `No column is called like an identifier; ${name}, which holds texts as ${texts(name)[0]}, is taken for it: is it one?`,
+    question: `No column is called like an identifier; ${name}, which holds texts as ${listTexts(name)[0]}, is taken for it: is it one?`,
     taken: `identifier=${name}`,
     others: others.map((other) => `identifier=${other}`),
   });
@@ -83,11 +85,13 @@ const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], sample
   samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
 
 /** Proposes a label above the header if it states the identifier in every table: `Security | AAPL US Equity`. */
-function identifierFromHeading(draft: ProposalDraft, { samples }: Tables): boolean {
+function proposeHeadingIdentifier(draft: ProposalDraft, { samples }: Tables): boolean {
   const { skip_rows: above = 0 } = draft.mapping;
   const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
   const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => roleOf(text) === 'identifier'));
-  const label = labels.find((each) => headings.every((heading) => isAssetIdentifier(valueBeside(each, heading) ?? '')));
+  const label = labels.find((each) =>
+    headings.every((heading) => isAssetIdentifier(findLabelledValue(each, heading) ?? '')),
+  );
   if (label === undefined) return false;
   draft.mapping.identifier_from = `heading:${removeColon(label)}`;
   return true;
@@ -109,10 +113,10 @@ const isLikeTicker = (name: string) =>
   !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
 
 /** Proposes the file names if no column contains the identifier. Parts common to all names are removed. */
-function identifierFromFiles(draft: ProposalDraft, { date, column, samples, namedBy }: Tables): boolean {
+function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, namedBy }: Tables): boolean {
   if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
-  const pattern = `file:${commonPattern(names, namedBy)}`;
+  const pattern = `file:${findCommonPattern(names, namedBy)}`;
   if (!names.every((name) => isAssetIdentifier(identifierOfFile(pattern, name) ?? ''))) return false;
   draft.mapping.identifier_from = pattern;
   const only = names.length === 1 ? identifierOfFile(pattern, names[0]!) : null;
@@ -141,18 +145,18 @@ function identifierFromFiles(draft: ProposalDraft, { date, column, samples, name
 /** Matches suffixes that vendors add to the name of an instrument: Stooq, Investing.com. */
 const ENDINGS_OF_ONE = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
 
-function commonPattern(names: readonly string[], namedBy: NamedBy): string {
+function findCommonPattern(names: readonly string[], namedBy: TableNameSource): string {
   if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
   const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
   if (names.length === 1) return `{identifier}${ENDINGS_OF_ONE.exec(names[0]!)?.[0] ?? ending}`;
-  const shared = (a: string, b: string) => {
+  const countSharedLetters = (a: string, b: string) => {
     let length = 0;
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
     return a.slice(0, length);
   };
   const reverse = (text: string) => [...text].toReversed().join('');
-  const before = names.reduce(shared);
-  const after = reverse(names.map(reverse).reduce(shared));
+  const before = names.reduce(countSharedLetters);
+  const after = reverse(names.map(reverse).reduce(countSharedLetters));
   // Letters common to all identifiers belong to the identifiers, so a pattern begins and ends at a separator.
   const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
   const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';

@@ -4,15 +4,15 @@ import { fieldLevelsOf } from '../mapping/wide-columns.js';
 import {
   useAdjustedAsClose,
   columnsFor,
-  days,
+  proposeDays,
   isNumber,
-  MOST,
+  MAJORITY,
   PREAMBLE_MAX,
   recognise,
   textsOf,
   type ProposalDraft,
 } from './draft.js';
-import { numberMarks } from './number-marks.js';
+import { proposeNumberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
 import type { Sample } from './sample.js';
 
@@ -24,15 +24,22 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
   const pairs = fieldLevelsOf(textsOf(sample.rows[0]!));
   if (pairs !== undefined) {
     const fields = [pairs.map(([a]) => a), pairs.map(([, b]) => b)].toSorted(
-      (a, b) => shareOfFields(b) - shareOfFields(a),
+      (a, b) => computeFieldShare(b) - computeFieldShare(a),
     )[0]!;
     const header = textsOf(sample.rows[0]!);
     const date = header.find((name) => fieldLevelsOf([name]) === undefined);
-    return levels(draft, { fields, sample, date, skip: 0, body: sample.rows.slice(1), at: header.indexOf(date ?? '') });
+    return proposeTwoLevels(draft, {
+      fields,
+      sample,
+      date,
+      skip: 0,
+      body: sample.rows.slice(1),
+      at: header.indexOf(date ?? ''),
+    });
   }
   for (let i = 0; i + 2 < sample.rows.length && i < PREAMBLE_MAX; i++) {
     const [first, second] = [textsOf(sample.rows[i]!), textsOf(sample.rows[i + 1]!)];
-    const [a, b] = [shareOfFields(behindDate(first)), shareOfFields(behindDate(second))];
+    const [a, b] = [computeFieldShare(removeDateCells(first)), computeFieldShare(removeDateCells(second))];
     const names = a >= b ? second : first;
     const fields = a >= b ? first : second;
     const others = names.slice(1).filter((text) => text !== '');
@@ -40,11 +47,11 @@ export function proposeLevels(draft: ProposalDraft, sample: Sample): boolean {
       others.length > 0 &&
       others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(replaceSlashes(text)));
     if (isHeading(names, fields)) continue;
-    if (Math.max(a, b) < MOST || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
+    if (Math.max(a, b) < MAJORITY || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
       continue;
     const body = sample.rows.slice(i + 2).filter((row) => row.slice(1).some(isNumber));
     const date = [first[0]!, second[0]!].find((text) => roleOf(text) === 'date');
-    return levels(draft, { fields: fields.slice(1), sample, date, skip: i, body, at: 0 });
+    return proposeTwoLevels(draft, { fields: fields.slice(1), sample, date, skip: i, body, at: 0 });
   }
   return false;
 }
@@ -70,7 +77,7 @@ interface Levels {
   readonly at: number;
 }
 
-function levels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: Levels): boolean {
+function proposeTwoLevels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: Levels): boolean {
   const named = [...new Set(fields.filter((field) => field !== '' && field !== date))];
   const roles = rolesOf(named);
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
@@ -93,11 +100,11 @@ function levels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: 
     ...(roles.adjusted === undefined || roles.CLOSE === undefined ? {} : { adjusted_close: roles.adjusted }),
   };
   if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
-  days(
+  proposeDays(
     draft,
     body.map((row) => row[Math.max(at, 0)]),
   );
-  numberMarks(
+  proposeNumberMarks(
     draft,
     body.flatMap((row) => row.slice(1)),
     sample,
@@ -109,9 +116,9 @@ function levels(draft: ProposalDraft, { fields, sample, date, skip, body, at }: 
  * Returns the cells after the first, without cells equal to it, which are the headings of day columns next to each
  * security.
  */
-const behindDate = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
+const removeDateCells = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
 
-const shareOfFields = (row: readonly string[]) => {
+const computeFieldShare = (row: readonly string[]) => {
   const texts = row.filter((text) => text !== '');
   const isField = (text: string) => FIELD_ROLES.some((role) => roleOf(text) === role);
   return texts.length === 0 ? 0 : texts.filter(isField).length / texts.length;

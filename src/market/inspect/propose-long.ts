@@ -2,29 +2,29 @@ import {
   useAdjustedAsClose,
   ask,
   columnsFor,
-  days,
+  proposeDays,
   isNumber,
   PREAMBLE_MAX,
   recognise,
   textsOf,
   type ProposalDraft,
 } from './draft.js';
-import { basisFromFiles } from './file-words.js';
-import { dividendColumn } from '../mapping/own-dividends.js';
+import { setBasisFromFiles } from './file-words.js';
+import { findDividendColumn } from '../mapping/own-dividends.js';
 import { askCurrency } from './currency-question.js';
 import { COUNTS } from '../mapping/written-numbers.js';
-import { currencyColumn } from '../mapping/unread-terms.js';
-import { countMarks, numberMarks } from './number-marks.js';
+import { findCurrencyColumn } from '../mapping/unread-terms.js';
+import { countMarks, proposeNumberMarks } from './number-marks.js';
 import { isWorded, proposeIdentifier } from './propose-identifier.js';
 import { findNearRole, roleOf, rolesOf, type Role } from './roles.js';
-import type { NamedBy, Sample } from './sample.js';
+import type { TableNameSource, Sample } from './sample.js';
 
 /** Proposes a mapping for a table with one row per security and date. Returns false if the table has another form. */
 export function proposeLong(
   draft: ProposalDraft,
   sample: Sample,
   samples: readonly Sample[],
-  namedBy: NamedBy,
+  namedBy: TableNameSource,
 ): boolean {
   if (draft.answers.layout === 'wide') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
@@ -52,8 +52,8 @@ export function proposeLong(
   delete fields.adjusted;
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) useAdjustedAsClose(draft, roles.adjusted!);
-  else if (roles.adjusted === undefined && draft.adjustment === null) basisFromFiles(draft, samples);
-  else if (roles.adjusted !== undefined) adjustedBeside(draft, roles.adjusted, dividendColumn(header));
+  else if (roles.adjusted === undefined && draft.adjustment === null) setBasisFromFiles(draft, samples);
+  else if (roles.adjusted !== undefined) useAdjustedCloses(draft, roles.adjusted, findDividendColumn(header));
   const table = { header, date: roles.date!, column, samples, namedBy };
   if (!proposeIdentifier(draft, roles.identifier, table)) return false;
   const worded = header.filter(
@@ -68,12 +68,12 @@ export function proposeLong(
     ...worded,
   ];
   draft.mapping.ignore = [...new Set(ignored)];
-  const currency = currencyColumn(worded);
+  const currency = findCurrencyColumn(worded);
   if (currency !== undefined) askCurrency(draft, `column ${currency}`, column(currency));
-  days(draft, column(roles.date!));
+  proposeDays(draft, column(roles.date!));
   const { identifier } = draft.mapping.columns!; // set above
   const unread = new Set([roles.date, identifier, ...draft.mapping.ignore]);
-  numberMarks(
+  proposeNumberMarks(
     draft,
     body.flatMap((row) => row.filter((_, i) => !unread.has(header[i]!))),
     sample,
@@ -92,7 +92,7 @@ const isOfBar = ({ columns = {}, adjusted_close: adjusted }: ProposalDraft['mapp
   name === adjusted || Object.values(columns).includes(name);
 
 /** Derives dividends from adjusted closes, and reports a separate dividend column of the vendor. */
-function adjustedBeside(draft: ProposalDraft, adjusted: string, own: string | undefined): void {
+function useAdjustedCloses(draft: ProposalDraft, adjusted: string, own: string | undefined): void {
   draft.mapping.adjusted_close = adjusted;
   if (own === undefined) return;
   const question = `Dividends are derived from ${adjusted}, not read from ${own}. Its own are given as the table corporate_actions instead, without adjusted_close.`;

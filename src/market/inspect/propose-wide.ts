@@ -1,10 +1,10 @@
 import { textIn } from '../formats/cells.js';
 import { WORD } from '../mapping/wide-columns.js';
-import { ask, days, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
-import { basisFromFiles, roleFromFile } from './file-words.js';
+import { ask, proposeDays, isDay, isNumber, MAJORITY, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
+import { setBasisFromFiles, findFileRole } from './file-words.js';
 import { askCurrency } from './currency-question.js';
-import { currencyColumn } from '../mapping/unread-terms.js';
-import { numberMarks } from './number-marks.js';
+import { findCurrencyColumn } from '../mapping/unread-terms.js';
+import { proposeNumberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
@@ -12,11 +12,11 @@ import type { Sample } from './sample.js';
 const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 
 /** Matches headings that pandas gives to a row counter after repeated writing or resetting of the index. */
-const COUNTER = /^(|unnamed: \d+|index|level_\d+)$/i;
+const COUNTER_HEADING = /^(|unnamed: \d+|index|level_\d+)$/i;
 
 /** Returns true if a column counts rows (0, 1, 2) under a heading that is not an identifier. */
 function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: number): boolean {
-  if (!COUNTER.test(textIn(header[i])?.trim() ?? '')) return false;
+  if (!COUNTER_HEADING.test(textIn(header[i])?.trim() ?? '')) return false;
   const counts = body.map((row) => (textIn(row[i]) === null ? Number.NaN : Number(row[i])));
   const [first] = counts;
   return Number.isInteger(first) && counts.every((count, k) => count === first! + k);
@@ -26,7 +26,7 @@ function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: numb
  * Returns the position of the date column: before the identifiers, possibly after a row counter, or after them;
  * undefined if there is none.
  */
-function dayColumn(draft: ProposalDraft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
+function findDayColumn(draft: ProposalDraft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
   const row = body[0]!; // the caller checks that there is a row
   const last = row.length - 1;
   if (isDay(draft.answers, row[0])) return 0;
@@ -43,7 +43,7 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
   if (draft.answers.layout === 'long') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const body = sample.rows.slice(i + 1);
-    const day = body.length === 0 ? undefined : dayColumn(draft, row, body);
+    const day = body.length === 0 ? undefined : findDayColumn(draft, row, body);
     return (
       (draft.answers.skip_rows ?? i) === i &&
       day !== undefined &&
@@ -54,18 +54,18 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     );
   });
   if (at < 0) return false;
-  const head = namesAbove(sample.rows, at);
+  const head = findIdentifierRow(sample.rows, at);
   const header = textsOf(sample.rows[head]!);
   const body = sample.rows.slice(at + 1);
-  const day = dayColumn(draft, sample.rows[at]!, body)!; // found above
+  const day = findDayColumn(draft, sample.rows[at]!, body)!; // found above
   if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
   const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
   const isDayBeside = header.map((name) => name !== '' && name === header[day]);
   const cells = body
     .flatMap((row) => row.filter((_, i) => i !== day && !counters.includes(i) && !isDayBeside[i]))
     .filter((cell) => textIn(cell) !== null);
-  if (cells.length > 0 && cells.filter(isNumber).length < MOST * cells.length) return false;
-  const fields = samples.length === 1 ? {} : fieldsOfTables(samples);
+  if (cells.length > 0 && cells.filter(isNumber).length < MAJORITY * cells.length) return false;
+  const fields = samples.length === 1 ? {} : mapTableFields(samples);
   draft.recognisedAs = head === at ? 'pandas, one column a name' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
@@ -78,14 +78,14 @@ export function proposeWide(draft: ProposalDraft, sample: Sample, samples: reado
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
   for (const [label = '', ...cells] of sample.rows.slice(head + 1, at + 1).map(textsOf))
-    if (currencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
+    if (findCurrencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
-  basisFromFiles(draft, samples);
-  days(
+  setBasisFromFiles(draft, samples);
+  proposeDays(
     draft,
     body.map((row) => row[day]),
   );
-  numberMarks(draft, cells, sample);
+  proposeNumberMarks(draft, cells, sample);
   draft.confidence = 'likely';
   return true;
 }
@@ -100,12 +100,12 @@ const TERMS_MAX = 4;
  * Returns the row with the identifiers. If attribute rows are below it, as in Datastream files, this is the last row
  * with an identifier label.
  */
-function namesAbove(rows: Sample['rows'], at: number): number {
-  const label = (i: number) => textIn(rows[i]?.[0]) ?? '';
-  const isOther = label(at) !== '' && roleOf(label(at)) === undefined && WORD.test(label(at));
+function findIdentifierRow(rows: Sample['rows'], at: number): number {
+  const readLabel = (i: number) => textIn(rows[i]?.[0]) ?? '';
+  const isOther = readLabel(at) !== '' && roleOf(readLabel(at)) === undefined && WORD.test(readLabel(at));
   if (!isOther) return at;
   for (let i = at - 1; i >= Math.max(0, at - TERMS_MAX); i--)
-    if (roleOf(label(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
+    if (roleOf(readLabel(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
   return at;
 }
 
@@ -145,7 +145,7 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
       });
     return;
   }
-  const report = roleFromFile(samples[0]!.name);
+  const report = findFileRole(samples[0]!.name);
   if (report !== 'CLOSE')
     ask(draft, {
       field: 'field',
@@ -159,10 +159,10 @@ function askFields(draft: ProposalDraft, fields: Readonly<Record<string, string>
   if (samples.length > 1) ask(draft, { field: 'fields', question: 'Which field is each of the tables?', taken: null });
 }
 
-function fieldsOfTables(samples: readonly Sample[]): Record<string, string> {
+function mapTableFields(samples: readonly Sample[]): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const { name } of samples) {
-    const role = roleFromFile(name);
+    const role = findFileRole(name);
     if (role !== undefined && !Object.values(fields).includes(role)) fields[name] = role;
   }
   return Object.values(fields).includes('CLOSE') ? fields : {};

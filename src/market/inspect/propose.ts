@@ -4,7 +4,7 @@ import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
 import type { Adjustment, Answers, Question } from './question.js';
-import type { NamedBy, Sample } from './sample.js';
+import type { TableNameSource, Sample } from './sample.js';
 
 export type Confidence = 'sure' | 'likely' | 'unsure';
 
@@ -26,7 +26,7 @@ export interface Proposal {
  */
 export function proposeMapping(
   samples: readonly Sample[],
-  namedBy: NamedBy,
+  namedBy: TableNameSource,
   answers: Answers = {},
 ): Proposal | undefined {
   const read = samples.filter(({ name }) => answers.ignore?.includes(name) !== true);
@@ -35,12 +35,12 @@ export function proposeMapping(
   const [first, ...later] = dated.length > 0 ? dated : filled;
   if (first === undefined) return undefined;
   const tables = { read, filled, dated, namedBy };
-  const own = proposalFrom(first, tables, answers);
+  const own = createProposal(first, tables, answers);
   if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
   // A table of many securities may be accompanied by other tables with days, such as an index; the market is the table
   // with identifiers.
   const long = later
-    .map((sample) => proposalFrom(sample, tables, answers))
+    .map((sample) => createProposal(sample, tables, answers))
     .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
   return long ?? own;
 }
@@ -51,11 +51,11 @@ interface Tables {
   readonly filled: readonly Sample[];
   /** Tables that contain days. */
   readonly dated: readonly Sample[];
-  readonly namedBy: NamedBy;
+  readonly namedBy: TableNameSource;
 }
 
 /** Proposes a mapping for all tables from one of them; undefined if its form is unknown. */
-function proposalFrom(
+function createProposal(
   sample: Sample,
   { read: samples, filled, dated, namedBy }: Tables,
   answers: Answers,
@@ -75,7 +75,7 @@ function proposalFrom(
   const isRead =
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
-  const left = [...others, ...foreignTo(draft.mapping, tables, namedBy)];
+  const left = [...others, ...listForeignTables(draft.mapping, tables, namedBy)];
   const lacking = left.some((name) => dated.some((each) => each.name === name))
     ? 'No days, or no identifiers,'
     : 'No days';
@@ -85,10 +85,10 @@ function proposalFrom(
 }
 
 /** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
-function foreignTo(
+function listForeignTables(
   { layout, columns = {}, identifier_from: from }: ProposalDraft['mapping'],
   samples: readonly Sample[],
-  namedBy: NamedBy,
+  namedBy: TableNameSource,
 ): string[] {
   const { date, identifier } = columns;
   if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];

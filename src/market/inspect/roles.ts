@@ -13,7 +13,7 @@ export type Role =
   | 'adjusted';
 
 /** Names that vendors use for columns, reduced to letters and digits. If several are present, the first is used. */
-const NAMES: Readonly<Record<Role, readonly string[]>> = {
+const ROLE_HEADINGS: Readonly<Record<Role, readonly string[]>> = {
   date: [
     'date',
     'dates',
@@ -188,14 +188,14 @@ const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}\p{N}]/
 /** Returns the role of a column name; undefined if it is unknown. */
 export function roleOf(name: string): Role | undefined {
   const text = simplify(name);
-  return (Object.keys(NAMES) as Role[]).find((role) => NAMES[role].includes(text)); // the keys of the object are roles
+  return (Object.keys(ROLE_HEADINGS) as Role[]).find((role) => ROLE_HEADINGS[role].includes(text)); // the keys of the object are roles
 }
 
 /** Returns the column of each role in a header. */
 export function rolesOf(header: readonly string[]): Partial<Record<Role, string>> {
   const result: Partial<Record<Role, string>> = {};
-  for (const role of Object.keys(NAMES) as Role[]) {
-    const name = NAMES[role].flatMap((text) => header.filter((column) => simplify(column) === text)).at(0);
+  for (const role of Object.keys(ROLE_HEADINGS) as Role[]) {
+    const name = ROLE_HEADINGS[role].flatMap((text) => header.filter((column) => simplify(column) === text)).at(0);
     if (name !== undefined) result[role] = name;
   }
   return result;
@@ -204,7 +204,7 @@ export function rolesOf(header: readonly string[]): Partial<Record<Role, string>
 /** Returns a column with a name similar to a name of a role. */
 export function findNearRole(role: Role, header: readonly string[]): string | undefined {
   const free = header.filter((column) => simplify(column).length > 2 && roleOf(column) === undefined);
-  for (const name of NAMES[role].slice(0, 2)) {
+  for (const name of ROLE_HEADINGS[role].slice(0, 2)) {
     const near = findNearestName(name, free);
     if (near !== undefined) return near;
   }

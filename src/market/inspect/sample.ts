@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Cell } from '../formats/cells.js';
-import { cellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
+import { readCellText, CsvFault, readCsv, type CsvRecord } from '../sources/csv.js';
 import { scanOf } from '../sources/parquet/parquet.js';
 import { addZones } from '../sources/parquet/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
@@ -9,8 +9,8 @@ import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reade
 import type { ZipMember } from '../formats/zip-reader.js';
 import { readArchivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../tables/problems.js';
-import { tableNamed } from '../tables/table-kinds.js';
-import { cellOf, sqlText, type DuckDb, boundColumnSql } from '../formats/duckdb.js';
+import { findTable } from '../tables/table-kinds.js';
+import { cellOf, quoteText, type DuckDb, formatBoundColumn } from '../formats/duckdb.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { describeUnreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
@@ -34,7 +34,7 @@ export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
   code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
 
 /** Origin of table names: files or sheets; null if names cannot contain an identifier. */
-export type NamedBy = 'file' | 'sheet' | null;
+export type TableNameSource = 'file' | 'sheet' | null;
 
 /** Number of sampled rows of a table: more than a preamble, a header and a month of days. */
 export const SAMPLE_ROWS = 60;
@@ -43,7 +43,7 @@ export const SAMPLE_ROWS = 60;
 export const SAMPLE_TABLES = 8;
 
 /** Thrown to stop reading when enough rows have been read. */
-class Enough extends Error {}
+class SampleCheck extends Error {}
 
 /** Properties of files that are known in advance. */
 interface SampleTerms {
@@ -59,18 +59,18 @@ export async function sampleFiles(
   { duck, ...terms }: SampleTerms & { readonly duck: () => Promise<DuckDb> },
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
-  for (const file of spread(files)) {
+  for (const file of selectSpread(files)) {
     const sample =
       file.format === 'parquet'
-        ? await parquetRows(file, await duck(), problems)
-        : await textRows(file, problems, terms);
+        ? await readParquetRows(file, await duck(), problems)
+        : await readTextRows(file, problems, terms);
     if (sample !== undefined) samples.push({ name: basename(file.path), ...sample });
   }
   return samples;
 }
 
 /** Selects files at even distances, including the first and the last. */
-function spread<T>(files: readonly T[]): readonly T[] {
+function selectSpread<T>(files: readonly T[]): readonly T[] {
   if (files.length <= SAMPLE_TABLES) return files;
   return Array.from(
     { length: SAMPLE_TABLES },
@@ -81,11 +81,11 @@ function spread<T>(files: readonly T[]): readonly T[] {
 type Rows = Omit<Sample, 'name'>;
 
 /** Reads rows of a text file; if it is not UTF-8 and no encoding is specified, as windows-1252. */
-async function textRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
+async function readTextRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
   const result = createProblems();
   const rows = await readEncodedRows(file, result, terms);
   if (terms.encoding === null && result.findings().some(isOfEncoding))
-    return textRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
+    return readTextRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
   problems.take(result.findings());
   return rows;
 }
@@ -95,7 +95,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
     if (cells !== null) rows.push(cells);
-    if (rows.length >= SAMPLE_ROWS) throw new Enough();
+    if (rows.length >= SAMPLE_ROWS) throw new SampleCheck();
   };
   const onHeader = (columns: readonly string[]) => {
     add(columns);
@@ -107,7 +107,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
         const next = onHeader(columns);
         return (record) => {
           delimiter ??= delimiterIn(record);
-          next(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+          next(Array.from({ length: record.cells }, (_, cell) => readCellText(record, cell)));
         };
       },
       cells: onHeader,
@@ -119,7 +119,7 @@ async function readEncodedRows(file: SourceFile, problems: Problems, { encoding,
       terms: { encoding, ignore },
     });
   } catch (enough) {
-    if (!(enough instanceof Enough)) throw enough;
+    if (!(enough instanceof SampleCheck)) throw enough;
   }
   return { rows, delimiter };
 }
@@ -131,9 +131,9 @@ function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefi
 }
 
 /** Reads the first rows of a Parquet file; undefined, with a finding, if the file cannot be read. */
-async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
+async function readParquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
   try {
-    return { rows: await findFirstRows(file, duck), index: await pandasIndex(file, duck) };
+    return { rows: await findFirstRows(file, duck), index: await readPandasIndex(file, duck) };
   } catch (error) {
     problems.nameFile(file.label, basename(file.path));
     problems.error(describeUnreadableFile(file, error));
@@ -145,7 +145,7 @@ async function findFirstRows(file: SourceFile, { connection }: DuckDb): Promise<
   const { files, columns } = await addZones(connection, [file]);
   const scan = scanOf(files, { withRows: false });
   const names = columns.map(({ name }) => name);
-  const list = columns.map(boundColumnSql).join(', ');
+  const list = columns.map(formatBoundColumn).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }
@@ -164,8 +164,8 @@ function indexIn(metadata: string): readonly string[] {
 const PANDAS_BYTES_MAX = 1 << 20;
 
 /** Returns columns that pandas recorded as the index of the data frame; none if pandas did not write the file. */
-async function pandasIndex({ path }: SourceFile, { connection }: DuckDb): Promise<readonly string[]> {
-  const metadata = `SELECT decode(value) FROM parquet_kv_metadata(${sqlText(path)})`;
+async function readPandasIndex({ path }: SourceFile, { connection }: DuckDb): Promise<readonly string[]> {
+  const metadata = `SELECT decode(value) FROM parquet_kv_metadata(${quoteText(path)})`;
   const read = await connection.runAndReadAll(
     `${metadata} WHERE decode(key) = 'pandas' AND octet_length(value) <= ${PANDAS_BYTES_MAX} LIMIT 1`,
   );
@@ -193,7 +193,7 @@ export async function sampleContent(
   return { names: samples.map(({ name }) => name), samples };
 }
 
-const isOfMarket = (name: string) => (tableNamed(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
+const isOfMarket = (name: string) => (findTable(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
 
 async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];
@@ -222,18 +222,18 @@ async function sampleArchive(
   const chosen = texts.length > 0 ? texts : of(/\.xlsx$/i);
   const samples: Sample[] = [];
   const readWorkbookOf = createWorkbookReader();
-  for (const member of spread(chosen)) {
+  for (const member of selectSpread(chosen)) {
     const rows =
       texts.length > 0
-        ? await memberRows(member, terms.encoding)
-        : await workbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
+        ? await readMemberRows(member, terms.encoding)
+        : await readWorkbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
     if (rows !== undefined) samples.push({ name: baseOf(member.name), ...rows });
   }
   return { names: chosen.map(({ name }) => baseOf(name)), samples };
 }
 
 /** Returns the first rows of the only sheet of a workbook; undefined, with a finding, if it cannot be read. */
-async function workbookRows(
+async function readWorkbookRows(
   { name }: ZipMember,
   problems: Problems,
   read: (sink: (columns: readonly string[]) => SheetSink) => Promise<void>,
@@ -255,27 +255,27 @@ async function workbookRows(
   return { rows };
 }
 
-/** Reads rows of a text file in an archive like `textRows`. */
-async function memberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
+/** Reads rows of a text file in an archive like `readTextRows`. */
+async function readMemberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
   const rows: (readonly (Cell | undefined)[])[] = [];
   let delimiter: string | undefined;
   const add = (cells: readonly Cell[]) => {
     rows.push(cells);
-    if (rows.length >= SAMPLE_ROWS) throw new Enough();
+    if (rows.length >= SAMPLE_ROWS) throw new SampleCheck();
   };
   const onHeader = (columns: readonly string[]) => {
     add(columns);
     return (record: CsvRecord) => {
       delimiter ??= delimiterIn(record);
-      add(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+      add(Array.from({ length: record.cells }, (_, cell) => readCellText(record, cell)));
     };
   };
   try {
     await readCsv(member.open(), onHeader, { encoding });
   } catch (enough) {
-    if (!(enough instanceof Enough || enough instanceof CsvFault)) throw enough;
+    if (!(enough instanceof SampleCheck || enough instanceof CsvFault)) throw enough;
     if (encoding === null && 'accepted' in enough && enough.accepted !== undefined)
-      return memberRows(member, USUAL_ENCODING);
+      return readMemberRows(member, USUAL_ENCODING);
   }
   return { rows, delimiter };
 }

@@ -35,13 +35,13 @@ const YFINANCE: Question = {
 };
 
 /** Non-price columns of Yahoo Finance. */
-const YAHOO_BESIDE = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'];
+const YAHOO_EXTRA_COLUMNS = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'];
 
 /**
  * Returns the question about closes that are not adjusted for splits and dividends.
  * @param factors columns of the vendor with adjustment factors
  */
-const asTraded = (factors: string): Question => ({
+const createTradedQuestion = (factors: string): Question => ({
   field: 'adjustment',
   question: `CRSP writes closes as traded, and ${factors} are not taken for splits and dividends: give those as the table corporate_actions, or every split counts as a loss.`,
   taken: 'none',
@@ -54,21 +54,21 @@ export const VENDORS: readonly Vendor[] = [
   {
     name: 'Yahoo Finance',
     columns: ['open', 'high', 'low', 'close', 'adj close', 'volume'],
-    mapping: { ignore: YAHOO_BESIDE },
+    mapping: { ignore: YAHOO_EXTRA_COLUMNS },
     adjustment: 'splits',
     questions: [],
   },
   {
     name: 'Yahoo Finance',
     columns: ['open', 'high', 'low', 'close', 'adj close', 'volume', 'dividends', 'stock splits'],
-    mapping: { ignore: YAHOO_BESIDE },
+    mapping: { ignore: YAHOO_EXTRA_COLUMNS },
     adjustment: 'splits',
     questions: [],
   },
   {
     name: 'Yahoo Finance, yfinance',
     columns: ['open', 'high', 'low', 'close', 'volume', 'dividends', 'stock splits'],
-    mapping: { ignore: YAHOO_BESIDE },
+    mapping: { ignore: YAHOO_EXTRA_COLUMNS },
     adjustment: 'total',
     questions: [YFINANCE],
   },
@@ -161,7 +161,7 @@ export const VENDORS: readonly Vendor[] = [
         others: [],
         required: false,
       },
-      asTraded('CFACPR and RET'),
+      createTradedQuestion('CFACPR and RET'),
     ],
   },
   {
@@ -177,7 +177,7 @@ export const VENDORS: readonly Vendor[] = [
         others: [],
         required: false,
       },
-      asTraded('DlyFacPrc and DlyRet'),
+      createTradedQuestion('DlyFacPrc and DlyRet'),
     ],
   },
   {

@@ -23,7 +23,7 @@ const SPLIT_CASH_MAX = 0.05;
 /**
  * Maximum amount, as a fraction of the price, that does not count as a dividend, because adjusted closes are rounded.
  */
-const NO_DIVIDEND = 1e-6;
+const DIVIDEND_MIN = 1e-6;
 
 /** Fraction of the previous price from which a dividend is suspect, like a price move without an action. */
 const LARGE_DIVIDEND = 0.5;
@@ -65,7 +65,7 @@ export interface DerivedMarket {
   readonly errors: readonly DividendError[];
 }
 
-interface NameActions {
+interface SecurityActions {
   readonly actions: CorporateAction[];
   readonly errors: DividendError[];
 }
@@ -113,7 +113,7 @@ function actionsOf(
   closes: Closes,
   adjustment: MarketData['adjustment'],
   problems: Problems,
-): NameActions {
+): SecurityActions {
   const actions: CorporateAction[] = [];
   const errors: DividendError[] = [];
   const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
@@ -134,27 +134,29 @@ function actionsOf(
   // Multiple after the actions so far, consistent with the rounding of all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
   for (const { from, factor: range, split, rounding } of steps) {
-    const rise = quotient(range, factor);
+    const rise = divideRanges(range, factor);
     const day = closes.days[from]!;
     // A dividend on the day of a split is paid per share after the split.
     const before = closes.close[from - 1]! / split;
     const cash = { low: before * (1 - split / rise.low), high: before * (1 - split / rise.high) };
     if (cash.high < 0) {
-      problems.warning(fallOf(identifier, day, middle(rise)));
+      problems.warning(fallOf(identifier, day, computeMiddle(rise)));
       factor = range;
       continue;
     }
     if (split !== 1) add('SPLIT', split, day);
-    const isPaid = cash.low > 0 && middle(cash) > Math.max(rounding, NO_DIVIDEND) * before;
+    const isPaid = cash.low > 0 && computeMiddle(cash) > Math.max(rounding, DIVIDEND_MIN) * before;
     const dividend = isPaid ? roundedIn(cash, { error: rounding * before, decimals }) : 0;
     if (dividend > 0) {
       add('DIVIDEND', dividend, day);
       errors.push({ identifier, exDay: day, error: cash.high - cash.low + 2 * rounding * before });
     }
     if (dividend > LARGE_DIVIDEND * before)
-      problems.warning(largeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }));
+      problems.warning(
+        createLargeDividend(identifier, day, { dividend, before, isWhole: closes.refused.length === 0 }),
+      );
     const expected = scale(factor, split / (1 - dividend / before));
-    factor = expected.low > range.high || expected.high < range.low ? range : common(range, expected);
+    factor = expected.low > range.high || expected.high < range.low ? range : intersectRanges(range, expected);
   }
   return { actions, errors };
 }
@@ -171,15 +173,18 @@ interface Step extends Plateau {
 function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
   const steps = plateaus.map((plateau, i) => {
     const before = plateaus[i - 1];
-    const split = before === undefined || adjustment !== 'none' ? 1 : splitIn(quotient(plateau.factor, before.factor));
+    const split =
+      before === undefined || adjustment !== 'none' ? 1 : splitIn(divideRanges(plateau.factor, before.factor));
     return { ...plateau, split };
   });
-  const meet = (i: number, other: Range) => (steps[i] = { ...steps[i]!, factor: common(steps[i]!.factor, other) });
+  const narrowFactor = (i: number, other: Range) =>
+    (steps[i] = { ...steps[i]!, factor: intersectRanges(steps[i]!.factor, other) });
   const isAlone = ({ split, factor }: Step, before: Step) =>
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
   const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
-  for (let i = 1; i < steps.length; i++) if (alone[i]) meet(i, scale(steps[i - 1]!.factor, steps[i]!.split));
-  for (let i = steps.length - 1; i > 0; i--) if (alone[i]) meet(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
+  for (let i = 1; i < steps.length; i++) if (alone[i]) narrowFactor(i, scale(steps[i - 1]!.factor, steps[i]!.split));
+  for (let i = steps.length - 1; i > 0; i--)
+    if (alone[i]) narrowFactor(i - 1, scale(steps[i]!.factor, 1 / steps[i]!.split));
   return steps;
 }
 
@@ -205,7 +210,7 @@ function refusedOf(identifier: string, refused: Closes['refused']): Problem {
   };
 }
 
-function largeDividend(
+function createLargeDividend(
   identifier: string,
   day: Day,
   { dividend, before, isWhole }: { readonly dividend: number; readonly before: number; readonly isWhole: boolean },
@@ -228,7 +233,7 @@ function plateausOf(closes: Closes, adjustment: MarketData['adjustment']): Plate
   let best: Plateau[] = [];
   let fewest = Number.POSITIVE_INFINITY;
   for (const { relative, units } of ROUNDINGS) {
-    const plateaus = plateausWithin(closes, relative, { unit, closeUnit: units * unitOf(closes.close) });
+    const plateaus = dividePlateaus(closes, relative, { unit, closeUnit: units * unitOf(closes.close) });
     const falls = plateaus.filter((_, i) => isFall(plateaus, i, adjustment)).length;
     if (falls >= fewest) continue;
     best = plateaus;
@@ -242,10 +247,10 @@ const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData[
   i > 0 && plateaus[i]!.factor.high < plateaus[i - 1]!.factor.low && !isSplit(plateaus, i, adjustment);
 
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
-  adjustment === 'none' && splitIn(quotient(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
+  adjustment === 'none' && splitIn(divideRanges(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
 /** Divides days into plateaus, each as long as one multiple fits its days. */
-function plateausWithin(
+function dividePlateaus(
   { close, adjusted }: Closes,
   relative: number,
   { unit, closeUnit }: { readonly unit: number; readonly closeUnit: number },
@@ -270,15 +275,18 @@ function splitIn({ low, high }: Range): number {
   return alone ?? SPLIT_RATIOS.find((ratio) => ratio <= high && ratio * (1 + SPLIT_CASH_MAX) >= low) ?? 1;
 }
 
-const middle = ({ low, high }: Range) => (low + high) / 2;
+const computeMiddle = ({ low, high }: Range) => (low + high) / 2;
 
 /** Returns the range of quotients of positive numbers in two ranges. */
-const quotient = (above: Range, below: Range): Range => ({ low: above.low / below.high, high: above.high / below.low });
+const divideRanges = (above: Range, below: Range): Range => ({
+  low: above.low / below.high,
+  high: above.high / below.low,
+});
 
 const scale = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
 
 /** Returns the intersection of two ranges; a single number between them if rounding separates them. */
-function common(one: Range, other: Range): Range {
+function intersectRanges(one: Range, other: Range): Range {
   const low = Math.max(one.low, other.low);
   return { low, high: Math.max(low, Math.min(one.high, other.high)) };
 }
@@ -288,7 +296,7 @@ function common(one: Range, other: Range): Range {
  * error is within the error of the vendor.
  */
 function roundedIn(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
-  const exact = middle(range);
+  const exact = computeMiddle(range);
   for (let digits = decimals; digits <= CASH_DECIMALS_MAX; digits++) {
     const value = Number(exact.toFixed(digits));
     if (value > 0 && ((value >= range.low && value <= range.high) || Math.abs(value - exact) <= error)) return value;

@@ -1,18 +1,18 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { quote } from '../tables/key-problems.js';
+import { quoteText } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
-import { cellPath, type Problem, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import type { Cell } from '../formats/cells.js';
 import { commaNumberIn, COUNTS, isGroupedCount } from './written-numbers.js';
 
-interface Place {
+interface CellLocation {
   readonly file: MarketFile;
   readonly row: number;
 }
 
 /** Observer of the share counts of a market with a decimal comma. */
 interface CountMarks {
-  see(field: string, cell: Cell | undefined, place: Place): void;
+  see(field: string, cell: Cell | undefined, place: CellLocation): void;
   report(): void;
 }
 
@@ -25,20 +25,20 @@ export function createCountMarks({ decimal, thousands }: Mapping, problems: Prob
   /** First suspect count by field; null if the comma of another count of the field is a decimal mark. */
   const suspects = new Map<string, Problem | null>();
 
-  function see(field: string, cell: Cell | undefined, { file, row }: Place): void {
+  function recordCell(field: string, cell: Cell | undefined, { file, row }: CellLocation): void {
     if (typeof cell !== 'string' || !COUNTS.has(field) || suspects.get(field) === null || !cell.includes(',')) return;
     if (!isGroupedCount(cell, ',')) suspects.set(field, null);
     else if (!suspects.has(field) && commaNumberIn(cell) !== undefined)
       suspects.set(field, {
         code: 'NOT_A_NUMBER',
-        path: cellPath(file.label, row, field),
-        message: `${field} is ${quote(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
+        path: formatCellPath(file.label, row, field),
+        message: `${field} is ${quoteText(cell)}, read as ${commaNumberIn(cell)}: shares have no fractions. If its comma separates thousands, set thousands "," in the mapping.`,
         value: cell,
       });
   }
 
   return {
-    see,
+    see: recordCell,
     report() {
       for (const problem of suspects.values()) if (problem !== null) problems.warning(problem);
     },

@@ -52,11 +52,11 @@ export const USUAL_FORMATS = [
 ] as const;
 
 /** Returns a reader of days in a format; null stands for YYYY-MM-DD. Date cells are returned unchanged. */
-export function dayReader(format: string | null): DayReader {
+export function createDayReader(format: string | null): DayReader {
   if (format === null) return dayIn;
   const read = Object.hasOwn(UNITS_PER_DAY, format)
-    ? epochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
-    : patternReader(format);
+    ? createEpochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
+    : createPatternReader(format);
   return (cell) => {
     if (cell === null || cell === undefined) return null;
     if (cell instanceof Date) return dayIn(cell);
@@ -66,7 +66,7 @@ export function dayReader(format: string | null): DayReader {
   };
 }
 
-function epochReader(units: number): (text: string) => Day | undefined {
+function createEpochReader(units: number): (text: string) => Day | undefined {
   return (text) => {
     if (!/^-?\d{1,20}$/.test(text)) return undefined;
     const day = Math.floor(Number(text) / units);
@@ -74,14 +74,14 @@ function epochReader(units: number): (text: string) => Day | undefined {
   };
 }
 
-function patternReader(format: string): (text: string) => Day | undefined {
+function createPatternReader(format: string): (text: string) => Day | undefined {
   const tokens = format.match(/YYYY|YY|MMM|MM|M|DD|D|\s+|[^\s]/g) ?? [];
   return (text) => {
     if (text.length > TEXT_MAX) return undefined;
     const parts: Partial<Record<Part, string>> = {};
     let at = 0;
     for (const token of tokens) {
-      const length = tokenLength(token, text, at);
+      const length = matchToken(token, text, at);
       if (length === 0) return undefined;
       const known = PARTS[token];
       if (known !== undefined) parts[known.part] = text.slice(at, at + length);
@@ -95,7 +95,7 @@ function patternReader(format: string): (text: string) => Day | undefined {
 /**
  * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
  */
-function tokenLength(token: string, text: string, at: number): number {
+function matchToken(token: string, text: string, at: number): number {
   const known = PARTS[token];
   if (known === undefined) {
     if (/\s/.test(token)) return run(text, at, TEXT_MAX, isSpace);

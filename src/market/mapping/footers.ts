@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
-import { cellPath, type Problem, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { textIn, type Cell, type Heading } from '../formats/cells.js';
 
 /** Maximum number of rows below the last bar of a table that count as a footer, such as a source, a note or totals. */
@@ -10,11 +10,11 @@ const FOOTER_ROWS_MAX = 10;
 const QUOTED_MAX = 3;
 
 /** Matches the beginning of a day: the name of a weekday or month, or a digit. */
-const LIKE_A_DAY =
+const DATE_TEXT =
   /^(?:\d|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.,]?\s*\d)/i;
 
 /** Returns true if a text in the day column may belong to a footer. */
-export const isFooterText = (text: string): boolean => !LIKE_A_DAY.test(text);
+export const isFooterText = (text: string): boolean => !DATE_TEXT.test(text);
 
 /**
  * Returns true if a text that fills its row belongs to a footer: it consists of several words and is not the beginning
@@ -22,7 +22,7 @@ export const isFooterText = (text: string): boolean => !LIKE_A_DAY.test(text);
  */
 const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
 
-interface Held {
+interface HeldProblem {
   readonly problem: Problem;
   readonly times: number | undefined;
 }
@@ -36,14 +36,14 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   const { problems: caught, report, catching } = createCatcher(problems);
   const rows = rowsOn(caught);
   let footer: FooterRow[] = [];
-  let keys: Held[] = [];
+  let keys: HeldProblem[] = [];
   let table: MarketFile | undefined;
   let hasBars = false;
   let left = 0;
   /** Number of rows before the current table. */
   let before = 0;
   /** Problems of the current row, if it may belong to a footer. */
-  let current: Held[] | null = null;
+  let current: HeldProblem[] | null = null;
 
   /** Reports the problems of the held rows, which are not a footer because a later row has a bar or another error. */
   function refuseFooter(): void {
@@ -53,7 +53,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   }
 
   /** Holds a row as part of the footer, or reports its problems. */
-  function settle(held: Held[], text: string | undefined, counted: number): void {
+  function settle(held: HeldProblem[], text: string | undefined, counted: number): void {
     const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
     if (mayBe) {
       footer.push({ held, texts: text === '' ? [] : [text], counted });
@@ -87,7 +87,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     keys = [];
     current = null;
     if (day === undefined) {
-      if (held.length > 0) settle(held, footerText(held), 1); // a row without footer text reports its problems
+      if (held.length > 0) settle(held, findFooterText(held), 1); // a row without footer text reports its problems
       return;
     }
     if (footer.length > 0) refuseFooter();
@@ -96,10 +96,10 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
   }
 
   function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
-    const held: Held[] = [];
+    const held: HeldProblem[] = [];
     const filled = rows.rows;
     catching(held, () => rows.addCells(file, cells));
-    const text = cells === null ? undefined : footerText(held);
+    const text = cells === null ? undefined : findFooterText(held);
     if (held.length === 0 && rows.rows > filled) {
       if (footer.length > 0) refuseFooter();
       hasBars = true;
@@ -127,7 +127,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
       else catching(current, () => rows.refuseNumber(file, column, text));
     },
     refuseRow(file, message, first) {
-      const held: Held[] = [];
+      const held: HeldProblem[] = [];
       catching(held, () => rows.refuseRow(file, message, first));
       settle(held, first !== undefined && (isSentence(first) || isCount(first)) ? first : undefined, 1);
     },
@@ -143,21 +143,21 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
 /** Row that may belong to a footer: its problems, its texts and its number of counted rows. */
 interface FooterRow {
-  readonly held: Held[];
+  readonly held: HeldProblem[];
   readonly texts: string[];
   readonly counted: number;
 }
 
 /** Problems of which some can be held back while the kind of their row is unknown. */
-interface Catcher {
+interface ProblemCatcher {
   readonly problems: Problems;
-  readonly report: (held: Held) => void;
+  readonly report: (held: HeldProblem) => void;
   /** Adds the problems of `read` to a list instead of reporting them. */
-  catching<T>(held: Held[], read: () => T): T;
+  catching<T>(held: HeldProblem[], read: () => T): T;
 }
 
-function createCatcher(problems: Problems): Catcher {
-  let caught: Held[] | null = null;
+function createCatcher(problems: Problems): ProblemCatcher {
+  let caught: HeldProblem[] | null = null;
   return {
     problems: {
       ...problems,
@@ -186,13 +186,13 @@ function createIgnoredFooter(footer: readonly FooterRow[], table: MarketFile): P
   const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
   return {
     code: 'BAD_DATE',
-    path: footer[0]!.held[0]?.problem.path ?? cellPath(table.label, 0, ''),
+    path: footer[0]!.held[0]?.problem.path ?? formatCellPath(table.label, 0, ''),
     message: `${which} no day${quoted.length === 0 ? '' : `, but ${quoted.join(', ')}`}: ignored as a footer.`,
   };
 }
 
 /** Returns the text in the date column; undefined if it does not belong to a footer. */
-function footerText(held: readonly Held[]): string | undefined {
+function findFooterText(held: readonly HeldProblem[]): string | undefined {
   const result = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
   if (result === undefined) return undefined;
   const text = typeof result.value === 'string' ? result.value.trim() : '';

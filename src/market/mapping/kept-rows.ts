@@ -8,7 +8,7 @@ import type { RowsByTable } from '../tables/table-kinds.js';
  * rows of a security and date.
  * @cost one pass over the cells, if rows may have been merged or ignored
  */
-export function filterKeptRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(
+export function recountMarketRows<T extends { readonly content: MarketContent; readonly rows: RowsByTable }>(
   read: T,
   mapping: Mapping | null | undefined,
 ): T {

@@ -3,32 +3,32 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { describeBadDay } from '../tables/key-problems.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { formatWrittenCell, type Cell } from '../formats/cells.js';
-import { dayReader } from './date-formats.js';
+import { createDayReader } from './date-formats.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 import type { createTextColumns } from './text-columns.js';
 import { createCountMarks } from './count-marks.js';
-import { numberReader } from './written-numbers.js';
+import { createNumberReader } from './written-numbers.js';
 
 /** Price columns of a mapped market, including the adjusted close. */
 export const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
 
 /** Matches texts that vendors write for a missing number. */
-const MISSING = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
+const MISSING_TEXT = /^\s*(null|none|n\/?a|#n\/a( n\/a)?|-+|\.)\s*$/i;
 
 /** File of a mapped market. */
 export interface MappedFile extends MarketFile {
   /** Target name of each column. */
   readonly names: readonly string[];
   readonly isPrice: readonly boolean[];
-  readonly readers: readonly ReturnType<typeof numberReader>[];
+  readonly readers: readonly ReturnType<typeof createNumberReader>[];
 }
 
 /** Reader of the cells of a mapped market. Rows of a file are counted from 1. */
 export interface MappedCells {
   /** Returns the day of a cell; null if the cell is empty, undefined if it is not a valid day. */
-  readonly readDay: ReturnType<typeof dayReader>;
+  readonly readDay: ReturnType<typeof createDayReader>;
   /** Returns the day of a row; undefined, with a finding, if the cell is not a day. */
   dayOf(file: MarketFile, cell: Cell | undefined, row: number): Day | undefined;
   /** Returns the number of a cell; NaN if it is empty, undefined if it is not a number. */
@@ -50,7 +50,7 @@ export function createMappedCells(
   problems: Problems,
   { rows, texts }: MappedCellsDependencies,
 ): MappedCells {
-  const readDay = dayReader(mapping.date_format);
+  const readDay = createDayReader(mapping.date_format);
   const countMarks = createCountMarks(mapping, problems);
 
   function priceOf(isPrice: boolean, value: number): number {
@@ -71,7 +71,7 @@ export function createMappedCells(
    */
   function refuseNumber(file: MarketFile, column: number, text: string, row: number): void {
     const name = (file as MappedFile).names[column]!; // files are opened as MappedFile
-    if (MISSING.test(text)) return;
+    if (MISSING_TEXT.test(text)) return;
     if (isKnownColumn('market', name) || name === ADJUSTED_CLOSE || Object.hasOwn(mapping.columns, name)) {
       rows.refuseNumber(file, column, text);
       return;
@@ -83,7 +83,7 @@ export function createMappedCells(
     const day = readDay(cell);
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
-    const path = cellPath(file.label, row, name);
+    const path = formatCellPath(file.label, row, name);
     problems.error(
       describeBadDay(path, name, day === null ? null : formatWrittenCell(cell), mapping.date_format ?? undefined),
     );
@@ -94,8 +94,8 @@ export function createMappedCells(
 }
 
 /** Returns the properties of the columns of a file that follow from their target names. */
-export const columnsCalled = (mapping: Mapping, names: readonly string[]) => ({
+export const describeColumns = (mapping: Mapping, names: readonly string[]) => ({
   names,
   isPrice: names.map((name) => PRICES.has(name)),
-  readers: names.map((name) => numberReader(mapping, name)),
+  readers: names.map((name) => createNumberReader(mapping, name)),
 });

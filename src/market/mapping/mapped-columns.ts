@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { didYouMean, findNearestName } from '#base/text/nearest-name.js';
-import { columnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
+import { suggestName, findNearestName } from '#base/text/nearest-name.js';
+import { getColumnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
 import { isNamedWhole } from './market-tables.js';
@@ -34,7 +34,7 @@ export function mapColumns(
   const before = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
     if (positionOf(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
-    problems.error(missingColumn({ label, written, takes: name, from, column: from || name }));
+    problems.error(createMissingColumn({ label, written, takes: name, from, column: from || name }));
   }
   reportAdjusted(mapping, { label, written, names }, problems);
   if (problems.errors > before) return undefined;
@@ -63,7 +63,7 @@ interface UnfoundColumn {
  * has its target name, or a column has a similar name. Otherwise the column may be in other files.
  */
 function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
-  const column = columnName('market', name);
+  const column = getColumnName('market', name);
   return needed.includes(column) || names.includes(column) || findNearestName(from, written) !== undefined;
 }
 
@@ -77,7 +77,7 @@ function reportAdjusted(
   problems: Problems,
 ): void {
   if (from === null || names.includes(ADJUSTED_CLOSE)) return;
-  problems.error(missingColumn({ label, written, takes: 'adjusted closes', from, column: from }));
+  problems.error(createMissingColumn({ label, written, takes: 'adjusted closes', from, column: from }));
 }
 
 interface MissingColumn {
@@ -88,19 +88,19 @@ interface MissingColumn {
   readonly column: string;
 }
 
-function missingColumn({ label, written, takes, from, column }: MissingColumn) {
+function createMissingColumn({ label, written, takes, from, column }: MissingColumn) {
   return {
     code: 'MISSING_COLUMN',
     path: `${label}.${column}`,
     column,
-    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is not a column of the table.${didYouMean(from, written) || columnsText(written)}`,
+    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is not a column of the table.${suggestName(from, written) || formatColumns(written)}`,
   } as const;
 }
 
 /** Maximum number of columns listed in a message. */
 const LISTED_MAX = 20;
 
-function columnsText(written: readonly string[]): string {
+function formatColumns(written: readonly string[]): string {
   const named = written.filter((name) => name !== '').map((name) => name.slice(0, 40));
   const more = named.length > LISTED_MAX ? ` and ${named.length - LISTED_MAX} more` : '';
   return named.length === 0 ? '' : ` Its columns are ${named.slice(0, LISTED_MAX).join(', ')}${more}.`;
@@ -111,7 +111,7 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
   const names = written.map(() => '');
   for (const [name, from] of Object.entries(mapping.columns)) {
     const at = positionOf(written, from);
-    if (at >= 0) names[at] = columnName('market', name);
+    if (at >= 0) names[at] = getColumnName('market', name);
   }
   if (mapping.adjusted_close !== null) {
     const at = positionOf(written, mapping.adjusted_close);
@@ -121,7 +121,7 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
   const taken = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;
-    const own = columnName('market', written[i]!);
+    const own = getColumnName('market', written[i]!);
     const isLeftOut =
       own === '' ||
       taken.has(own) ||

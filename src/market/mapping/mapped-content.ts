@@ -32,7 +32,7 @@ export interface CompleteContent {
 }
 
 /** Creates the reader of the rows of a market. */
-export function marketRowsOn(
+export function createMarketRowsOn(
   { mapping }: MarketTerms,
   problems: Problems,
   options: MarketRowsOptions = {},

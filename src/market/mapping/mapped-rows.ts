@@ -4,7 +4,7 @@ import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOpti
 import type { Problems } from '../tables/problems.js';
 import { textIn, formatWrittenCell, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../panels/panels.js';
-import { columnsCalled, createMappedCells, type MappedFile } from './mapped-cells.js';
+import { describeColumns, createMappedCells, type MappedFile } from './mapped-cells.js';
 import { createWideRows, type WideFile } from './wide-rows.js';
 import { createTableNames } from './table-names.js';
 import { createOwnDividends } from './own-dividends.js';
@@ -121,5 +121,5 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
 const mapFile = (mapping: Mapping, file: MarketFile, names: readonly string[]): MappedFile => ({
   ...file,
   hasOwnNumbers: mapping.decimal === ',' || mapping.thousands !== null || mapping.units === 'read',
-  ...columnsCalled(mapping, names),
+  ...describeColumns(mapping, names),
 });

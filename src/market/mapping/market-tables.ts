@@ -24,20 +24,20 @@ export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(
 /** Returns the identifier of a table from its name or heading; undefined if neither states it. */
 export function identifierOfTable(from: string, name: string, heading: Heading): string | undefined {
   if (from.startsWith('file:')) return identifierOfFile(from, name);
-  return valueBeside(from.slice('heading:'.length), heading);
+  return findLabelledValue(from.slice('heading:'.length), heading);
 }
 
 /** Returns the value next to a label above the table: `Security | AAPL US Equity`. */
-export function valueBeside(label: string, heading: Heading): string | undefined {
+export function findLabelledValue(label: string, heading: Heading): string | undefined {
   for (const row of heading) {
-    const at = row.findIndex((text) => labelText(text) === labelText(label));
+    const at = row.findIndex((text) => normaliseLabel(text) === normaliseLabel(label));
     const value = at < 0 ? undefined : row.slice(at + 1).find((text) => textIn(text) !== null);
     if (value !== undefined) return value.trim();
   }
   return undefined;
 }
 
-const labelText = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
+const normaliseLabel = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
 
 /** Returns true if a market with renamed columns can be read without a mapping. */
 export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapping): boolean {

@@ -4,14 +4,14 @@ import type { Problems } from '../tables/problems.js';
 const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
 
 /** Returns the column of cash dividends of a vendor, such as Dividends or divCash; undefined if there is none. */
-export const dividendColumn = (columns: readonly string[]): string | undefined =>
+export const findDividendColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => DIVIDENDS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
 
 /** Returns a function that reports once that the dividends of a vendor are ignored, and how they can be used. */
 export function createOwnDividends({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
   let isReported = false;
   return (written: readonly string[]) => {
-    const own = dividendColumn(written);
+    const own = findDividendColumn(written);
     if (isReported || own === undefined || Object.values(columns).includes(own)) return;
     if (adjusted === null && !ignore.includes(own)) return; // mapped like any other field
     isReported = true;

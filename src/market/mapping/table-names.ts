@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
-import { quote } from '../tables/key-problems.js';
+import { quoteText } from '../tables/key-problems.js';
 import type { Problems } from '../tables/problems.js';
 import type { Heading } from '../formats/cells.js';
 import { identifierOfTable, isNamedWhole } from './market-tables.js';
@@ -23,8 +23,8 @@ export function createTableNames(mapping: Mapping, problems: Problems): TableNam
     const identifier = identifierOfTable(from, table, heading) ?? '';
     if (!isAssetIdentifier(identifier)) {
       const message = from.startsWith('file:')
-        ? `${quote(table)} says no identifier: ${from} was expected.`
-        : `The rows above the header of ${quote(table)} say no identifier: ${from} was expected, of skip_rows ${mapping.skip_rows}.`;
+        ? `${quoteText(table)} says no identifier: ${from} was expected.`
+        : `The rows above the header of ${quoteText(table)} say no identifier: ${from} was expected, of skip_rows ${mapping.skip_rows}.`;
       problems.error({ code: 'BAD_IDENTIFIER', path: label, message, value: table });
       return undefined;
     }
@@ -36,7 +36,7 @@ export function createTableNames(mapping: Mapping, problems: Problems): TableNam
   };
 
   function reportShared(identifier: string, [first, second]: readonly [string, string], path: string): void {
-    const both = `${quote(first)} and ${quote(second)} are both of ${quote(identifier)}`;
+    const both = `${quoteText(first)} and ${quoteText(second)} are both of ${quoteText(identifier)}`;
     if (mapping.on_duplicate === 'refuse')
       problems.error({
         code: 'DUPLICATE_ID',

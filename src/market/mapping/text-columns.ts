@@ -1,15 +1,15 @@
-import { quote } from '../tables/key-problems.js';
+import { quoteText } from '../tables/key-problems.js';
 import type { MarketFile } from '../content/market-rows.js';
-import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../tables/problems.js';
+import { ALIKE_MAX, formatCellPath, type Problem, type Problems } from '../tables/problems.js';
 import { explainNotANumber } from '../formats/cells.js';
 
 /** Problems of a column in which no number has been found so far. */
-interface Wordy {
+interface ColumnProblems {
   readonly first: Problem[];
   count: number;
 }
 
-interface Place {
+interface TextLocation {
   readonly file: MarketFile;
   readonly row: number;
   readonly column: number;
@@ -19,7 +19,7 @@ interface Place {
 export interface TextColumns {
   /** Names of fields that contain a number. */
   readonly numbered: Set<string>;
-  add(name: string, text: string, place: Place): void;
+  add(name: string, text: string, place: TextLocation): void;
   /** Returns true if a column contained a text. */
   has(name: string): boolean;
   /** Reports texts among numbers as errors; a column with only texts is ignored with a warning. */
@@ -28,9 +28,9 @@ export interface TextColumns {
 
 export function createTextColumns(problems: Problems): TextColumns {
   const numbered = new Set<string>();
-  const columns = new Map<string, Wordy>();
+  const columns = new Map<string, ColumnProblems>();
 
-  function add(name: string, text: string, { file, row, column }: Place): void {
+  function add(name: string, text: string, { file, row, column }: TextLocation): void {
     const refusal = columns.get(name) ?? { first: [], count: 0 };
     columns.set(name, refusal);
     refusal.count += 1;
@@ -38,8 +38,8 @@ export function createTextColumns(problems: Problems): TextColumns {
     if (refusal.first.length < ALIKE_MAX)
       refusal.first.push({
         code: 'NOT_A_NUMBER',
-        path: cellPath(file.label, row, written),
-        message: `${written} is ${quote(text)}, which ${explainNotANumber(text)}.`,
+        path: formatCellPath(file.label, row, written),
+        message: `${written} is ${quoteText(text)}, which ${explainNotANumber(text)}.`,
         value: text,
       });
   }

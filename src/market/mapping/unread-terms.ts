@@ -10,7 +10,7 @@ const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|mo
 const simplify = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 
 /** Returns the column with the currency of prices. */
-export const currencyColumn = (columns: readonly string[]): string | undefined =>
+export const findCurrencyColumn = (columns: readonly string[]): string | undefined =>
   columns.find((name) => CURRENCY.test(simplify(name)));
 
 /** Returns a function that reports each ignored attribute column once, and how to read it. */
@@ -20,7 +20,7 @@ export function createUnreadTerms({ columns, ignore }: Mapping, problems: Proble
     for (const name of written) {
       if (reported.has(name) || !ignore.includes(name) || !TERMS.test(simplify(name))) continue;
       reported.add(name);
-      const isCurrency = currencyColumn([name]) !== undefined;
+      const isCurrency = findCurrencyColumn([name]) !== undefined;
       const orStore = isCurrency ? ', or as currency of the store where it is one for all' : '';
       problems.warning({
         code: 'COLUMN_IGNORED',

@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { columnName, isKnownColumn } from '../tables/table-kinds.js';
+import { getColumnName, isKnownColumn } from '../tables/table-kinds.js';
 import { ADJUSTED_CLOSE, positionOf } from './mapped-columns.js';
 
 /** Column of a wide table: one field of one security. */
@@ -27,16 +27,16 @@ const NAMELESS_INDEX = /^(__index_level_0__|Unnamed: 0)?$/;
 const TWO_LEVELS = /^\(\s*(['"])(.*)\1\s*,\s*(['"])(.*)\3\s*\)$/;
 
 /** Returns the date column of a wide table: the mapped column, otherwise the column named date, otherwise the first. */
-function dateColumn({ columns }: Mapping, written: readonly string[]): number {
+function findDateColumn({ columns }: Mapping, written: readonly string[]): number {
   const named = positionOf(written, columns['date'] ?? 'date');
   return named >= 0 ? named : 0;
 }
 
 /** Returns the columns of a table with a single field. */
 export function columnsOfField(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
-  const date = dateColumn(mapping, written);
+  const date = findDateColumn(mapping, written);
   const name = fieldOf(mapping, field);
-  const isDay = daysAmong(mapping, written);
+  const isDay = markDateColumns(mapping, written);
   return {
     ...daysOf(date, isDay),
     columns: written.map((identifier, i) =>
@@ -48,7 +48,7 @@ export function columnsOfField(mapping: Mapping, field: string, written: readonl
 }
 
 /** Returns true for each column with the name of a date column. */
-const daysAmong = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
+const markDateColumns = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
   written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
 
 /**
@@ -78,7 +78,7 @@ export function columnsOfTuples(mapping: Mapping, written: readonly string[]): W
   const named = positionOf(written, mapping.columns['date'] ?? 'date');
   return {
     date: named >= 0 ? named : dates >= 0 ? dates : Math.max(nameless, 0),
-    columns: levels.map((level) => level && column(mapping, isFieldFirst ? level : [level[1], level[0]])),
+    columns: levels.map((level) => level && createColumn(mapping, isFieldFirst ? level : [level[1], level[0]])),
   };
 }
 
@@ -110,7 +110,7 @@ export function columnsOfTwoRows(
     others.map((i) => first[i]!),
     others.map((i) => second[i]!),
   );
-  const isDay = daysAmong(mapping, inFirst >= 0 ? first : second);
+  const isDay = markDateColumns(mapping, inFirst >= 0 ? first : second);
   let spanned = '';
   const upper = first.map((text, i) => (i === date && !isDay[i] ? text : (spanned = text.trim() || spanned)));
   return {
@@ -118,12 +118,12 @@ export function columnsOfTwoRows(
     columns: first.map((_, i) =>
       i === date || isDay[i]
         ? undefined
-        : column(mapping, isFieldFirst ? [upper[i]!, second[i]!] : [second[i]!, upper[i]!]),
+        : createColumn(mapping, isFieldFirst ? [upper[i]!, second[i]!] : [second[i]!, upper[i]!]),
     ),
   };
 }
 
-function column(mapping: Mapping, [field, identifier]: readonly [string, string]): WideColumn | undefined {
+function createColumn(mapping: Mapping, [field, identifier]: readonly [string, string]): WideColumn | undefined {
   if (field.trim() === '' || identifier.trim() === '') return undefined;
   if (mapping.ignore.includes(field) || mapping.ignore.includes(identifier)) return undefined;
   return { identifier: identifier.trim(), field: fieldOf(mapping, field) };
@@ -141,10 +141,10 @@ const isField = (mapping: Mapping, name: string) =>
 
 /** Returns the field with the name in a table. */
 export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written: string): string {
-  const like = (name: string | null) => name !== null && positionOf([written], name) === 0;
-  if (like(adjusted)) return ADJUSTED_CLOSE;
-  const mapped = Object.entries(columns).find(([, from]) => like(from));
-  return columnName('market', mapped === undefined ? written : mapped[0]);
+  const isLike = (name: string | null) => name !== null && positionOf([written], name) === 0;
+  if (isLike(adjusted)) return ADJUSTED_CLOSE;
+  const mapped = Object.entries(columns).find(([, from]) => isLike(from));
+  return getColumnName('market', mapped === undefined ? written : mapped[0]);
 }
 
 /** Matches a label without digits, such as the label of an attribute row between the identifiers and the first day. */

@@ -3,7 +3,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
 import { textIn, formatWrittenCell, type Cell } from '../formats/cells.js';
-import { columnsCalled, PRICES, type MappedCells, type MappedFile } from './mapped-cells.js';
+import { describeColumns, PRICES, type MappedCells, type MappedFile } from './mapped-cells.js';
 import { createSlashlessNames } from './slashless-names.js';
 import { isMarketTable } from './market-tables.js';
 import type { createTextColumns } from './text-columns.js';
@@ -67,7 +67,7 @@ export function createWideRows(
     const opened: MappedFile = {
       ...file,
       dateColumn: columns.date,
-      ...columnsCalled(mapping, names),
+      ...describeColumns(mapping, names),
     };
     return { ...columns, file: opened, codes };
   }
@@ -95,7 +95,7 @@ export function createWideRows(
     for (let i = 0; i < columns.codes.length; i++) {
       const code = columns.codes[i];
       if (code === undefined) continue;
-      const day = common ?? dayBeside(columns, i, values, row);
+      const day = common ?? readAdjacentDay(columns, i, values, row);
       if (day === undefined) continue;
       const value = cells.numberOf(columns.file, i, values[i], row);
       if (value === undefined) cells.refuseNumber(columns.file, i, formatWrittenCell(values[i]), row);
@@ -104,7 +104,7 @@ export function createWideRows(
   }
 
   /** Returns the day next to a number; undefined if both are empty, or with a finding if there is no valid day. */
-  function dayBeside(
+  function readAdjacentDay(
     { days, file }: OpenedColumns,
     i: number,
     values: readonly (Cell | undefined)[],

@@ -8,14 +8,14 @@ const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202
 
 type Thousands = keyof typeof THOUSANDS;
 
-const EITHER_SIDE = `.${THOUSANDS["'"]}${THOUSANDS[' ']}`;
-const WITH_COMMA = new RegExp(
-  `^[+-]?(?=[\\d,])(?:\\d+|\\d{1,3}(?:[${EITHER_SIDE}]\\d{3})+)?(?:,\\d+)?(?:[eE][+-]?\\d+)?$`,
+const THOUSANDS_MARKS = `.${THOUSANDS["'"]}${THOUSANDS[' ']}`;
+const COMMA_NUMBER = new RegExp(
+  `^[+-]?(?=[\\d,])(?:\\d+|\\d{1,3}(?:[${THOUSANDS_MARKS}]\\d{3})+)?(?:,\\d+)?(?:[eE][+-]?\\d+)?$`,
 );
-const BETWEEN_THOUSANDS = new RegExp(`[${EITHER_SIDE}]`, 'g');
+const THOUSANDS_MARK = new RegExp(`[${THOUSANDS_MARKS}]`, 'g');
 
 /** Patterns of numbers with separated thousands and a decimal point, by thousands mark. */
-const GROUPED = Object.fromEntries(
+const GROUPED_NUMBERS = Object.fromEntries(
   Object.entries(THOUSANDS).map(([mark, set]) => [
     mark,
     {
@@ -26,10 +26,10 @@ const GROUPED = Object.fromEntries(
 ) as Readonly<Record<Thousands, { readonly number: RegExp; readonly marks: RegExp }>>; // the keys are those of THOUSANDS
 
 /** Patterns of whole numbers with separated thousands. */
-const WHOLE = { ',': /^[+-]?\d{1,3}(?:,\d{3})+$/, '.': /^[+-]?\d{1,3}(?:\.\d{3})+$/ } as const;
+const GROUPED_INTEGERS = { ',': /^[+-]?\d{1,3}(?:,\d{3})+$/, '.': /^[+-]?\d{1,3}(?:\.\d{3})+$/ } as const;
 
 /** Matches a number with a currency sign before or after it, and a unit after it. */
-const WITH_UNITS = /^([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,'\u2019\s]*\d[.]?)\s*([KMBT]?)\s*([$€£¥₹]?)$/i;
+const NUMBER_WITH_UNITS = /^([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,'\u2019\s]*\d[.]?)\s*([KMBT]?)\s*([$€£¥₹]?)$/i;
 /** Maximum length of a number with marks and units, in characters. */
 const LENGTH_MAX = 60;
 
@@ -44,22 +44,22 @@ type ReadNumber = (cell: Cell | undefined) => number | undefined;
 export function commaNumberIn(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return numberIn(cell);
   const text = cell.trim();
-  if (!WITH_COMMA.test(text)) return text === '' || text.toLowerCase() === 'nan' ? Number.NaN : undefined;
-  return numberIn(text.replaceAll(BETWEEN_THOUSANDS, '').replace(',', '.'));
+  if (!COMMA_NUMBER.test(text)) return text === '' || text.toLowerCase() === 'nan' ? Number.NaN : undefined;
+  return numberIn(text.replaceAll(THOUSANDS_MARK, '').replace(',', '.'));
 }
 
 /** Returns the thousands mark of a number with a decimal point, such as 1,234 or 1'234.5; undefined if it has none. */
 export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
-  return ([',', "'", ' '] as const).find((mark) => GROUPED[mark].number.test(text));
+  return ([',', "'", ' '] as const).find((mark) => GROUPED_NUMBERS[mark].number.test(text));
 }
 
 /** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `numberIn`. */
 const thousandsNumberIn =
   (mark: Thousands): ReadNumber =>
   (cell) => {
-    const { number, marks } = GROUPED[mark];
+    const { number, marks } = GROUPED_NUMBERS[mark];
     return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
@@ -73,19 +73,19 @@ const countIn =
   (cell) => {
     if (typeof cell !== 'string') return numberIn(cell);
     const text = cell.trim();
-    if (text.includes(mark) && !WHOLE[mark].test(text)) return undefined;
+    if (text.includes(mark) && !GROUPED_INTEGERS[mark].test(text)) return undefined;
     return numberIn(text.replaceAll(mark, ''));
   };
 
 /** Returns true if a text is a whole number with a thousands mark that could also be a decimal mark: 58,490. */
 export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
-  typeof cell === 'string' && WHOLE[mark].test(cell.trim());
+  typeof cell === 'string' && GROUPED_INTEGERS[mark].test(cell.trim());
 
 /** Splits a number into digits, exponent and currency sign; undefined if a text has neither sign nor unit. */
 export function unitsIn(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {
-  const match = typeof cell === 'string' && cell.length <= LENGTH_MAX ? WITH_UNITS.exec(cell.trim()) : null;
+  const match = typeof cell === 'string' && cell.length <= LENGTH_MAX ? NUMBER_WITH_UNITS.exec(cell.trim()) : null;
   if (match === null) return undefined;
   const [, sign = '', before = '', digits = '', unit = '', behind = ''] = match;
   if (before + behind + unit === '') return undefined;
@@ -104,13 +104,13 @@ function addUnits(read: ReadNumber): ReadNumber {
  * Returns the number reader of a field. Units are read only in bar fields and fields named by the mapping, because 3M
  * may be a company elsewhere.
  */
-export function numberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
-  const read = plainReader(decimal, thousands, COUNTS.has(field));
+export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
+  const read = createPlainReader(decimal, thousands, COUNTS.has(field));
   const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
   return units === 'read' && isNamed ? addUnits(read) : read;
 }
 
-function plainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {
+function createPlainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {
   if (thousands === decimal && isCount) return countIn(decimal);
   if (decimal === ',') return commaNumberIn;
   return thousands === null || thousands === '.' ? numberIn : thousandsNumberIn(thousands);

@@ -14,7 +14,7 @@ export interface KnownBlocks {
 }
 
 /** Digests of blocks of the panels with these fields, by block number. */
-export interface MadeBlocks {
+export interface ComputedBlocks {
   readonly fields: Panels['fields'];
   readonly digests: ReadonlyMap<number, Uint8Array>;
 }
@@ -23,13 +23,13 @@ export interface MadeBlocks {
  * Returns a function that computes the SHA-256 of a block over its days and then its values, field by field in the
  * order of their names.
  */
-export function blockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
+export function createBlockDigests({ identifiers, dates, fields }: Panels): (block: number) => Uint8Array {
   const assets = identifiers.length;
   const panels = [...fields.keys()].toSorted(compareText).map((name) => fields.get(name)!);
   return (block) => {
     const from = block * BLOCK_DAYS;
     const to = Math.min(from + BLOCK_DAYS, dates.length);
-    return blockDigest(
+    return computeBlockDigest(
       dates.subarray(from, to),
       panels.map((panel) => panel.subarray(from * assets, to * assets)),
     );
@@ -37,7 +37,7 @@ export function blockDigests({ identifiers, dates, fields }: Panels): (block: nu
 }
 
 /** Computes the digest of one block. @param values of its fields in the order of their names, [days x assets] each */
-export function blockDigest(days: Int32Array, values: readonly Float64Array[]): Uint8Array {
+export function computeBlockDigest(days: Int32Array, values: readonly Float64Array[]): Uint8Array {
   const hash = createHash('sha256').update(days);
   for (const cells of values) hash.update(cells);
   return hash.digest();

@@ -1,5 +1,5 @@
 /** Returns the row of each day, counted from the first day: a lookup table that replaces a search for every cell. */
-export function dayPositions(dates: Int32Array): Int32Array {
+export function createDayPositions(dates: Int32Array): Int32Array {
   const positions = new Int32Array(dates.length === 0 ? 0 : dates.at(-1)! - dates[0]! + 1).fill(-1);
   for (let t = 0; t < dates.length; t++) positions[dates[t]! - dates[0]!] = t;
   return positions;

@@ -11,7 +11,7 @@ export interface Panels {
 }
 
 /** Returns the number of bytes of the panels of a store of this shape. */
-export function panelBytes(shape: {
+export function computePanelBytes(shape: {
   readonly dates: number;
   readonly identifiers: number;
   readonly fields: number;
@@ -20,12 +20,12 @@ export function panelBytes(shape: {
 }
 
 /** Returns a panel of zeros. @param fields number of panels of the store, which are paged together */
-export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
+export function createZeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
   return new Float64Array(allocatePanels(bytes, fields * bytes));
 }
 
-/** Allocates like `zeroPanel`, for a panel that is passed to another process. */
+/** Allocates like `createZeroPanel`, for a panel that is passed to another process. */
 export function allocateHandedPanel(cells: number, fields: number): Float64Array<SharedArrayBuffer> {
   const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
   return new Float64Array(allocateHandedMemory(bytes, fields * bytes));
@@ -33,7 +33,7 @@ export function allocateHandedPanel(cells: number, fields: number): Float64Array
 
 /** Returns a panel of missing values (NaN). @param fields number of panels of the store */
 export function allocateEmptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
-  return zeroPanel(cells, fields).fill(Number.NaN);
+  return createZeroPanel(cells, fields).fill(Number.NaN);
 }
 
 /**
@@ -44,18 +44,18 @@ const SPARE_DAYS = 256;
 
 /** Opens a growable panel on a file that another process fills; undefined if the file must be read instead. */
 export function openPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
-  return openPagedFile(file, panelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));
+  return openPagedFile(file, computePanelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));
 }
 
 /**
  * Allocates a panel, [days x assets] float64, with space for SPARE_DAYS more. @param fields number of panels of the
  * store
  */
-export function growablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
+export function allocateGrowablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
   const shape = { identifiers: assets, fields };
   return allocatePanels(
-    panelBytes({ ...shape, dates: days + SPARE_DAYS, fields: 1 }),
-    panelBytes({ ...shape, dates: days }),
+    computePanelBytes({ ...shape, dates: days + SPARE_DAYS, fields: 1 }),
+    computePanelBytes({ ...shape, dates: days }),
   );
 }
 
@@ -127,7 +127,7 @@ function pick(
   days: readonly number[],
   names: readonly number[],
 ): Float64Array<SharedArrayBuffer> {
-  const out = zeroPanel(days.length * names.length, fields);
+  const out = createZeroPanel(days.length * names.length, fields);
   let cell = 0;
   for (const t of days) for (const n of names) out[cell++] = panel[t * assets + n]!;
   return out;

@@ -42,11 +42,11 @@ export interface Extent {
 export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'actionPlaces' | 'taken'>;
 
 /** Error codes of the operating system for a full disk or quota. */
-const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+const FULL_CODES: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
 /** Returns true if a write failed because the disk or quota is full. */
 export const isFull = (error: unknown): boolean =>
-  error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
+  error instanceof Error && FULL_CODES.has((error as NodeJS.ErrnoException).code ?? '');
 
 /**
  * Maximum number of bytes per read or write call: a call occupies one of the few threads for file access, and cannot be

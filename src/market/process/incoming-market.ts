@@ -1,7 +1,7 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import type { PagedFile } from '#kernels/memory/paged-memory.js';
 import { settleAll } from '../panels/settle-all.js';
-import { growablePanel, createTakenCount, openPanel } from '../panels/panels.js';
+import { allocateGrowablePanel, createTakenCount, openPanel } from '../panels/panels.js';
 import {
   daysOf,
   edgesOf,
@@ -28,7 +28,7 @@ export interface IncomingMarket {
  * Number of concurrent reads. Most of the time is spent on touching new memory, which each read does on a separate
  * core.
  */
-const READS_AT_ONCE = 2;
+const READ_CONCURRENCY = 2;
 
 interface Shape {
   readonly days: number;
@@ -52,7 +52,7 @@ interface Field {
  */
 export function createIncomingMarket(): IncomingMarket {
   const files = new Map<string, Promise<FileHandle>>();
-  const queues = Array.from({ length: READS_AT_ONCE }, () => Promise.resolve());
+  const queues = Array.from({ length: READ_CONCURRENCY }, () => Promise.resolve());
   let turn = 0;
   let shape: Shape | undefined;
   let whole: Promise<SharedMarket> | undefined;
@@ -79,7 +79,7 @@ export function createIncomingMarket(): IncomingMarket {
     const fieldOf = (name: string, f: number): Field => {
       const file = paged[f];
       const opened = file && openPanel(file, days, assets);
-      const values = opened ?? growablePanel(days, assets, fields.length);
+      const values = opened ?? allocateGrowablePanel(days, assets, fields.length);
       return { name, values, file, isOpened: opened !== undefined };
     };
     shape = { days, assets, fields: fields.map(fieldOf) };
@@ -88,7 +88,7 @@ export function createIncomingMarket(): IncomingMarket {
 
   function takeDays({ file, offset, from, to }: HandOver & { kind: 'days' }): void {
     const { assets, fields } = shape!; // the shape is received first
-    const queue = turn++ % READS_AT_ONCE;
+    const queue = turn++ % READ_CONCURRENCY;
     queues[queue] = queues[queue]!.then(() =>
       read(
         file,
@@ -122,13 +122,13 @@ export function createIncomingMarket(): IncomingMarket {
   async function takeRest(rest: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
     const { file, dates, tables, actionPlaces, edges } = rest;
     const { days, fields } = shape!; // the shape is received first
-    const part = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
+    const readPart = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
       const memory = new SharedArrayBuffer(bytes);
       await read(file, offset, [new Uint8Array(memory)]);
       return memory;
     };
     const [parts] = await settleAll([
-      settleAll([part(dates), part(tables), part(actionPlaces)]),
+      settleAll([readPart(dates), readPart(tables), readPart(actionPlaces)]),
       settleAll(queues),
       readPaged(shape!, file, edges),
     ]);

@@ -1,3 +1,3 @@
-import { bundlePath } from '#bundle';
+import { findBundlePath } from '#bundle';
 
-await import(bundlePath('market-process-tasks') ?? './market-process-tasks.js');
+await import(findBundlePath('market-process-tasks') ?? './market-process-tasks.js');

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { epochMs } from '#base/tracing/spans.js';
+import { readEpochMs } from '#base/tracing/spans.js';
 import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
@@ -11,7 +11,7 @@ import type { ImportAnswer } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
-import { filterKeptRows } from '../mapping/kept-rows.js';
+import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/override-prices.js';
@@ -27,7 +27,7 @@ import { createOutgoingMarket } from './outgoing-market.js';
 import type { DayFollower } from '../threads/scatter-rows.js';
 import { isFull } from '../panels/shared-market.js';
 import { createGrowingDigests, type GrowingDigests } from '../content/growing-digests.js';
-import { doubtsOf } from '../content/doubtful-content.js';
+import { findContentWarnings } from '../content/doubtful-content.js';
 import { openCalendars } from '../serving/calendar-files.js';
 
 prepareDuckDb();
@@ -45,10 +45,10 @@ waitForTask();
 
 function waitForTask(): void {
   process.once('message', (request: MarketTaskRequest) => {
-    const startMs = epochMs();
+    const startMs = readEpochMs();
     void run(request).then(
       async (outcome) => {
-        await report({ ...outcome, timing: { startMs, endMs: epochMs(), pid: process.pid } });
+        await report({ ...outcome, timing: { startMs, endMs: readEpochMs(), pid: process.pid } });
         if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
         prepareDuckDb(); // a new database, because that of the task is restricted to its files
         waitForTask();
@@ -150,7 +150,9 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   const check = async () => {
     onProgress(0.95, 'checking');
     const readWarnings = problems.findings();
-    const warnings = isWhole ? doubtsOf(content, { adjustment: result.adjustment, calendars }, problems) : readWarnings;
+    const warnings = isWhole
+      ? findContentWarnings(content, { adjustment: result.adjustment, calendars }, problems)
+      : readWarnings;
     const digested = await digestContent(content, { made: await growing.made() }); // the last blocks were hashed meanwhile
     return { ...digested, warnings, readWarnings };
   };
@@ -175,7 +177,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
 }
 
 /** Content, with the files from which it was read or to which it is written. */
-interface Made {
+interface WrittenContent {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
   readonly rows: SourceRead['rows'];
@@ -192,7 +194,7 @@ async function perform(
   { task, input, options }: Exclude<MarketTaskRequest, { readonly task: 'inspect' | 'query' | 'parquetLines' }>,
   problems: Problems,
   follower: DayFollower,
-): Promise<Made | undefined> {
+): Promise<WrittenContent | undefined> {
   // Modules that are not needed for reading files are loaded on demand, because the first load of a store waits for the
   // start of this process.
   const writeText = (folder: string, content: MarketContent) => async () =>
@@ -207,7 +209,7 @@ async function perform(
         ...input,
         follower,
       });
-      return read && { ...madeOf(read, input.terms), files: async () => read.files };
+      return read && { ...createWrittenContent(read, input.terms), files: async () => read.files };
     }
     case 'readDatabase': {
       const { readDatabase } = await import('../sources/databases/read-database.js');
@@ -218,7 +220,7 @@ async function perform(
         (fraction, message) => onProgress(0.9 * fraction, message),
         { ...input, follower },
       );
-      return read && { ...madeOf(read, input.terms), files: async () => read.files };
+      return read && { ...createWrittenContent(read, input.terms), files: async () => read.files };
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');
@@ -239,8 +241,11 @@ async function perform(
 }
 
 /** Applies the mapping and the overrides to the content of a read. */
-function madeOf(read: SourceRead, { mapping, adjustment, overrides }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
-  const kept = filterKeptRows(read, mapping);
+function createWrittenContent(
+  read: SourceRead,
+  { mapping, adjustment, overrides }: MarketTerms = PLAIN_TERMS,
+): Omit<WrittenContent, 'files'> {
+  const kept = recountMarketRows(read, mapping);
   return { ...kept, content: overridePrices(kept.content, overrides), adjustment };
 }
 

@@ -88,7 +88,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
     const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
-    const report = sound(await converse(request, options, (step) => incoming.take(step)));
+    const report = requireOutcome(await exchangeMessages(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
     const shared = incoming.market();
@@ -113,13 +113,13 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
   const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
-  const report = await converse(
+  const report = await exchangeMessages(
     { task: 'inspect', input, options },
     { load: null, signal, secondsMax: INSPECTION_SECONDS_MAX },
     () => {},
   );
   if (report.kind === 'inspected') return report.inspection;
-  sound(report);
+  requireOutcome(report);
   throw new Error(`an inspection ended as ${report.kind}`);
 }
 
@@ -145,7 +145,7 @@ export async function answerQuery<T>(
   try {
     const input = { ...order, resultFile: join(folder, 'result') };
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
-    const report = await converse(
+    const report = await exchangeMessages(
       { task: 'query', input, options },
       { load: null, signal, secondsMax, onNeeds },
       () => {},
@@ -158,7 +158,7 @@ export async function answerQuery<T>(
     });
     if (report.kind === 'queried') return await take(input.resultFile, report.outcome);
     if (report.kind === 'failed') throw new Refusal('QUERY_LIMIT', `The query failed: ${report.message}`);
-    sound(report);
+    requireOutcome(report);
     throw new Error(`a query ended as ${report.kind}`);
   } finally {
     await removeFolder(folder);
@@ -183,7 +183,7 @@ export async function readParquetLines<T>(
     });
     const options = { sharedFiles: null, bodyFile: null, calendars: { codes: [] }, memory: findMemoryLimit() };
     const request: MarketTaskRequest = { task: 'parquetLines', input: { from, to }, options };
-    const report = await converse(request, { load: null }, () => {}).catch((error: unknown) => {
+    const report = await exchangeMessages(request, { load: null }, () => {}).catch((error: unknown) => {
       if (error instanceof Refusal) return { kind: 'failed' as const, message: error.message };
       throw error;
     });
@@ -198,7 +198,7 @@ export async function readParquetLines<T>(
 }
 
 /** Returns the final report if the data was accepted or rejected. @throws Refusal if the process reports a failure */
-function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
+function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done' | 'refused' }> {
   if (report.kind === 'done' || report.kind === 'refused') return report;
   if (report.kind === 'failed') throw new Refusal('STORE_READ_FAILED', `The data could not be read: ${report.message}`);
   if (report.kind === 'unwritten')
@@ -250,20 +250,20 @@ export async function sweepSharedFolders(): Promise<void> {
   }
 }
 
-type Ending = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' | 'needs' }>;
+type FinalReport = Exclude<MarketTaskReport, HandOver | { kind: 'progress' | 'question' | 'needs' }>;
 
 interface Conversation extends MarketTaskOptions {
   readonly onNeeds?: QueryOptions['onNeeds'];
   readonly secondsMax?: number;
 }
 
-function converse(
+function exchangeMessages(
   request: MarketTaskRequest,
   { onProgress, onImport, onNeeds, signal, secondsMax = TASK_SECONDS_MAX }: Conversation,
   onHandOver: (step: HandOver) => void,
-): Promise<Ending> {
+): Promise<FinalReport> {
   const span = findCurrentSpan();
-  return new Promise<Ending>((resolve, reject) => {
+  return new Promise<FinalReport>((resolve, reject) => {
     const endRequest = () => {
       clearTimeout(deadline);
       signal?.removeEventListener('abort', stop);

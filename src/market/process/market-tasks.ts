@@ -2,8 +2,8 @@ import type { UsedCalendars } from '#domain/calendars/used-calendars.js';
 import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Timing } from '#base/tracing/spans.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import type { Inspected, Inspection, Said } from '../inspect/inspect.js';
-import type { DatabasePlace } from '../sources/databases/database-place.js';
+import type { InspectedData, Inspection, InspectionTerms } from '../inspect/inspect.js';
+import type { DatabaseLocation } from '../sources/databases/database-place.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
 import type { TableFiles } from '../sources/folder.js';
@@ -37,13 +37,13 @@ export interface MarketTasks {
     readonly terms?: MarketTerms;
   };
   /** Reads the tables of a database. */
-  readDatabase: { readonly place: DatabasePlace; readonly tables: TableNames; readonly terms?: MarketTerms };
+  readDatabase: { readonly place: DatabaseLocation; readonly tables: TableNames; readonly terms?: MarketTerms };
   /** Reads the body of an import, after the decision about its header, and writes it as a store. */
   importBody: Record<string, never>;
   /** Reads a table sent as a file and writes it as a store. */
   importTable: TableImport;
   /** Inspects data and proposes a mapping, or reads the data with a given mapping. Stores nothing. */
-  inspect: { readonly inspected: Inspected; readonly said: Said };
+  inspect: { readonly inspected: InspectedData; readonly said: InspectionTerms };
   /** Runs a query, and requests the tables that the query reads. */
   query: SqlOrder;
   /** Writes the rows of a Parquet file as lines of JSON. */

@@ -4,7 +4,7 @@ import { shareMarket } from '#domain/market/handle.js';
 import { settleAll } from '../panels/settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
-import { panelBytes, type Panels } from '../panels/panels.js';
+import { computePanelBytes, type Panels } from '../panels/panels.js';
 import {
   daysOf,
   edgesOf,
@@ -43,9 +43,9 @@ function edgesIn({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] 
 }
 
 /** Number of concurrent writes: each occupies one of the threads for file access, which readers also need. */
-const WRITES_AT_ONCE = 2;
+const WRITE_CONCURRENCY = 2;
 
-interface Place {
+interface OutputFile {
   readonly path: string;
   readonly file: FileHandle;
   end: number;
@@ -58,8 +58,8 @@ interface Place {
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
-  const places: Promise<Place>[] = [];
-  const queues = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
+  const places: Promise<OutputFile>[] = [];
+  const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
   let turn = 0;
   let left = paths;
   let panels: Panels | undefined;
@@ -98,7 +98,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   function begin(started: Panels): void {
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
-    if (isPaged(panelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
+    if (isPaged(computePanelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
     files = filesOf(started);
     sent = new Uint8Array(started.dates.length);
     report({
@@ -114,7 +114,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     const sending = panels!; // set by `begin`
     sent.fill(1, from, to);
     if (files !== undefined) return; // paged panels are in their files already
-    const queue = turn++ % WRITES_AT_ONCE;
+    const queue = turn++ % WRITE_CONCURRENCY;
     queues[queue] = queues[queue]!.then(async () => {
       const written = await write(daysOf([...sending.fields.values()], sending.identifiers.length, from, to));
       if (panels === sending) report({ kind: 'days', ...written, from, to });

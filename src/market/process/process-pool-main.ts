@@ -37,12 +37,12 @@ setPriority(NICENESS);
 
 const SHELL = '/bin/sh';
 /** Shell command that sets the limit of private memory in KiB, then executes the program. */
-const LIMITED = 'ulimit -d "$0" && exec "$@"';
+const LIMIT_COMMAND = 'ulimit -d "$0" && exec "$@"';
 
 const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?? ''];
 
 /** Shell arguments that apply the memory limit of the pool to a process; none if the system cannot limit memory. */
-const limitWords = limitedBy(bytesMax);
+const limitWords = createLimitArguments(bytesMax);
 /** Control groups of the processes; undefined if no group is delegated to the service. */
 const groups = groupsIn(groupFolder);
 
@@ -51,16 +51,16 @@ const groups = groupsIn(groupFolder);
  * whether it was touched or not; it does not count shared memory and reserved address space, of which the engine uses
  * much.
  */
-function limitedBy(bytes: number): readonly string[] {
+function createLimitArguments(bytes: number): readonly string[] {
   if (bytes === 0) return [];
-  const unlimited = (reason: string): readonly string[] => {
-    tellUnlimited('RLIMIT_DATA', reason);
+  const skipLimit = (reason: string): readonly string[] => {
+    sendUnlimited('RLIMIT_DATA', reason);
     return [];
   };
-  if (process.platform !== 'linux') return unlimited(`${process.platform} does not limit the memory of a process`);
-  const words = ['-c', LIMITED, String(Math.floor(bytes / 1024))];
+  if (process.platform !== 'linux') return skipLimit(`${process.platform} does not limit the memory of a process`);
+  const words = ['-c', LIMIT_COMMAND, String(Math.floor(bytes / 1024))];
   const { status, error } = spawnSync(SHELL, [...words, 'true'], { stdio: 'ignore' });
-  return status === 0 ? words : unlimited(error?.message ?? `ulimit ended with ${String(status)}`);
+  return status === 0 ? words : skipLimit(error?.message ?? `ulimit ended with ${String(status)}`);
 }
 
 function groupsIn(folder: string): ReaderGroups | undefined {
@@ -68,7 +68,7 @@ function groupsIn(folder: string): ReaderGroups | undefined {
   try {
     return openReaderGroups(folder, bytesMax, SHELL);
   } catch (failure) {
-    tellUnlimited('cgroup', messageOf(failure));
+    sendUnlimited('cgroup', messageOf(failure));
     return undefined;
   }
 }
@@ -77,8 +77,8 @@ function messageOf(failure: unknown): string {
   return failure instanceof Error ? failure.message : String(failure);
 }
 
-function tellUnlimited(limit: ReaderLimit, reason: string): void {
-  tell({ kind: 'unlimited', limit, reason });
+function sendUnlimited(limit: ReaderLimit, reason: string): void {
+  sendEvent({ kind: 'unlimited', limit, reason });
 }
 
 const children = new Map<number, ChildProcess>();
@@ -109,7 +109,7 @@ process.once('disconnect', () => process.exit(0));
 function start(id: number, request: object): void {
   const waiting = takeSpare();
   if (waiting !== undefined) unanswered.set(id, request);
-  give(id, waiting ?? newProcess());
+  give(id, waiting ?? startProcess());
 }
 
 function give(id: number, child: ChildProcess): void {
@@ -117,14 +117,14 @@ function give(id: number, child: ChildProcess): void {
   child.on('message', (message) => {
     unanswered.delete(id);
     if ((message as FreeProcess | { readonly kind: string }).kind === 'free') free(id, child);
-    else tell({ id, kind: 'message', message });
+    else sendEvent({ id, kind: 'message', message });
   });
   child.on('error', () => endChild(id, { id, kind: 'unstarted' }));
   child.on('close', (code, signal) => {
     const request = unanswered.get(id);
     if (request === undefined) return endChild(id, { id, kind: 'ended', code, signal });
     unanswered.delete(id);
-    const fresh = newProcess();
+    const fresh = startProcess();
     give(id, fresh);
     fresh.send(request);
   });
@@ -137,12 +137,12 @@ function give(id: number, child: ChildProcess): void {
 function free(id: number, child: ChildProcess): void {
   child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
   children.delete(id);
-  tell({ id, kind: 'ended', code: 0, signal: null });
+  sendEvent({ id, kind: 'ended', code: 0, signal: null });
   if (spare === undefined) keepSpare(child);
   else child.disconnect();
 }
 
-function newProcess(): ChildProcess {
+function startProcess(): ChildProcess {
   const node = [`--max-old-space-size=${HEAP_MEGABYTES}`, '--expose-gc'];
   const isLimited = limitWords.length > 0;
   const group = openGroup();
@@ -161,7 +161,7 @@ function openGroup(): ReaderGroup | undefined {
   try {
     return groups?.open();
   } catch (failure) {
-    tellUnlimited('cgroup', messageOf(failure));
+    sendUnlimited('cgroup', messageOf(failure));
     return undefined;
   }
 }
@@ -169,20 +169,20 @@ function openGroup(): ReaderGroup | undefined {
 /** Returns the shell arguments that limit a process, in a control group if there is one. */
 function wordsIn(group: ReaderGroup | undefined): readonly string[] {
   if (group === undefined) return limitWords;
-  const [flag, line, kibibytes] = limitWords as [string, string, string]; // see `limitedBy`
+  const [flag, line, kibibytes] = limitWords as [string, string, string]; // see `createLimitArguments`
   return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];
 }
 
 function endChild(id: number, event: ProcessPoolEvent): void {
   if (!children.delete(id)) return;
   unanswered.delete(id);
-  tell(event);
+  sendEvent(event);
   prepare(); // a store that was read is usually read again
 }
 
 /** Starts a spare process if no process is working, because working processes need the processor. */
 function prepare(waitMs?: number): void {
-  if (children.size === 0 && spare === undefined) keepSpare(newProcess(), waitMs);
+  if (children.size === 0 && spare === undefined) keepSpare(startProcess(), waitMs);
 }
 
 /** Keeps a process for the next task. It ends after the waiting time, so that an idle service is small. */
@@ -210,6 +210,6 @@ function end(child: ChildProcess): void {
   setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
 }
 
-function tell(event: ProcessPoolEvent): void {
+function sendEvent(event: ProcessPoolEvent): void {
   if (process.connected) process.send!(event, () => {}); // the pool is started with a channel; if the service has ended, nobody needs a report
 }

@@ -28,7 +28,7 @@ export const runOffMarket = <T>(work: () => T): T => calls.run(undefined, work);
  * Returns the market of the current call; undefined outside calls, which read the active store. @throws Error after the
  * end of the call
  */
-export function marketOfCall(): ServedMarket | undefined {
+export function getCallMarket(): ServedMarket | undefined {
   const context = calls.getStore();
   if (context === undefined) return undefined;
   if (context.market === undefined) throw new Error('a market was read after the end of the call that it belonged to');
@@ -36,11 +36,11 @@ export function marketOfCall(): ServedMarket | undefined {
 }
 
 /** Returns markets with the market of the current call, otherwise the active market. */
-export function marketsOfCalls<M extends Markets>(active: M): M {
+export function createCallMarkets<M extends Markets>(active: M): M {
   return {
     ...active,
-    served: () => marketOfCall() ?? active.served(),
-    current: () => marketOfCall() ?? active.current(),
-    require: () => marketOfCall() ?? active.require(),
+    served: () => getCallMarket() ?? active.served(),
+    current: () => getCallMarket() ?? active.current(),
+    require: () => getCallMarket() ?? active.require(),
   };
 }

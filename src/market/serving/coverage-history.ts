@@ -11,7 +11,7 @@ export interface CoverageHistory {
  * Counts the securities with a price on each date of a market, and the securities expected to have one.
  * @cost two reads of the panel CLOSE
  */
-export function coverageHistory({
+export function countCoverage({
   dates,
   identifiers,
   fields,

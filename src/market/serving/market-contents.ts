@@ -15,7 +15,7 @@ export function createMarketContents(): MarketContents {
   const contents = new WeakMap<MarketIdentity, ServedMarket>();
   const identities = new Map<string, WeakRef<MarketIdentity>>();
 
-  const equalOf = (identity: MarketIdentity): MarketIdentity | undefined =>
+  const findEqual = (identity: MarketIdentity): MarketIdentity | undefined =>
     identities.get(createMarketKey(identity))?.deref();
 
   return {
@@ -27,7 +27,7 @@ export function createMarketContents(): MarketContents {
     find(identity) {
       const own = contents.get(identity);
       if (own !== undefined) return own;
-      const equal = equalOf(identity);
+      const equal = findEqual(identity);
       return equal && contents.get(equal);
     },
   };

@@ -40,7 +40,7 @@ function createLookup(market: MarketData): MarketLookup {
   const close = market.fields.get('CLOSE')!;
   const all = new Set([...identifiers, ...market.reference.rows.keys(), ...actions.keys(), ...memberships.keys()]);
 
-  function span(n: number): { readonly start: Day; readonly end: Day } | null {
+  function findSpan(n: number): { readonly start: Day; readonly end: Day } | null {
     const step = identifiers.length;
     let first = 0;
     while (first < dates.length && Number.isNaN(close[first * step + n])) first += 1;
@@ -63,7 +63,7 @@ function createLookup(market: MarketData): MarketLookup {
       const n = positions.get(identifier);
       if (n === undefined) return null;
       let known = spans.get(identifier);
-      if (known === undefined) spans.set(identifier, (known = span(n)));
+      if (known === undefined) spans.set(identifier, (known = findSpan(n)));
       return known;
     },
     allIdentifiers: all.size === identifiers.length ? identifiers : [...all].sort(compareText),

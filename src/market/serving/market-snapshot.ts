@@ -63,7 +63,7 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
     panel,
     fields: handle.fields.map(({ name }) => name),
     digests:
-      handle.digests === undefined ? null : mapped(handle.digests, (bytes) => Buffer.from(bytes).toString('base64')),
+      handle.digests === undefined ? null : mapParts(handle.digests, (bytes) => Buffer.from(bytes).toString('base64')),
     files,
   };
   const text = new TextEncoder().encode(JSON.stringify(head));
@@ -126,7 +126,9 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
       fields: head.fields.map((name, i) => ({ name, values: panels[i]! })),
       tables,
       actionPlaces,
-      ...(digests === null ? {} : { digests: mapped(digests, (text) => new Uint8Array(Buffer.from(text, 'base64'))) }),
+      ...(digests === null
+        ? {}
+        : { digests: mapParts(digests, (text) => new Uint8Array(Buffer.from(text, 'base64'))) }),
     };
     return { handle, loadedAt: head.loadedAt, files: head.files };
   } finally {
@@ -150,7 +152,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
 const readInto = (file: FileHandle, pieces: readonly Uint8Array[], offset: number): Promise<void> =>
   transferAll(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
 
-const mapped = <A, B>({ blocks, tables, history }: Parts<A>, map: (value: A) => B): Parts<B> => ({
+const mapParts = <A, B>({ blocks, tables, history }: Parts<A>, map: (value: A) => B): Parts<B> => ({
   blocks: map(blocks),
   tables: map(tables),
   history: map(history),

@@ -5,7 +5,7 @@ import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/mar
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Bars and actions of one security, as views of the store. */
-export interface NameBars {
+export interface SecurityBars {
   /** Dates of the store, [T]. */
   readonly dates: Int32Array;
   /** Panels [T x N] by field. */
@@ -37,17 +37,17 @@ export interface DatedTable {
   readonly columns: readonly { readonly name: string; readonly values: Float64Array }[];
 }
 
-const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
-const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
+const PRICE_FIELDS: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
+const COUNT_FIELDS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
  * Returns the bars of one security as requested: adjusted, then aggregated by week or month, then cut to the window.
  */
-export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable {
+export function computePriceSeries(bars: SecurityBars, request: SeriesRequest): DatedTable {
   const { dates, fields, names, position } = bars;
   const from = request.start === null ? 0 : findFirstAtLeast(dates, request.start);
   const to = request.end === null ? dates.length : findLastAtMost(dates, request.end) + 1;
-  const rows = rowsWithValue(bars, from, to);
+  const rows = listRowsWithValue(bars, from, to);
   const panelOf = (name: string) => fields.find((field) => field.name === name)!.values;
   if (request.interval === 'native' && request.adjust === 'none') {
     return {
@@ -58,17 +58,17 @@ export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable 
       })),
     };
   }
-  const close = column(panelOf('CLOSE'), names, position);
-  const factors = request.adjust === 'none' ? undefined : adjustmentFactors(bars, close, request.adjust);
+  const close = copyColumn(panelOf('CLOSE'), names, position);
+  const factors = request.adjust === 'none' ? undefined : computeAdjustmentFactors(bars, close, request.adjust);
   const wanted = request.columns.map((name) => {
-    const values = name === 'CLOSE' ? close.slice() : column(panelOf(name), names, position);
-    if (factors !== undefined && PRICES.has(name))
+    const values = name === 'CLOSE' ? close.slice() : copyColumn(panelOf(name), names, position);
+    if (factors !== undefined && PRICE_FIELDS.has(name))
       for (let t = 0; t < values.length; t++) values[t]! *= factors.price[t]!;
-    if (factors !== undefined && COUNTS.has(name))
+    if (factors !== undefined && COUNT_FIELDS.has(name))
       for (let t = 0; t < values.length; t++) values[t]! *= factors.shares[t]!;
     return { name, values };
   });
-  if (request.interval !== 'native') return drawnTogether(dates, wanted, rows, request.interval);
+  if (request.interval !== 'native') return aggregatePeriods(dates, wanted, rows, request.interval);
   return {
     days: pick(dates, 1, 0, rows, new Int32Array(rows.length)),
     columns: wanted.map(({ name, values }) => ({
@@ -78,14 +78,14 @@ export function priceSeries(bars: NameBars, request: SeriesRequest): DatedTable 
   };
 }
 
-function column(panel: Float64Array, names: number, position: number): Float64Array {
+function copyColumn(panel: Float64Array, names: number, position: number): Float64Array {
   const values = new Float64Array(panel.length / names);
   for (let t = 0, cell = position; t < values.length; t++, cell += names) values[t] = panel[cell]!;
   return values;
 }
 
 /** Returns the rows of a range in which the security has a value in any field. */
-function rowsWithValue({ fields, names, position }: NameBars, from: number, to: number): Int32Array {
+function listRowsWithValue({ fields, names, position }: SecurityBars, from: number, to: number): Int32Array {
   const rows = new Int32Array(Math.max(to - from, 0));
   const panels = fields.map(({ values }) => values);
   let count = 0;
@@ -125,15 +125,15 @@ export interface AdjustmentFactors {
  * holding with all cash reinvested: adjusted CLOSE divided by the previous one is the growth of the session in the
  * total variant. The last bar keeps its price. A store with prices already adjusted to that degree has factors of 1.
  */
-export function adjustmentFactors(
-  bars: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
+export function computeAdjustmentFactors(
+  bars: Pick<SecurityBars, 'dates' | 'actions' | 'adjustment'>,
   close: Float64Array,
   adjust: 'splits' | 'total',
 ): AdjustmentFactors {
   const sessions = bars.dates.length;
   const price = new Float64Array(sessions).fill(1);
   const shares = new Float64Array(sessions).fill(1);
-  const effects = effectsBySession(bars, adjust);
+  const effects = listEffectsBySession(bars, adjust);
   let ratio = 1;
   for (let t = sessions - 1; t >= 0; t--) {
     shares[t] = ratio;
@@ -164,8 +164,8 @@ export function adjustmentFactors(
 }
 
 /** Returns the effects of actions by row. An ex-date without a row takes effect on the next row. */
-function effectsBySession(
-  { dates, actions, adjustment }: Pick<NameBars, 'dates' | 'actions' | 'adjustment'>,
+function listEffectsBySession(
+  { dates, actions, adjustment }: Pick<SecurityBars, 'dates' | 'actions' | 'adjustment'>,
   adjust: 'splits' | 'total',
 ): Map<number, SessionEffect> {
   const effects = new Map<number, SessionEffect>();
@@ -188,7 +188,7 @@ function effectsBySession(
 type Columns = DatedTable['columns'];
 
 /** Returns one row per week or month with data, dated by its last session with data. */
-function drawnTogether(
+function aggregatePeriods(
   dates: Int32Array,
   columns: Columns,
   rows: Int32Array,
@@ -207,7 +207,7 @@ function drawnTogether(
     columns: columns.map(({ name, values }) => ({
       name,
       values: Float64Array.from(groups, (group) =>
-        drawOne(
+        aggregateColumn(
           name,
           group.map((t) => values[t]!),
         ),
@@ -220,7 +220,7 @@ function drawnTogether(
  * Aggregates the values of a period: the first OPEN, the highest HIGH, the lowest LOW, the sum of VOLUME, the last
  * value of any other field.
  */
-function drawOne(name: string, all: readonly number[]): number {
+function aggregateColumn(name: string, all: readonly number[]): number {
   const values = all.filter((value) => value === value);
   if (values.length === 0) return Number.NaN;
   switch (name) {

@@ -79,7 +79,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
     current: findServedMarket,
     require() {
       const served = findServedMarket();
-      if (served === undefined) throw noDataSource(failed);
+      if (served === undefined) throw createNoDataRefusal(failed);
       return served;
     },
     awaited: awaitValue,
@@ -134,14 +134,14 @@ export function redeclareMarket(
   };
 }
 
-function noDataSource(failed: FailedLoad | undefined): Refusal {
+function createNoDataRefusal(failed: FailedLoad | undefined): Refusal {
   if (failed === undefined) return new Refusal('NO_DATA_SOURCE', 'No data store is being served; activate one first.');
   const { datasetId, error } = failed;
-  return new Refusal('NO_DATA_SOURCE', failureText(failed), { store_id: datasetId, error });
+  return new Refusal('NO_DATA_SOURCE', describeFailure(failed), { store_id: datasetId, error });
 }
 
 /** Describes the error of an active store, and how to fix it. */
-export function failureText({ datasetId, error }: FailedLoad): string {
+export function describeFailure({ datasetId, error }: FailedLoad): string {
   return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }
 

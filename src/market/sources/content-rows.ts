@@ -2,11 +2,16 @@ import { createActionRows } from '../content/action-rows.js';
 import type { Cell, Heading } from '../formats/cells.js';
 import type { ContentTables } from '../content/market-content.js';
 import type { CsvRecord } from './csv.js';
-import { createMarketRecords, describeRow, textCells } from './csv.js';
-import { completeMappedContent, marketRowsOn, PLAIN_TERMS, type CompleteContent } from '../mapping/mapped-content.js';
+import { createMarketRecords, describeRow, readTextCells } from './csv.js';
+import {
+  completeMappedContent,
+  createMarketRowsOn,
+  PLAIN_TERMS,
+  type CompleteContent,
+} from '../mapping/mapped-content.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
@@ -19,7 +24,7 @@ import { seriesIn } from '../content/whole-content.js';
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
 /** Name of a table in its source, and the rows above its header. */
-export interface TablePlace {
+export interface TableLocation {
   readonly name: string;
   readonly heading?: Heading;
 }
@@ -27,13 +32,13 @@ export interface TablePlace {
 /** Collects the rows of all datasets into one content. */
 export interface ContentRows {
   /** Begins a table of cells. @param table its name and heading */
-  beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink;
+  beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TableLocation): RowSink;
   /** Begins a CSV file; market numbers are parsed directly from its bytes. */
   beginCsv(
     tableKind: TableKind,
     label: string,
     columns: readonly string[],
-    table?: TablePlace,
+    table?: TableLocation,
   ): ((record: CsvRecord) => void) | undefined;
   /** Begins a market table with numbers that are set individually. */
   beginMarket(
@@ -49,7 +54,7 @@ export interface ContentRows {
 }
 
 export function createContentRows(problems: Problems, terms = PLAIN_TERMS): ContentRows {
-  const market = marketRowsOn(terms, problems);
+  const market = createMarketRowsOn(terms, problems);
   const records = createMarketRecords(market);
   const tables = {
     reference: createReferenceRows(problems),
@@ -58,7 +63,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     series: createSeriesRows(problems),
   };
 
-  function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink {
+  function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TableLocation): RowSink {
     if (tableKind !== 'market') return tables[tableKind].beginFile(label, columns);
     const file = market.beginFile(label, columns, table?.name, table?.heading);
     return file && ((cells) => market.addCells(file, cells));
@@ -76,7 +81,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     beginCsv(tableKind, label, columns, table) {
       return tableKind === 'market'
         ? records(label, columns, table?.name, table?.heading)
-        : tableRecords(tables[tableKind], label, columns, problems);
+        : createRecordReader(tables[tableKind], label, columns, problems);
     },
     rowsOf: (tableKind) => (tableKind === 'market' ? market.rows : tables[tableKind].rows),
     beginMarket(label, columns, table) {
@@ -95,7 +100,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
 }
 
 /** Returns a receiver of the records of a CSV file of a table. */
-export function tableRecords(
+export function createRecordReader(
   rows: CheckedRows<unknown>,
   label: string,
   columns: readonly string[],
@@ -108,13 +113,13 @@ export function tableRecords(
     ((record) => {
       row += 1;
       if (record.cells === columns.length) {
-        addRow(textCells(record));
+        addRow(readTextCells(record));
         return;
       }
       addRow(null);
       problems.error({
         code: 'UNREADABLE_FILE',
-        path: cellPath(label, row, ''),
+        path: formatCellPath(label, row, ''),
         message: describeRow(record.cells, columns.length),
       });
     })

@@ -88,9 +88,9 @@ export async function readCsv(
       position = isStarted ? 0 : startOfText(bytes);
       isStarted = true;
       while (heading.length < skip) {
-        const next = afterLine(bytes, position);
+        const next = findLineEnd(bytes, position);
         if (next < 0) return position;
-        heading.push(headingCells(decodeText(bytes, position, next)));
+        heading.push(splitHeading(decodeText(bytes, position, next)));
         position = next;
       }
       delimiter = delimiterOf(bytes, position, last);
@@ -104,7 +104,7 @@ export async function readCsv(
       if (columns === 0) {
         columns = record.cells;
         onRecord = onHeader(
-          Array.from({ length: columns }, (_, cell) => cellText(record, cell)),
+          Array.from({ length: columns }, (_, cell) => readCellText(record, cell)),
           heading,
         );
         if (onRecord === undefined) return -1;
@@ -188,10 +188,10 @@ function readRecord(
 }
 
 /** Splits a line above the header at any delimiter, because only the header determines the delimiter. */
-const headingCells = (line: string) => line.split(/[,;\t|]/).map((text) => text.trim().replaceAll(/^"|"$/g, ''));
+const splitHeading = (line: string) => line.split(/[,;\t|]/).map((text) => text.trim().replaceAll(/^"|"$/g, ''));
 
 /** Returns the position after the next non-empty line; -1 if it is incomplete. */
-function afterLine(bytes: Uint8Array, from: number): number {
+function findLineEnd(bytes: Uint8Array, from: number): number {
   let position = from;
   while (bytes[position] === LF || bytes[position] === CR) position += 1;
   const end = bytes.indexOf(LF, position);
@@ -226,7 +226,7 @@ function concatenate(a: Uint8Array, b: Uint8Array): Uint8Array {
 }
 
 /** Returns the text of a cell without surrounding spaces. @throws CsvFault if it is not UTF-8. */
-export function cellText(record: CsvRecord, cell: number): string {
+export function readCellText(record: CsvRecord, cell: number): string {
   const text = decodeText(record.bytes, record.starts[cell]!, record.ends[cell]!);
   return record.escaped[cell] === 1 ? text.replaceAll('""', '"') : text;
 }
@@ -244,9 +244,9 @@ function decodeText(bytes: Uint8Array, start: number, end: number): string {
 }
 
 /** Returns the cells of a record as text, null if empty. A leading apostrophe that prevents formulas is removed. */
-export function textCells(record: CsvRecord): Cell[] {
+export function readTextCells(record: CsvRecord): Cell[] {
   return Array.from({ length: record.cells }, (_, cell) =>
-    record.starts[cell] === record.ends[cell] ? null : removeProtection(cellText(record, cell)),
+    record.starts[cell] === record.ends[cell] ? null : removeProtection(readCellText(record, cell)),
   );
 }
 
@@ -273,11 +273,11 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
     return (record) => {
       if (record.cells !== columns.length) {
         rows.beginRow(undefined, undefined);
-        rows.refuseRow(opened, describeRow(record.cells, columns.length), cellText(record, 0));
+        rows.refuseRow(opened, describeRow(record.cells, columns.length), readCellText(record, 0));
         return;
       }
       if (isWide || hasOwnNumbers) {
-        rows.addCells(opened, textCells(record));
+        rows.addCells(opened, readTextCells(record));
         return;
       }
       const { bytes, starts, ends } = record;
@@ -289,7 +289,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
         if (fieldOf[column]! < 0) continue;
         const value = numberOf(record, column);
         if (value === value) rows.setNumber(opened, column, value);
-        else if (isBad) rows.refuseNumber(opened, column, cellText(record, column));
+        else if (isBad) rows.refuseNumber(opened, column, readCellText(record, column));
       }
     };
   };
@@ -326,22 +326,22 @@ function numberOf(record: CsvRecord, cell: number): number {
   for (; position < end; position++) {
     const byte = bytes[position]!;
     if (byte >= 0x30 && byte <= 0x39) {
-      if (mantissa > MANTISSA_MAX) return slowNumber(record, cell);
+      if (mantissa > MANTISSA_MAX) return readSlowNumber(record, cell);
       mantissa = mantissa * 10 + (byte - 0x30);
       digits += 1;
       if (seenPoint) decimals += 1;
     } else if (byte === 0x2e && !seenPoint) seenPoint = true;
-    else return slowNumber(record, cell);
+    else return readSlowNumber(record, cell);
   }
-  if (digits === 0 || decimals > 22) return slowNumber(record, cell);
+  if (digits === 0 || decimals > 22) return readSlowNumber(record, cell);
   const value = mantissa / EXACT_POWERS[decimals]!;
   return first === 0x2d ? -value : value;
 }
 
 const NUMBER = /^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/;
 
-function slowNumber(record: CsvRecord, cell: number): number {
-  const text = cellText(record, cell);
+function readSlowNumber(record: CsvRecord, cell: number): number {
+  const text = readCellText(record, cell);
   if (text === '' || text.toLowerCase() === 'nan') return Number.NaN;
   const value = NUMBER.test(text) ? Number(text) : Number.NaN;
   if (Number.isFinite(value)) return value;

@@ -40,7 +40,7 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
  * labels. With a mapping and no file named like the market dataset, the market consists of the remaining files. These
  * may be workbooks if there are no others, with `reference.xlsx` and similar files in addition.
  */
-export async function folderFiles(
+export async function listFolderFiles(
   folder: string,
   { tables, mapping }: FolderTerms,
   locations: Locations,
@@ -72,7 +72,7 @@ export async function folderFiles(
       continue;
     }
     if (candidates.length === 1)
-      files[table] = await filesOfTable(join(folder, candidates[0]!), table, {
+      files[table] = await listTableFiles(join(folder, candidates[0]!), table, {
         field: given === undefined ? table : `tables.${table}`,
         locations,
         problems,
@@ -160,10 +160,10 @@ async function mapFiles(
     const own = names
       .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
       .toSorted(compareText);
-    const result = own.length > 0 ? own : await filesBelow(folder, isRead);
+    const result = own.length > 0 ? own : await listFilesBelow(folder, isRead);
     if (result.length === 0) continue;
     const places = result.map((name) => [join(folder, name), `market/${name}`] as const);
-    return filesAt(places, 'market', listing);
+    return listFilesAt(places, 'market', listing);
   }
   const sent = names.find((name) => /\.zip$/i.test(name));
   const hint = sent === undefined ? '' : ` An archive is imported by itself: ${sent.slice(0, 80)}.`;
@@ -178,7 +178,7 @@ async function mapFiles(
 /**
  * Returns the files in the subfolders of a folder, such as 2024/01/2024-01-02.csv; links to folders are not followed.
  */
-async function filesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
+async function listFilesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
   const results: string[] = [];
   let entries = 0;
   async function visit(below: string, depth: number): Promise<void> {
@@ -195,17 +195,18 @@ async function filesBelow(folder: string, isOwn: (name: string) => boolean): Pro
   return results.toSorted(compareText);
 }
 
-const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
+const listTableFiles = (path: string, table: TableKind, listing: Listing) =>
+  listFilesAt([[path, table]], table, listing);
 
 /**
  * Returns the name of a file in its folder.
  * @param label `market`, or `market/` followed by the path below the folder of the table
  */
-export const fileName = (label: string, path: string) =>
-  label.includes('/') ? label.slice(label.indexOf('/') + 1) : tableName({ label, path });
+export const formatFileName = (label: string, path: string) =>
+  label.includes('/') ? label.slice(label.indexOf('/') + 1) : formatTableName({ label, path });
 
 /** Returns the table name of a file. An upload has a hidden file name and is named like its table. */
-export function tableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): string {
+export function formatTableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): string {
   const name = basename(path);
   return name.startsWith('.') ? label : name;
 }
@@ -213,7 +214,7 @@ export function tableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): 
 /**
  * Returns the files at some locations, including files in folders. @param places locations with their names in findings
  */
-async function filesAt(
+async function listFilesAt(
   places: readonly (readonly [path: string, label: string])[],
   table: TableKind,
   { field, locations, problems }: Listing,
@@ -255,7 +256,7 @@ async function filesAt(
       for (const name of names.toSorted(compareText)) await visit(join(real, name), `${label}/${name}`, depth + 1);
     } else {
       const format = formatOf(basename(place));
-      problems.nameFile(label, fileName(label, place));
+      problems.nameFile(label, formatFileName(label, place));
       if (format === undefined || !status.isFile()) {
         problems.error({
           code: 'UNREADABLE_FILE',
@@ -314,7 +315,7 @@ function formatOf(name: string, table?: string): (typeof ENDINGS)[number] | unde
 }
 
 /** Returns the files of a source that consists of one table in one Parquet file. */
-export async function tableAlone(dataset: TableKind, path: string): Promise<TableFiles> {
+export async function createSingleTable(dataset: TableKind, path: string): Promise<TableFiles> {
   const [{ size, ctimeMs }, identity] = await Promise.all([stat(path), identityOfFile(path)]);
   const file = {
     path,

@@ -77,7 +77,7 @@ export async function findKnownByBytes(
 export type KnownTables = Readonly<Partial<Record<TableKind, Readonly<Record<string, string>>>>>;
 
 /** Files of a folder that must be read if some files are known. */
-export interface Unread {
+export interface UnreadFiles {
   /** New or changed files of the market, and all files of other tables with an added, changed or removed file. */
   readonly files: TableFiles;
   /** True if known files of the market have changed or disappeared, so that bars of any day may differ. */
@@ -104,23 +104,23 @@ export function selectUnreadFiles(
   known: readonly KnownFile[],
   byBytes: ReadonlyMap<string, KnownFile> = new Map(),
   derived: readonly TableKind[] = [],
-): Unread {
+): UnreadFiles {
   const knownAt = new Map(known.map((file) => [file.path, file]));
-  const asKnown = (table: TableKind, { path, label, identity }: SourceFile): KnownFile | undefined => {
+  const findKnownFile = (table: TableKind, { path, label, identity }: SourceFile): KnownFile | undefined => {
     const file = knownAt.get(path);
     return file?.identity === identity && file.label === label && file.dataset === table ? file : byBytes.get(path);
   };
   const unread: Record<TableKind, readonly SourceFile[]> = {
     ...files,
-    market: files.market.filter((file) => asKnown('market', file) === undefined),
+    market: files.market.filter((file) => findKnownFile('market', file) === undefined),
   };
   const unchangedTables: TableKind[] = [];
   const digests: Partial<Record<TableKind, Record<string, string>>> = {};
-  const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
+  const unchanged = files.market.flatMap((file) => findKnownFile('market', file) ?? []);
   const market = unchanged.length;
   for (const table of TABLE_KINDS) {
     if (table === 'market' || derived.includes(table)) continue;
-    const same = files[table].flatMap((file) => asKnown(table, file) ?? []);
+    const same = files[table].flatMap((file) => findKnownFile(table, file) ?? []);
     const held = known.filter((file) => file.dataset === table);
     if (same.length !== files[table].length || same.length !== held.length) {
       const labels = new Set(held.map(({ label }) => label));

@@ -24,14 +24,14 @@ export interface Locations {
 export function createLocations(roots: readonly string[], machine?: string): Locations {
   const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
   // Roots are resolved each time, because a root may be created or redirected after the start.
-  const realRoots = async () =>
+  const resolveRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
       (root) => root !== undefined,
     );
-  const allows = async (path: string) => (await realRoots()).some((root) => isInside(root, path));
+  const isAllowed = async (path: string) => (await resolveRoots()).some((root) => isInside(root, path));
 
   return {
-    allows,
+    allows: isAllowed,
     async resolve(location, kind) {
       const notAllowed = {
         problem: {
@@ -42,7 +42,7 @@ export function createLocations(roots: readonly string[], machine?: string): Loc
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;
       const path = await resolveAbsentPath(resolve(location));
-      if (!(await allows(path))) return notAllowed;
+      if (!(await isAllowed(path))) return notAllowed;
       const result = await stat(path).catch(() => undefined);
       const isKind = kind === 'folder' ? result?.isDirectory() : result?.isFile();
       if (isKind === true) return { path };

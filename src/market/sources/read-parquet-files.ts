@@ -3,24 +3,24 @@ import type { Cell } from '../formats/cells.js';
 import { digestFiles } from '../formats/digest-file.js';
 import { digestFilesApart } from '../threads/hashing.js';
 import { SCATTERED_BYTES_MIN, startScattering, type Scattering } from '../threads/scattering.js';
-import { cellOf, chunksOf, settingsFor, sqlName, boundColumnSql } from '../formats/duckdb.js';
+import { cellOf, chunksOf, formatSettings, quoteName, formatBoundColumn } from '../formats/duckdb.js';
 import { reasonOf } from '../tables/fault-reason.js';
-import { findChangedFiles, tableName } from './folder.js';
+import { findChangedFiles, formatTableName } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
-import { marketRowsOn } from '../mapping/mapped-content.js';
-import { columnsOf, marketColumns, scanOf } from './parquet/parquet.js';
+import { createMarketRowsOn } from '../mapping/mapped-content.js';
+import { columnsOf, planMarketColumns, scanOf } from './parquet/parquet.js';
 import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
 import { reportMarketProblems } from './parquet/parquet-problems.js';
-import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
+import { readTypedMarket, type MarketRead, type OnSecurities } from './read-typed-market.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
 import type { ReadState } from './source-read.js';
 
 export async function readParquetMarket(
   listed: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open, onNames }: ReadState & { readonly onNames: OnNames },
+  { digests, problems, follower, terms, duck: open, onNames }: ReadState & { readonly onNames: OnSecurities },
   isPart: boolean,
   onProgress: (fraction: number) => void,
 ): Promise<MarketRead | undefined> {
@@ -36,11 +36,11 @@ export async function readParquetMarket(
   try {
     const duck = await open();
     const { connection } = duck;
-    const sound = await soundFiles(connection, listed, terms, problems);
+    const sound = await checkFiles(connection, listed, terms, problems);
     if (sound === undefined) return undefined;
     const { files, columns: typed } = sound;
     const scan = scanOf(files, { withRows: false });
-    const columns = marketColumns(typed, problems, terms.mapping);
+    const columns = planMarketColumns(typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
       await reportMarketProblems(
         duck,
@@ -62,15 +62,15 @@ export async function readParquetMarket(
         follower,
       ).finally(() => scattering?.end());
     }
-    const rows = marketRowsOn(terms, problems, { isPart });
+    const rows = createMarketRowsOn(terms, problems, { isPart });
     for (const file of files) {
       const names =
         terms.mapping === null
           ? columns.columns
           : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
-      const opened = rows.beginFile(file.label, names, tableName(file));
+      const opened = rows.beginFile(file.label, names, formatTableName(file));
       if (opened === undefined) continue;
-      await cellsFrom(connection, file, names, (cells) => rows.addCells(opened, cells));
+      await readCells(connection, file, names, (cells) => rows.addCells(opened, cells));
     }
     const panels = rows.toPanels();
     onNames(rows.names());
@@ -89,14 +89,14 @@ function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return bytes < SCATTERED_BYTES_MIN
     ? undefined
-    : startScattering(settingsFor({ files: files.map(({ path }) => path) }));
+    : startScattering(formatSettings({ files: files.map(({ path }) => path) }));
 }
 
 /**
  * Returns the files of a market with the columns of their scan; undefined, with a finding, if the scan would change
  * columns.
  */
-async function soundFiles(
+async function checkFiles(
   connection: DuckDBConnection,
   listed: readonly SourceFile[],
   { mapping }: ReadState['terms'],
@@ -113,11 +113,11 @@ async function soundFiles(
 export const describeUnreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
   code: 'UNREADABLE_FILE',
   path: label,
-  message: readerFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
+  message: describeReaderFault(error) ?? `The file cannot be read: ${reasonOf(error)}`,
 });
 
 /** Returns a clear message for errors that the reader describes unclearly; undefined for other errors. */
-function readerFault(error: unknown): string | undefined {
+function describeReaderFault(error: unknown): string | undefined {
   const isCut = error instanceof Error && /no magic bytes found at end of file/i.test(error.message);
   return isCut ? 'The file is cut off, or is no Parquet file: there is no Parquet footer at its end.' : undefined;
 }
@@ -153,17 +153,17 @@ export async function readParquetTable<T>(
       await reportColumns(connection, zoned, { columns: typed, table: listed.label }, problems);
       if (problems.errors > before) continue;
       const addRow = rows.beginFile(listed.label, columns);
-      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, columns, addRow);
+      if (addRow !== undefined) await readCells(connection, zoned[0]!, columns, addRow);
     }
   } catch (error) {
     if ((await findChangedFiles(files)).length > 0) return; // changed files are reported after all tables have been read
-    const message = readerFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
+    const message = describeReaderFault(error) ?? `The files cannot be read: ${reasonOf(error)}`;
     problems.error({ code: 'UNREADABLE_FILE', path: label, message });
   }
 }
 
 /** Passes the rows of one Parquet file to `addRow` in file order. Columns that only other files have are null. */
-async function cellsFrom(
+async function readCells(
   connection: DuckDBConnection,
   file: SourceFile,
   columns: readonly string[],
@@ -172,7 +172,7 @@ async function cellsFrom(
   const held = await columnsOf(connection, scanOf([file], { withRows: false }));
   const list = columns.map((name) => {
     const column = held.find((own) => own.name === name);
-    return column === undefined ? `NULL AS ${sqlName(name)}` : boundColumnSql(column);
+    return column === undefined ? `NULL AS ${quoteName(name)}` : formatBoundColumn(column);
   });
   for await (const chunk of chunksOf(
     connection,

@@ -2,20 +2,20 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from '../content/action-rows.js';
-import { tableRecords } from './content-rows.js';
+import { createRecordReader } from './content-rows.js';
 import { seriesIn } from '../content/whole-content.js';
-import { completeMappedContent, marketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
+import { completeMappedContent, createMarketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
 import { createMarketRecords } from './csv.js';
-import { rowsByTable, type TableKind } from '../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
 import { type FileDigest, digestFiles } from '../formats/digest-file.js';
 import { openDuckDb, type DuckDb } from '../formats/duckdb.js';
-import { findChangedFiles, fileName, tableName, type TableFiles } from './folder.js';
+import { findChangedFiles, formatFileName, formatTableName, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { createNoPanels } from '../panels/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../tables/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
-import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
+import { hasTwoHeaders, createSheetReader } from '../content/sheet-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
@@ -36,7 +36,7 @@ export async function readSource(
   { isPart = false, isOwn = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
 ): Promise<SourceRead | undefined> {
   const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
-  for (const { label, path } of all) problems.nameFile(label, fileName(label, path));
+  for (const { label, path } of all) problems.nameFile(label, formatFileName(label, path));
   let duck: Promise<DuckDb> | undefined;
   const reading: ReadState = {
     digests: [],
@@ -45,7 +45,7 @@ export async function readSource(
     known,
     follower,
     terms,
-    duck: () => (duck ??= openDuckDb({ files: parquetPaths(all) })),
+    duck: () => (duck ??= openDuckDb({ files: listParquetPaths(all) })),
   };
   try {
     onProgress(0, 'reading market');
@@ -79,7 +79,7 @@ export async function readSource(
     };
     return {
       ...complete,
-      rows: rowsByTable((tableKind) => rows[tableKind]),
+      rows: countRowsByTable((tableKind) => rows[tableKind]),
       files: reading.digests,
       unchangedTables: reading.unchangedTables,
     };
@@ -91,7 +91,7 @@ export async function readSource(
   }
 }
 
-const parquetPaths = (files: readonly SourceFile[]) =>
+const listParquetPaths = (files: readonly SourceFile[]) =>
   files.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
 
 async function readMarket(
@@ -113,22 +113,22 @@ async function readMarket(
     return { market, identifiers };
   }
   const { digests, problems, terms } = reading;
-  const rows = marketRowsOn(terms, problems, { isPart });
+  const rows = createMarketRowsOn(terms, problems, { isPart });
   const records = createMarketRecords(rows);
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   for (const file of files) {
     const [before, errors] = [rows.rows, problems.errors];
     await readRows(file, digests, problems, {
-      csv: (columns, heading) => records(file.label, columns, tableName(file), heading),
+      csv: (columns, heading) => records(file.label, columns, formatTableName(file), heading),
       cells: (columns) => {
-        const opened = rows.beginFile(file.label, columns, tableName(file));
+        const opened = rows.beginFile(file.label, columns, formatTableName(file));
         return opened && ((cells) => rows.addCells(opened, cells));
       },
       sheet: (columns, heading) => {
-        const opened = rows.beginFile(file.label, columns, tableName(file), heading);
+        const opened = rows.beginFile(file.label, columns, formatTableName(file), heading);
         const table = { label: file.label, columns, mayBeLonger: hasTwoHeaders(terms.mapping), problems };
-        return opened && sheetRows(table, (cells) => rows.addCells(opened, cells));
+        return opened && createSheetReader(table, (cells) => rows.addCells(opened, cells));
       },
       onBytes: (bytes) => onProgress((done + bytes) / total),
       terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
@@ -168,11 +168,11 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
     const { digests, problems } = reading;
     for (const file of files) {
       await readRows(file, digests, problems, {
-        csv: (columns) => tableRecords(rows, file.label, columns, problems),
+        csv: (columns) => createRecordReader(rows, file.label, columns, problems),
         cells: (columns) => rows.beginFile(file.label, columns),
         sheet: (columns) => {
           const addRow = rows.beginFile(file.label, columns);
-          return addRow && sheetRows({ label: file.label, columns, mayBeLonger: false, problems }, addRow);
+          return addRow && createSheetReader({ label: file.label, columns, mayBeLonger: false, problems }, addRow);
         },
         onBytes: () => {},
       });

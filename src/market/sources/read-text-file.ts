@@ -9,7 +9,7 @@ import type { FileDigest } from '../formats/digest-file.js';
 import type { SourceFile } from '../formats/source-file.js';
 import { JsonLinesFault, readJsonLines, type JsonLinesReader } from '../formats/json-lines.js';
 import { RowsFault } from '../content/market-limits.js';
-import { cellPath, type Problems } from '../tables/problems.js';
+import { formatCellPath, type Problems } from '../tables/problems.js';
 import { WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { ZipFault } from '../formats/zip-reader.js';
@@ -47,7 +47,7 @@ export async function readRows(
   { csv, cells, sheet, onBytes, terms = {} }: RowReaders,
 ): Promise<void> {
   const onFault = ({ line, message }: JsonLinesFault) =>
-    problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
+    problems.error({ code: 'UNREADABLE_FILE', path: formatCellPath(file.label, line, ''), message });
   try {
     const bytes = bytesOf(file, digests, onBytes);
     if (file.format === 'csv') await readCsv(bytes, csv, terms);
@@ -56,9 +56,9 @@ export async function readRows(
   } catch (error) {
     const path =
       error instanceof CsvFault && error.record > 0
-        ? cellPath(file.label, error.record, '')
+        ? formatCellPath(file.label, error.record, '')
         : error instanceof JsonLinesFault
-          ? cellPath(file.label, error.line, '')
+          ? formatCellPath(file.label, error.line, '')
           : file.label;
     if (!isFault(error)) throw error;
     problems.error({

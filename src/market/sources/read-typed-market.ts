@@ -4,22 +4,22 @@ import { compareText } from '#domain/refusals/findings.js';
 import { AssetIdentifier } from '#domain/schema/shape.js';
 import { settleAll } from '../panels/settle-all.js';
 import { dayIn, TEXT_BYTES_MAX } from '../formats/cells.js';
-import { cellOf, chunksOf, integersOf, sqlName, sqlText, textsOf, type DuckDb } from '../formats/duckdb.js';
+import { cellOf, chunksOf, integersOf, quoteName, quoteText, textsOf, type DuckDb } from '../formats/duckdb.js';
 import { createShortNames } from '../formats/short-names.js';
 import { refuseSize } from '../content/market-limits.js';
 import { createNoPanels, removeEmptyLines, type Panels } from '../panels/panels.js';
-import { dayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
+import { formatDayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
 import { reportMarketProblems, type NumberedSource } from './parquet/parquet-problems.js';
 import type { Problems } from '../tables/problems.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import {
-  scatterRows,
+  writeRows,
   type DayFollower,
   type RowStream,
-  type Scattered,
+  type ScatterResult,
   type RowTarget,
 } from '../threads/scatter-rows.js';
-import { rowsTogether } from '../threads/stripes.js';
+import { sumRowGroups } from '../threads/stripes.js';
 import type { Scattering } from '../threads/scattering.js';
 
 interface TypedSource extends NumberedSource {
@@ -38,7 +38,7 @@ export interface MarketRead {
  * Function that receives the identifiers of a market as soon as they are known, even if the market turns out to be
  * invalid.
  */
-export type OnNames = (identifiers: readonly string[]) => void;
+export type OnSecurities = (identifiers: readonly string[]) => void;
 
 /**
  * Reads a typed market source into panels: two scans of single columns give the axes, and one scan of all columns is
@@ -49,18 +49,21 @@ export type OnNames = (identifiers: readonly string[]) => void;
  */
 export async function readTypedMarket(
   duck: DuckDb,
-  source: TypedSource & { readonly isPart?: boolean; readonly onNames?: OnNames },
+  source: TypedSource & { readonly isPart?: boolean; readonly onNames?: OnSecurities },
   problems: Problems,
   onProgress: (fraction: number) => void,
   follower?: DayFollower,
 ): Promise<MarketRead | undefined> {
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
-  const identifier = sqlName(columns.identifier);
+  const identifier = quoteName(columns.identifier);
   const beside = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
   const [spellings, rowsByDay] = await settleAll([
     // Identifiers above the maximum length are invalid, and their bytes are not copied from DuckDB.
-    distinctTexts(connection, `SELECT ${shortOnly('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`),
+    readDistinctTexts(
+      connection,
+      `SELECT ${formatShortText('name')} FROM (SELECT DISTINCT ${identifier} AS name FROM ${scan})`,
+    ),
     countDays(beside, scan, columns.date),
   ]);
   const names = [...new Set(spellings.texts.map((text) => text.trim()))].sort(compareText);
@@ -89,7 +92,7 @@ export async function readTypedMarket(
     fields: columns.fields.map(({ name }) => name),
     rowsOfDay: dates.map((date) => rowsByDay.get(date)!),
   };
-  const scattered = await scatter(
+  const scattered = await fillPanels(
     duck,
     source,
     { target, spellings: spellings.texts, rows: total },
@@ -113,24 +116,24 @@ interface Destination {
 }
 
 /** Fills the panels of a source, in separate threads if they are available and all identifiers are short. */
-async function scatter(
+async function fillPanels(
   duck: DuckDb,
   source: TypedSource,
   { target, spellings, rows }: Destination,
   onRows: (rows: number) => void,
   follower: DayFollower | undefined,
-): Promise<Scattered> {
+): Promise<ScatterResult> {
   const columnOf = new Map(target.identifiers.map((name, n) => [name, n]));
   const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
   const short = createShortNames(positions);
   const { scattering } = source;
   if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
     const parts = partsOf(source, bordersOf(target.rowsOfDay, scattering.parts)).map((part) =>
-      queryOf(source, sqlName(source.columns.identifier), part),
+      queryOf(source, quoteName(source.columns.identifier), part),
     );
     return scattering.scatter({ parts, positions: [...positions] }, target, onRows, follower);
   }
-  return scatterRows(await openStreams(duck, source, { positions, short, rows }), target, onRows, follower);
+  return writeRows(await openStreams(duck, source, { positions, short, rows }), target, onRows, follower);
 }
 
 /** Opens streams of the rows of a source. Short identifiers are found by their bytes, long ones by a join. */
@@ -147,7 +150,7 @@ async function openStreams(
   },
 ): Promise<RowStream[]> {
   if (short === undefined) await writeAxis(duck.connection, positions);
-  const key = sqlName(source.columns.identifier);
+  const key = quoteName(source.columns.identifier);
   const kinds = ['integer', short ? 'text' : 'integer', ...source.columns.fields.map(() => 'double' as const)] as const;
   const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX);
   const borders = Array.from({ length: Math.max(0, count - 1) }, (_, i) => Math.floor(((i + 1) * rows) / count));
@@ -164,8 +167,8 @@ async function openStreams(
 
 /** Returns the SQL for day, identifier and numbers of rows. */
 function queryOf({ columns: { date, fields } }: TypedSource, name: string, from: string): string {
-  const day = date.type === 'DATE' ? sqlName(date.name) : dayExpression(date); // a DATE is stored as days since 1970
-  const values = fields.map(({ column }) => `coalesce(${sqlName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
+  const day = date.type === 'DATE' ? quoteName(date.name) : formatDayExpression(date); // a DATE is stored as days since 1970
+  const values = fields.map(({ column }) => `coalesce(${quoteName(column)}::DOUBLE, 'NaN'::DOUBLE)`);
   return `SELECT ${day} AS d, ${name}, ${values.join(', ')} FROM ${from}`;
 }
 
@@ -186,7 +189,7 @@ const ROW_KEYS = /^(filename|file_row_number)$/i;
  * days.
  */
 function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
-  const begins = rowsTogether(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
+  const begins = sumRowGroups(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
     (sums, rows) => [...sums, sums.at(-1)! + rows],
     [0],
   );
@@ -209,7 +212,7 @@ function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: r
   if (files.length === 0 || count < 2) return [scan];
   const paths = files.map(({ path }) => path).toSorted(compareText);
   const borderAt = (i: number) =>
-    files.length === 1 ? String(borders[i - 1]) : sqlText(paths[Math.floor((i * paths.length) / count)]!);
+    files.length === 1 ? String(borders[i - 1]) : quoteText(paths[Math.floor((i * paths.length) / count)]!);
   const column = files.length === 1 ? 'file_row_number' : 'filename';
   return Array.from({ length: count }, (_, i) => {
     const bounds = [
@@ -236,10 +239,10 @@ async function writeAxis(connection: DuckDBConnection, positions: ReadonlyMap<st
 }
 
 /** Returns the SQL of a text; null for a text above the maximum length of a key. */
-const shortOnly = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
+const formatShortText = (text: string) => `CASE WHEN strlen(${text}) <= ${TEXT_BYTES_MAX} THEN ${text} END`;
 
 /** Returns the distinct texts of a query with one column. */
-async function distinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
+async function readDistinctTexts(connection: DuckDBConnection, sql: string): Promise<Spellings> {
   const texts: string[] = [];
   let isSound = true;
   for await (const chunk of chunksOf(connection, sql)) {
@@ -267,7 +270,7 @@ async function countDays(
   const rows = new Map<Day, number>();
   for await (const chunk of chunksOf(
     connection,
-    `SELECT ${date.type === 'VARCHAR' ? shortOnly('day') : 'day'}, n FROM (SELECT ${sqlName(date.name)} AS day, count(*)::INTEGER AS n FROM ${scan} GROUP BY 1)`,
+    `SELECT ${date.type === 'VARCHAR' ? formatShortText('day') : 'day'}, n FROM (SELECT ${quoteName(date.name)} AS day, count(*)::INTEGER AS n FROM ${scan} GROUP BY 1)`,
     [null, 'integer'],
   )) {
     const counts = integersOf(chunk, 1);

@@ -28,11 +28,11 @@ export async function readWorkbookFile(
   onHeader: OnHeader,
   terms: WorkbookTerms,
 ): Promise<void> {
-  await readOnlySheet(await workbookBytes(file, bytes), onHeader, terms);
+  await readOnlySheet(await readWorkbookBytes(file, bytes), onHeader, terms);
 }
 
 /** Returns all bytes of a workbook. @throws WorkbookFault */
-export async function workbookBytes(
+export async function readWorkbookBytes(
   file: Pick<SourceFile, 'bytes'>,
   bytes: AsyncIterable<Uint8Array>,
 ): Promise<Uint8Array> {

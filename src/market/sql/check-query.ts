@@ -20,10 +20,10 @@ const DEPTH_MAX = 1000;
 const TABLE_FUNCTIONS = new Set(['unnest', 'generate_series', 'range', 'json_each', 'json_tree']);
 
 /** Matches functions that read settings, files, the catalogue or other queries. */
-const FORBIDDEN =
+const FORBIDDEN_FUNCTION =
   /^(?:read_|parquet_|duckdb_|pragma_|sniff_|glob$|getenv$|getvariable$|current_setting$|set_config$|query$|query_table$|json_execute|json_serialize|json_deserialize|write_log|parse_duckdb_log|nextval$|currval$|enable_|disable_|which_secret$|load_|add_parquet_key|from_substrait|pg_)/;
 
-interface Serialized {
+interface SerializedQuery {
   readonly error: boolean;
   readonly error_message?: string;
   readonly position?: string;
@@ -36,10 +36,10 @@ interface Serialized {
  */
 export async function checkQuery(connection: DuckDBConnection, query: string): Promise<CheckedQuery> {
   const result = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [query]);
-  const tree = JSON.parse(String(result.getRows()[0]![0])) as Serialized;
+  const tree = JSON.parse(String(result.getRows()[0]![0])) as SerializedQuery;
   if (tree.error) {
     if (tree.position === undefined) throw refuseQuery('Only one SELECT statement is accepted.');
-    throw refuseQuery(`${tree.error_message}.`, placeAt(query, Number(tree.position)));
+    throw refuseQuery(`${tree.error_message}.`, findPosition(query, Number(tree.position)));
   }
   if (tree.statements?.length !== 1) throw refuseQuery('Exactly one SELECT statement is accepted.');
   const texts = new Set<string>();
@@ -64,7 +64,7 @@ export async function checkQuery(connection: DuckDBConnection, query: string): P
     if (type === 'STAR') seen.hasStar = true;
     if (type === 'SHOW_REF') seen.isDescription = true;
     if (type === 'COLUMN_REF') for (const one of named ?? []) columns.add(one.toLowerCase());
-    if (type === 'FUNCTION' && name !== undefined) assertAllowed(name.toLowerCase(), isTable, placeAt(query, at));
+    if (type === 'FUNCTION' && name !== undefined) assertAllowed(name.toLowerCase(), isTable, findPosition(query, at));
     if (type === 'VALUE_CONSTANT' && typeof value?.value === 'string') texts.add(value.value);
     if (typeof tableName === 'string') tables.add(tableName.replaceAll('"', '').toLowerCase());
     for (const child of Object.values(node))
@@ -82,21 +82,21 @@ interface SyntaxNode {
   readonly value?: { readonly value?: unknown };
 }
 
-function assertAllowed(name: string, isTable: boolean, place: Place | undefined): void {
-  const isAllowed = isTable ? TABLE_FUNCTIONS.has(name) : !FORBIDDEN.test(name);
+function assertAllowed(name: string, isTable: boolean, place: QueryPosition | undefined): void {
+  const isAllowed = isTable ? TABLE_FUNCTIONS.has(name) : !FORBIDDEN_FUNCTION.test(name);
   if (!isAllowed)
     throw refuseQuery(`The function ${name.slice(0, 80)} is not available: queries read the views only.`, place);
 }
 
 /** Position in a query: line and column counted from 1, and the number of characters before it. */
-interface Place {
+interface QueryPosition {
   readonly line: number;
   readonly column: number;
   readonly start: number;
 }
 
 /** Converts an offset to a position. @param at bytes of UTF-8 before the position; undefined if DuckDB reports none */
-function placeAt(query: string, at: number | undefined): Place | undefined {
+function findPosition(query: string, at: number | undefined): QueryPosition | undefined {
   const bytes = Buffer.from(query);
   if (at === undefined || at > bytes.length) return undefined;
   const before = bytes.subarray(0, at).toString();
@@ -105,7 +105,7 @@ function placeAt(query: string, at: number | undefined): Place | undefined {
 }
 
 /** Returns the position of a line and column. @param column counted from 1 */
-function placeOf(query: string, line: number, column: number): Place {
+function countPosition(query: string, line: number, column: number): QueryPosition {
   const before = query
     .split('\n')
     .slice(0, line - 1)
@@ -114,27 +114,27 @@ function placeOf(query: string, line: number, column: number): Place {
 }
 
 /** Matches an error message of DuckDB that contains a line of the query with a mark below it. */
-const MARKED = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
+const ERROR_POSITION = /\nLINE (\d+): ([^\n]*)\n( *)\^/;
 
 /**
  * Converts an error of DuckDB to a refusal with the position in the query.
  * @param prefix number of characters before the query on its first line
  */
-export function queryRefusal(query: string, error: unknown, prefix = 0): Refusal {
+export function createQueryRefusal(query: string, error: unknown, prefix = 0): Refusal {
   if (error instanceof Refusal) return error;
   const report = error instanceof Error ? error.message : String(error);
   if (/out of memory|failed to allocate|memory limit/i.test(report))
     return new Refusal('QUERY_LIMIT', 'The query needs more memory than it may use: select fewer rows or columns.');
-  const mark = MARKED.exec(report);
-  const text = report.replace(MARKED, '').replace(/\n+/g, ' ').slice(0, 500).trim();
+  const mark = ERROR_POSITION.exec(report);
+  const text = report.replace(ERROR_POSITION, '').replace(/\n+/g, ' ').slice(0, 500).trim();
   if (mark === null) return refuseQuery(text);
   const line = Number(mark[1]);
   const column = mark[3]!.length - `LINE ${line}: `.length + 1 - (line === 1 ? prefix : 0);
   // DuckDB shortens long lines with "..."; then the position of the mark is not the column.
-  return refuseQuery(text, mark[2]!.includes('...') ? undefined : placeOf(query, line, Math.max(1, column)));
+  return refuseQuery(text, mark[2]!.includes('...') ? undefined : countPosition(query, line, Math.max(1, column)));
 }
 
-export function refuseQuery(message: string, place?: Place): Refusal {
+export function refuseQuery(message: string, place?: QueryPosition): Refusal {
   const at = place === undefined ? '' : `Line ${place.line}, column ${place.column}: `;
   const position = place && { position: { start: place.start, end: place.start + 1 } };
   return refuseWithFindings('query', [

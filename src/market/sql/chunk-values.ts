@@ -3,7 +3,7 @@ import type { ColumnType } from '#domain/exports/export-table.js';
 import type { ResultColumn } from './sql-order.js';
 
 /** Represents a missing day or count; NaN represents a missing number. */
-const NONE = -0x8000_0000;
+const DUCKDB_NULL = -0x8000_0000;
 
 type Vector = ReturnType<DuckDBDataChunk['getColumnVector']>;
 
@@ -32,9 +32,9 @@ export function createReader({ name, type }: TypedColumn): ReadValues {
   switch (type) {
     case 'date':
     case 'count':
-      return (vector, count) => ({ name, type, values: wholes(vector, count) });
+      return (vector, count) => ({ name, type, values: readIntegers(vector, count) });
     case 'number':
-      return (vector, count) => ({ name, type, values: numbers(vector, count) });
+      return (vector, count) => ({ name, type, values: readNumbers(vector, count) });
     case 'text': {
       const read = createTextReader();
       return (vector, count) => ({ name, type, values: read(vector, count) });
@@ -42,18 +42,18 @@ export function createReader({ name, type }: TypedColumn): ReadValues {
   }
 }
 
-function wholes(vector: Vector, count: number): Int32Array {
+function readIntegers(vector: Vector, count: number): Int32Array {
   const { items } = vector as unknown as VectorMemory;
   const values = new Int32Array(count);
   if (!(items instanceof Int32Array)) for (let row = 0; row < count; row++) values[row] = wholeOf(vector.getItem(row));
   else {
     values.set(items.subarray(0, count));
-    eachNull(vector, count, (row) => (values[row] = NONE));
+    forEachNull(vector, count, (row) => (values[row] = DUCKDB_NULL));
   }
   return values;
 }
 
-function numbers(vector: Vector, count: number): Float64Array {
+function readNumbers(vector: Vector, count: number): Float64Array {
   const { items } = vector as unknown as VectorMemory;
   const values = new Float64Array(count);
   if (!(items instanceof Float64Array))
@@ -63,20 +63,20 @@ function numbers(vector: Vector, count: number): Float64Array {
       const value = items[row]!;
       values[row] = Number.isFinite(value) ? value : NaN;
     }
-    eachNull(vector, count, (row) => (values[row] = NaN));
+    forEachNull(vector, count, (row) => (values[row] = NaN));
   }
   return values;
 }
 
 /** Calls a function for each row without a value. */
-function eachNull(vector: Vector, count: number, onNull: (row: number) => void): void {
+function forEachNull(vector: Vector, count: number, onNull: (row: number) => void): void {
   const { validity } = vector as unknown as VectorMemory;
   if (validity?.data === null) return;
   for (let row = 0; row < count; row++) if (vector.getItem(row) === null) onNull(row);
 }
 
 function wholeOf(value: DuckDBValue): number {
-  if (value === null) return NONE;
+  if (value === null) return DUCKDB_NULL;
   if (typeof value === 'boolean') return value ? 1 : 0;
   return typeof value === 'number' ? value : (value as { readonly days: number }).days; // a date
 }
@@ -88,23 +88,23 @@ function numberOf(value: DuckDBValue): number {
 }
 
 /** Number of cached texts, a power of two. */
-const PLACES = 1 << 14;
+const CACHED_TEXTS = 1 << 14;
 /** Number of 32-bit words per text in a vector, and maximum length of a text stored inline. */
-const WORDS = 4;
+const STRING_WORDS = 4;
 const INLINE_BYTES_MAX = 12;
 
 /** Creates a reader of texts. Decoding takes most of the time, so inline texts are cached by their bytes. */
 function createTextReader() {
-  const keys = new Uint32Array(PLACES * WORDS);
-  const texts: (string | undefined)[] = Array.from({ length: PLACES });
+  const keys = new Uint32Array(CACHED_TEXTS * STRING_WORDS);
+  const texts: (string | undefined)[] = Array.from({ length: CACHED_TEXTS });
 
   function textAt(vector: Vector, words: Uint32Array | undefined, row: number): string | null {
-    const at = row * WORDS;
+    const at = row * STRING_WORDS;
     if (words === undefined || words[at]! > INLINE_BYTES_MAX) return textOf(vector.getItem(row));
     let hash = words[at]!;
-    for (let i = 1; i < WORDS; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e37_79b1) ^ (hash >>> 15);
-    const place = (hash >>> 7) & (PLACES - 1);
-    const key = place * WORDS;
+    for (let i = 1; i < STRING_WORDS; i++) hash = Math.imul(hash ^ words[at + i]!, 0x9e37_79b1) ^ (hash >>> 15);
+    const place = (hash >>> 7) & (CACHED_TEXTS - 1);
+    const key = place * STRING_WORDS;
     const known = texts[place];
     if (
       known !== undefined &&
@@ -116,7 +116,7 @@ function createTextReader() {
       return known;
     const text = textOf(vector.getItem(row));
     if (text === null) return null;
-    keys.set(words.subarray(at, at + WORDS), key);
+    keys.set(words.subarray(at, at + STRING_WORDS), key);
     texts[place] = text;
     return text;
   }
@@ -148,6 +148,6 @@ function wordsOf(vector: Vector, count: number): Uint32Array | undefined {
   const { dataView } = vector as unknown as VectorMemory;
   const isAligned = dataView !== undefined && dataView.byteOffset % Uint32Array.BYTES_PER_ELEMENT === 0;
   return isAligned && String(vector.type) === 'VARCHAR'
-    ? new Uint32Array(dataView.buffer, dataView.byteOffset, count * WORDS)
+    ? new Uint32Array(dataView.buffer, dataView.byteOffset, count * STRING_WORDS)
     : undefined;
 }

@@ -6,7 +6,7 @@ const COUNTS = /^(?:U?TINYINT|U?SMALLINT|INTEGER|BOOLEAN)$/;
 const NUMBERS = /^(?:U?BIGINT|U?HUGEINT|UINTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM)$/;
 
 /** Returns the columns of a result. Repeated names are numbered, and unsupported types become text. */
-export function resultColumns(result: DuckDBResult): readonly TypedColumn[] {
+export function listResultColumns(result: DuckDBResult): readonly TypedColumn[] {
   const taken = new Set<string>();
   return result.columnNames().map((asked, at) => {
     let name = asked;

@@ -3,17 +3,23 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS } from '#domain/sql/views.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { openDuckDb } from '../formats/duckdb.js';
-import { checkQuery, queryRefusal, type CheckedQuery } from './check-query.js';
+import { checkQuery, createQueryRefusal, type CheckedQuery } from './check-query.js';
 import { createReader } from './chunk-values.js';
-import { resultColumns } from './result-columns.js';
+import { listResultColumns } from './result-columns.js';
 import type { CreateResultWriter, SqlInputs, SqlNeeds, SqlOrder, SqlOutcome } from './sql-order.js';
-import { type PlannedRuns, planningTables, readingTables, restTable, runTable } from './view-definitions.js';
+import {
+  type PlannedRuns,
+  formatPlanningTables,
+  formatReadingTables,
+  formatRestTable,
+  runTable,
+} from './view-definitions.js';
 
 /** Number of threads per query. Several queries run concurrently with the work of the service. */
 const THREADS = 2;
 
 /** SQL settings for planning: statistics of the empty tables must not remove tables from a plan. */
-const PLANNING = `SET disabled_optimizers = 'statistics_propagation'; SET threads = 1;`;
+const PLANNING_SETTINGS = `SET disabled_optimizers = 'statistics_propagation'; SET threads = 1;`;
 
 /**
  * Runs a query: parses it, plans it on empty tables, requests the tables in the plan, and writes the result.
@@ -22,12 +28,12 @@ const PLANNING = `SET disabled_optimizers = 'statistics_propagation'; SET thread
  */
 export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promise<SqlInputs>): Promise<SqlOutcome> {
   const { query } = order;
-  const planning = await openDuckDb({ settings: PLANNING });
+  const planning = await openDuckDb({ settings: PLANNING_SETTINGS });
   let needs: SqlNeeds;
   try {
     const checked = await checkQuery(planning.connection, query);
     const runs = createPlannedRuns(order.runs, checked.texts);
-    await planning.connection.run(planningTables(order, runs, checked.tables));
+    await planning.connection.run(formatPlanningTables(order, runs, checked.tables));
     if (checked.isDescription) return await answer(planning.connection, order);
     needs = needsOf(order, checked, runs.named, await tablesIn(planning.connection, query));
   } finally {
@@ -37,7 +43,7 @@ export async function runQuery(order: SqlOrder, ask: (needs: SqlNeeds) => Promis
   const files = [...inputs.runs, ...inputs.market.map(({ file }) => file)];
   const reading = await openDuckDb({ files, settings: `SET threads = ${THREADS};` });
   try {
-    await reading.connection.run(readingTables(order, needs, inputs));
+    await reading.connection.run(formatReadingTables(order, needs, inputs));
     return await answer(reading.connection, order);
   } finally {
     reading.close();
@@ -68,7 +74,7 @@ async function tablesIn(connection: DuckDBConnection, query: string): Promise<Re
     const plan = await connection.runAndReadAll(`${EXPLAIN}${query}`);
     return tablesOf(JSON.parse(String(plan.getRows()[0]![1])));
   } catch (error) {
-    throw queryRefusal(query, error, EXPLAIN.length);
+    throw createQueryRefusal(query, error, EXPLAIN.length);
   }
 }
 
@@ -93,7 +99,7 @@ function needsOf(
   tables: ReadonlySet<string>,
 ): SqlNeeds {
   const runs = RUN_VIEWS.flatMap((view) => {
-    const request = tables.has(restTable(view)) ? ids : named.filter((_, i) => tables.has(runTable(view, i)));
+    const request = tables.has(formatRestTable(view)) ? ids : named.filter((_, i) => tables.has(runTable(view, i)));
     if (request.length > limits.runs)
       throw new Refusal(
         'QUERY_LIMIT',
@@ -117,7 +123,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
   try {
     const statement = await connection.prepare(query);
     const result = await statement.stream();
-    const columns = resultColumns(result);
+    const columns = listResultColumns(result);
     const readers = columns.map(createReader);
     const writer = createResultWriter(
       format,
@@ -150,7 +156,7 @@ async function answer(connection: DuckDBConnection, order: SqlOrder): Promise<Sq
     writer.end(isTruncated);
     return { rows, isTruncated };
   } catch (error) {
-    throw queryRefusal(query, error);
+    throw createQueryRefusal(query, error);
   } finally {
     closeSync(file);
   }

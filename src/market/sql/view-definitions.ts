@@ -1,5 +1,5 @@
 import { LIST_VIEWS, MARKET_VIEWS, RUN_VIEWS, type RunViewName, type SqlViewName } from '#domain/sql/views.js';
-import { sqlName, sqlText } from '../formats/duckdb.js';
+import { quoteName, quoteText } from '../formats/duckdb.js';
 import type { SqlColumnType, SqlInputs, SqlNeeds, SqlOrder } from './sql-order.js';
 
 const TYPES: Readonly<Record<SqlColumnType, string>> = {
@@ -13,15 +13,15 @@ const TYPES: Readonly<Record<SqlColumnType, string>> = {
 /** Schema of the tables behind the views, so that a listing of tables shows only the views. */
 const INPUT_SCHEMA = 'input';
 
-const table = (name: string) => `${INPUT_SCHEMA}.${sqlName(name)}`;
+const formatTable = (name: string) => `${INPUT_SCHEMA}.${quoteName(name)}`;
 export const runTable = (view: RunViewName, index: number) => `${view}#${index}`;
-export const restTable = (view: RunViewName) => `${view}#rest`;
+export const formatRestTable = (view: RunViewName) => `${view}#rest`;
 
 type Columns = Readonly<Record<string, SqlColumnType>>;
 
-const declared = (columns: Columns) =>
+const formatColumnTypes = (columns: Columns) =>
   Object.entries(columns)
-    .map(([name, type]) => `${sqlName(name)} ${TYPES[type]}`)
+    .map(([name, type]) => `${quoteName(name)} ${TYPES[type]}`)
     .join(', ');
 
 const createOwnColumns = (columns: Columns): Columns =>
@@ -43,41 +43,41 @@ export interface PlannedRuns {
  * that satisfy its conditions on `index_id`.
  * @param views names of the views in the query; other views are empty
  */
-export function planningTables(
+export function formatPlanningTables(
   { columns }: SqlOrder,
   { named, hasRest, others }: PlannedRuns,
   views: ReadonlySet<string>,
 ): string {
-  const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${sqlText(id)}`);
+  const excluded = [...named, ...others].map((id, i) => `${i === 0 ? 'WHERE' : 'AND'} index_id <> ${quoteText(id)}`);
   const ofRuns = RUN_VIEWS.flatMap((view) => {
     if (!views.has(view) || (named.length === 0 && !hasRest)) return [emptyView(view, columns[view])];
-    const own = declared(createOwnColumns(columns[view]));
-    const names = named.map((id, i) => [sqlText(id), runTable(view, i)] as const);
-    const rest = `SELECT * FROM ${table(restTable(view))} ${excluded.join(' ')}`;
+    const own = formatColumnTypes(createOwnColumns(columns[view]));
+    const names = named.map((id, i) => [quoteText(id), runTable(view, i)] as const);
+    const rest = `SELECT * FROM ${formatTable(formatRestTable(view))} ${excluded.join(' ')}`;
     return [
-      ...names.map(([, name]) => `CREATE TABLE ${table(name)} (${own})`),
-      ...(hasRest ? [`CREATE TABLE ${table(restTable(view))} (${declared(columns[view])})`] : []),
-      `CREATE VIEW ${view} AS ${[...names.map(branch), ...(hasRest ? [rest] : [])].join(' UNION ALL ')}`,
+      ...names.map(([, name]) => `CREATE TABLE ${formatTable(name)} (${own})`),
+      ...(hasRest ? [`CREATE TABLE ${formatTable(formatRestTable(view))} (${formatColumnTypes(columns[view])})`] : []),
+      `CREATE VIEW ${view} AS ${[...names.map(formatBranch), ...(hasRest ? [rest] : [])].join(' UNION ALL ')}`,
     ];
   });
   const fixed = [...MARKET_VIEWS, ...LIST_VIEWS].flatMap((view) => [
-    `CREATE TABLE ${table(view)} (${declared(columns[view])})`,
-    `CREATE VIEW ${view} AS SELECT * FROM ${table(view)}`,
+    `CREATE TABLE ${formatTable(view)} (${formatColumnTypes(columns[view])})`,
+    `CREATE VIEW ${view} AS SELECT * FROM ${formatTable(view)}`,
   ]);
   return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...ofRuns, ...fixed].join(';\n');
 }
 
 const emptyView = (view: SqlViewName, columns: Columns) =>
-  `CREATE VIEW ${view} AS SELECT ${nulls(columns)} WHERE false`;
+  `CREATE VIEW ${view} AS SELECT ${formatNulls(columns)} WHERE false`;
 
-const branch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${table(name)}`;
+const formatBranch = ([id, name]: readonly [string, string]) => `SELECT ${id} AS index_id, * FROM ${formatTable(name)}`;
 
 /** Returns the SQL of the views over the inputs of a query. All other views are empty. */
-export function readingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
+export function formatReadingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: SqlInputs): string {
   const ofRuns = RUN_VIEWS.map((view) => {
     const branches = needs.runs.flatMap((need, i) =>
       need.view === view
-        ? [`SELECT ${sqlText(need.indexId)} AS index_id, * FROM read_parquet(${sqlText(inputs.runs[i]!)})`]
+        ? [`SELECT ${quoteText(need.indexId)} AS index_id, * FROM read_parquet(${quoteText(inputs.runs[i]!)})`]
         : [],
     );
     if (branches.length === 0) return emptyView(view, columns[view]);
@@ -89,34 +89,34 @@ export function readingTables({ columns }: SqlOrder, needs: SqlNeeds, inputs: Sq
     if (input === undefined) return emptyView(view, columns[view]);
     const has = new Set(input.columns);
     const selected = Object.entries(columns[view]).map(([name, type]) =>
-      has.has(name) ? sqlName(name) : `NULL::${TYPES[type]} AS ${sqlName(name)}`,
+      has.has(name) ? quoteName(name) : `NULL::${TYPES[type]} AS ${quoteName(name)}`,
     );
-    return `CREATE VIEW ${view} AS SELECT ${selected.join(', ')} FROM read_parquet(${sqlText(input.file)})`;
+    return `CREATE VIEW ${view} AS SELECT ${selected.join(', ')} FROM read_parquet(${quoteText(input.file)})`;
   });
   const lists = LIST_VIEWS.flatMap((view) => [
-    `CREATE TABLE ${table(view)} (${declared(columns[view])})`,
-    ...insertions(table(view), inputs.lists[needs.lists.indexOf(view)] ?? []),
-    `CREATE VIEW ${view} AS SELECT * FROM ${table(view)}`,
+    `CREATE TABLE ${formatTable(view)} (${formatColumnTypes(columns[view])})`,
+    ...formatInsertions(formatTable(view), inputs.lists[needs.lists.indexOf(view)] ?? []),
+    `CREATE VIEW ${view} AS SELECT * FROM ${formatTable(view)}`,
   ]);
   return [`CREATE SCHEMA ${INPUT_SCHEMA}`, ...ofRuns, ...ofMarket, ...lists].join(';\n');
 }
 
-const nulls = (columns: Columns) =>
+const formatNulls = (columns: Columns) =>
   Object.entries(columns)
-    .map(([name, type]) => `NULL::${TYPES[type]} AS ${sqlName(name)}`)
+    .map(([name, type]) => `NULL::${TYPES[type]} AS ${quoteName(name)}`)
     .join(', ');
 
 /** Number of rows per INSERT statement, which limits the length of its text. */
 const INSERTED_ROWS = 500;
 
-function insertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {
+function formatInsertions(into: string, rows: readonly (readonly (string | number | null)[])[]): string[] {
   const statements: string[] = [];
   for (let from = 0; from < rows.length; from += INSERTED_ROWS) {
-    const written = rows.slice(from, from + INSERTED_ROWS).map((row) => `(${row.map(literal).join(', ')})`);
+    const written = rows.slice(from, from + INSERTED_ROWS).map((row) => `(${row.map(formatLiteral).join(', ')})`);
     statements.push(`INSERT INTO ${into} VALUES ${written.join(', ')}`);
   }
   return statements;
 }
 
-const literal = (cell: string | number | null): string =>
-  cell === null ? 'NULL' : typeof cell === 'number' ? String(cell) : sqlText(cell);
+const formatLiteral = (cell: string | number | null): string =>
+  cell === null ? 'NULL' : typeof cell === 'number' ? String(cell) : quoteText(cell);

@@ -87,11 +87,11 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
   let book = worth / drawAround(sector.priceToBook);
   let followed = worth;
   let issued = 0;
-  let periodEnd = yearEndBefore(listed - LAG_MAX, fiscalMonth);
+  let periodEnd = findYearEndBefore(listed - LAG_MAX, fiscalMonth);
 
-  const normalEarnings = () => followed / multiple;
-  const drawEarnings = () => normalEarnings() * (1 + earningsNoise * random.normal());
-  const drawSales = () => (normalEarnings() / margin) * Math.max(1 + SALES_NOISE * random.normal(), 0.5);
+  const computeNormalEarnings = () => followed / multiple;
+  const drawEarnings = () => computeNormalEarnings() * (1 + earningsNoise * random.normal());
+  const drawSales = () => (computeNormalEarnings() / margin) * Math.max(1 + SALES_NOISE * random.normal(), 0.5);
 
   function publish(
     published: Day,
@@ -100,13 +100,13 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
     reports.push({
       periodEnd,
       published,
-      sales: thousands(sales),
-      earnings: thousands(earnings),
-      dividends: thousands(dividends),
-      book: thousands(book),
+      sales: roundToThousands(sales),
+      earnings: roundToThousands(earnings),
+      dividends: roundToThousands(dividends),
+      book: roundToThousands(book),
       worth,
     });
-    periodEnd = yearEndAfter(periodEnd);
+    periodEnd = findYearEndAfter(periodEnd);
   }
 
   publish(isNew ? listed : periodEnd + lag, {
@@ -153,19 +153,19 @@ export function openAccounts({ listed, isNew, sector, worth, dividends }: Openin
   };
 }
 
-const thousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
+const roundToThousands = (amount: number) => Math.round(amount / 1000) * 1000 + 0;
 
 /** Returns the last end of a month not after a day, for the given month. */
-function yearEndBefore(day: Day, month: number): Day {
+function findYearEndBefore(day: Day, month: number): Day {
   const { year } = toCivilDate(day);
-  const end = monthEnd(year, month);
-  return end <= day ? end : monthEnd(year - 1, month);
+  const end = computeMonthEnd(year, month);
+  return end <= day ? end : computeMonthEnd(year - 1, month);
 }
 
-function yearEndAfter(day: Day): Day {
+function findYearEndAfter(day: Day): Day {
   const { year, month } = toCivilDate(day);
-  return monthEnd(year + 1, month);
+  return computeMonthEnd(year + 1, month);
 }
 
-const monthEnd = (year: number, month: number): Day =>
+const computeMonthEnd = (year: number, month: number): Day =>
   toDay({ year: month === 12 ? year + 1 : year, month: (month % 12) + 1, day: 1 }) - 1;

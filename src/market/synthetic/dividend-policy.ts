@@ -7,7 +7,7 @@ import type { SyntheticSpec } from './spec.js';
  * Fraction of securities that pay dividends. Their yields are chosen so that the mean yield of all securities is the
  * requested yield.
  */
-const PAYERS = 0.7;
+const PAYER_PROBABILITY = 0.7;
 /** Weight of the current price in the next quarterly dividend, which makes dividends follow prices over years. */
 export const DIVIDEND_SMOOTHING = 0.1;
 
@@ -21,13 +21,13 @@ export interface DividendPolicy {
   readonly payDays: number;
 }
 
-export function dividendPolicy(
+export function drawDividendPolicy(
   { dividend_yield }: SyntheticSpec,
   random: CounterRandom,
   price: number,
 ): DividendPolicy {
-  const isPayer = random.uniform() < PAYERS && dividend_yield > 0;
-  const quarterlyYield = ((dividend_yield / PAYERS) * (0.5 + random.uniform())) / 4;
+  const isPayer = random.uniform() < PAYER_PROBABILITY && dividend_yield > 0;
+  const quarterlyYield = ((dividend_yield / PAYER_PROBABILITY) * (0.5 + random.uniform())) / 4;
   return {
     isPayer,
     quarterlyYield,

@@ -32,21 +32,21 @@ interface Move {
 export function drawBar(bars: Bars, i: number, { price, before, volatility, activity, shock, random }: Move): void {
   const first = random.uniform();
   const second = random.uniform();
-  const overnight = before + (price - before) * upperHalf(first);
-  const top = Math.max(overnight, price) * (1 + 0.6 * volatility * lowerHalf(first));
-  const bottom = Math.min(overnight, price) * (1 - Math.min(0.6 * volatility, 0.9) * upperHalf(second));
+  const overnight = before + (price - before) * takeUpperHalf(first);
+  const top = Math.max(overnight, price) * (1 + 0.6 * volatility * takeLowerHalf(first));
+  const bottom = Math.min(overnight, price) * (1 - Math.min(0.6 * volatility, 0.9) * takeUpperHalf(second));
   bars.open[i] = toTick(overnight);
   bars.high[i] = toTick(top);
   bars.low[i] = toTick(bottom);
   bars.close[i] = toTick(price);
-  const bustle = 0.5 + lowerHalf(second) + 0.35 * Math.min(Math.abs(shock), 6);
+  const bustle = 0.5 + takeLowerHalf(second) + 0.35 * Math.min(Math.abs(shock), 6);
   bars.volume[i] = Math.round(activity * bustle);
 }
 
 /** A uniform number of 52 bits is split into two of 26 bits, which exceeds the precision of a price. */
 const HALF = 2 ** 26;
-const upperHalf = (uniform: number) => Math.floor(uniform * HALF) / HALF;
-const lowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform * HALF);
+const takeUpperHalf = (uniform: number) => Math.floor(uniform * HALF) / HALF;
+const takeLowerHalf = (uniform: number) => uniform * HALF - Math.floor(uniform * HALF);
 
 /**
  * Returns the nearest price of the grid: cents for prices of at least one unit of currency, hundredths of cents below.

@@ -52,7 +52,7 @@ function priceOn({ birth, bars, count }: Company, session: number): number | und
 }
 
 /** Returns the growth of a session between the announcement of an ending and the ending. */
-export function nearingEnd(
+export function computeEndingGrowth(
   ending: CompanyEnding,
   {
     t,
@@ -75,11 +75,11 @@ export function nearingEnd(
   }
 }
 
-export type Act = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
+export type EndingAction = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
 
 export function endLife(
   ending: CompanyEnding,
-  { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: Act },
+  { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: EndingAction },
 ): void {
   switch (ending.way) {
     case 'bankrupt':

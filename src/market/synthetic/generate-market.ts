@@ -10,14 +10,14 @@ import type { Birth, Company } from './company.js';
 import { drawFactors, STREAMS } from './factors.js';
 import { simulateCompany } from './live-company.js';
 import { SPIN_OFF_SHARE } from './spin-off.js';
-import { companyName, countryOf, SECTORS, ticker, TICKERS_MAX } from './names.js';
+import { drawCompanyName, countryOf, SECTORS, formatTicker, TICKERS_MAX } from './names.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
 
 /** Universe that contains every security while the security is listed. */
 export const SYNTHETIC_UNIVERSE = 'SYNTH';
 
 /** Number of random streams for one security and the securities spun off from it. */
-const STREAMS_PER_NAME = 128;
+const STREAMS_PER_SECURITY = 128;
 
 /** Smallest and largest initial market value of a security, in the market's currency. */
 const VALUE_MIN = 4e8;
@@ -32,7 +32,7 @@ const VALUE_MAX = 1.2e12;
  */
 export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: number) => void): MarketContent {
   const factors = drawFactors(spec);
-  const births = [...initialNames(spec), ...listings(spec)];
+  const births = [...drawInitialSecurities(spec), ...drawListings(spec)];
   const companies: Company[] = [];
   for (const birth of births) {
     companies.push(simulateCompany(birth, { spec, factors, elders: companies }));
@@ -47,28 +47,28 @@ export function generateMarket(spec: SyntheticSpec, onProgress: (fraction: numbe
   );
 }
 
-function initialNames(spec: SyntheticSpec): Birth[] {
-  return Array.from({ length: spec.assets }, (_, rank) => newName(spec, rank, 0));
+function drawInitialSecurities(spec: SyntheticSpec): Birth[] {
+  return Array.from({ length: spec.assets }, (_, rank) => drawSecurity(spec, rank, 0));
 }
 
 /** Draws later listings, with a mean number per session that gives the requested number per year. */
-function listings(spec: SyntheticSpec): Birth[] {
+function drawListings(spec: SyntheticSpec): Birth[] {
   const random = createCounterRandom({ seed: spec.seed, stream: STREAMS.listings });
   const rate = ((1 - SPIN_OFF_SHARE) * spec.listings_per_year * spec.assets) / SESSIONS_PER_YEAR;
   const births: Birth[] = [];
   for (let t = 1; t < spec.sessions.length; t++) {
     const count = Math.floor(rate) + (random.uniform() < rate - Math.floor(rate) ? 1 : 0);
-    for (let k = 0; k < count; k++) births.push(newName(spec, spec.assets + births.length, t));
+    for (let k = 0; k < count; k++) births.push(drawSecurity(spec, spec.assets + births.length, t));
   }
   return births;
 }
 
-function newName(spec: SyntheticSpec, rank: number, listed: number): Birth {
+function drawSecurity(spec: SyntheticSpec, rank: number, listed: number): Birth {
   if (rank >= TICKERS_MAX) throw new Error(`${rank} names; at most ${TICKERS_MAX} have an identifier`);
-  const stream = STREAMS.names + rank * STREAMS_PER_NAME;
+  const stream = STREAMS.names + rank * STREAMS_PER_SECURITY;
   const random = createCounterRandom({ seed: spec.seed, stream: stream + 7 });
-  const identifier = ticker(rank);
-  const name = companyName(identifier, random);
+  const identifier = formatTicker(rank);
+  const name = drawCompanyName(identifier, random);
   const sector = random.integer(spec.sectors);
   const { industries } = SECTORS[sector]!;
   const price = Math.round((listed === 0 ? 8 + 140 * random.uniform() : 15 + 25 * random.uniform()) * 100) / 100;
@@ -160,7 +160,7 @@ const COLUMNS = [
 function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): ReferenceTable {
   const { sessions, exchange, currency } = spec;
   const country = countryOf(exchange);
-  const textOf = dayTexts();
+  const textOf = createDayFormatter();
   return {
     columns: COLUMNS,
     rows: new Map(
@@ -180,7 +180,7 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
             list,
             delisted,
             ...(report === undefined
-              ? NOTHING
+              ? NO_VALUES
               : [textOf(report.periodEnd), textOf(report.published), ...figuresOf(report)]),
           ],
         });
@@ -198,7 +198,7 @@ function referenceOf(spec: SyntheticSpec, companies: readonly Company[]): Refere
   };
 }
 
-const NOTHING: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
+const NO_VALUES: readonly ReferenceValue[] = Array.from({ length: 9 }, () => null);
 
 /**
  * Returns amounts in currency, then ratios: to the market capitalisation at the end of the year, and of earnings to
@@ -220,7 +220,7 @@ function figuresOf({ sales, earnings, dividends, book, worth }: Report): readonl
 const ratio = (amount: number, base: number) => Math.round((1e6 * amount) / base) / 1e6 + 0;
 
 /** Returns a function that formats days and caches the texts. */
-function dayTexts(): (day: Day) => string {
+function createDayFormatter(): (day: Day) => string {
   const known = new Map<Day, string>();
   return (day) => {
     const text = known.get(day) ?? formatDay(day);

@@ -7,8 +7,8 @@ import { SPIN_OFF_SHARE } from './spin-off.js';
 const SPECIALS_PER_YEAR = 0.01;
 
 /** Price above which a split becomes more probable, because few companies let their share price rise further. */
-const DEAR = 250;
-const DEAR_SPLITS = 9;
+const HIGH_PRICE = 250;
+const HIGH_PRICE_SPLITS = 9;
 
 /** Event with its probability per session, represented as an interval of (0, 1). */
 export interface Hazard {
@@ -34,7 +34,7 @@ export function hazardsOf({ splits_per_year, delistings_per_year, listings_per_y
 export function eventOf(uniform: number, hazards: readonly Hazard[], price: number): Hazard['event'] | undefined {
   const last = hazards.at(-1)!.below;
   if (uniform < last) return hazards.find(({ below }) => uniform < below)!.event;
-  return price > DEAR && uniform < last + DEAR_SPLITS * hazards[0]!.below ? 'split' : undefined;
+  return price > HIGH_PRICE && uniform < last + HIGH_PRICE_SPLITS * hazards[0]!.below ? 'split' : undefined;
 }
 
 /**

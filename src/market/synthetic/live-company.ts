@@ -2,15 +2,15 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import { createCounterRandom, type CounterRandom } from '#kernels/random/counter-random.js';
 import { openAccounts, type Accounts } from './accounts.js';
 import type { Bars, Birth, Company } from './company.js';
-import { DIVIDEND_SMOOTHING, dividendPolicy, createDividend, type DividendPolicy } from './dividend-policy.js';
+import { DIVIDEND_SMOOTHING, drawDividendPolicy, createDividend, type DividendPolicy } from './dividend-policy.js';
 import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
-import { chooseEnding, endLife, LOSS_MAX, nearingEnd, type CompanyEnding } from './endings.js';
+import { chooseEnding, endLife, LOSS_MAX, computeEndingGrowth, type CompanyEnding } from './endings.js';
 import type { Factors } from './factors.js';
 import { eventOf, hazardsOf, splitOf, type Hazard } from './hazards.js';
 import { SECTORS } from './names.js';
 import { drawClusteredShocks, type Shocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
-import { spinOff, SPIN_OFFS_MAX } from './spin-off.js';
+import { createSpinOff, SPIN_OFFS_MAX } from './spin-off.js';
 
 export interface Surroundings {
   readonly spec: SyntheticSpec;
@@ -32,11 +32,11 @@ export function simulateCompany(birth: Birth, surroundings: Surroundings): Compa
   for (let t = birth.listed; t < sessions; t++, count++) {
     if (life.ending !== undefined && t === life.ending.session) {
       const lastClose = bars.close[t - birth.listed - 1]!;
-      endLife(life.ending, { t, lastClose, act: (...action) => act(life, ...action) });
+      endLife(life.ending, { t, lastClose, act: (...action) => addAction(life, ...action) });
       ended = t;
       break;
     }
-    liveSession(life, t);
+    simulateSession(life, t);
   }
   return { birth, bars, count, ended, actions, reports: accounts.reports, children };
 }
@@ -85,7 +85,7 @@ function beginLife(birth: Birth, surroundings: Surroundings): Life {
   const random = createCounterRandom({ seed, stream: birth.stream });
   const fate = createCounterRandom({ seed, stream: birth.stream + 8 });
   const traits = drawTraits(spec, random);
-  const policy = dividendPolicy(spec, fate, birth.price);
+  const policy = drawDividendPolicy(spec, fate, birth.price);
   const accounts = openAccounts(
     {
       listed: sessions[birth.listed]!,
@@ -125,7 +125,7 @@ function drawTraits(spec: SyntheticSpec, random: CounterRandom): Traits {
   return { beta, sectorBeta, deviation, shocks, turnover, hazards: hazardsOf(spec) };
 }
 
-function act(
+function addAction(
   life: Life,
   type: CorporateAction['type'],
   session: number,
@@ -155,7 +155,7 @@ interface Change {
   cash: number;
 }
 
-function liveSession(life: Life, t: number): void {
+function simulateSession(life: Life, t: number): void {
   const { birth, spec, factors, traits, accounts, bars, random, fate, gaps } = life;
   const i = t - birth.listed;
   if (spec.sessions[t]! > accounts.periodEnd) accounts.close(life.price * life.shares);
@@ -164,9 +164,9 @@ function liveSession(life: Life, t: number): void {
   const change: Change = { growth: i === 0 ? 1 : 1 + Math.max(-LOSS_MAX, common + shock), ratio: 1, cash: 0 };
   const event = eventOf(fate.uniform(), traits.hazards, life.price);
   if (life.ending !== undefined)
-    change.growth = nearingEnd(life.ending, { t, price: life.price, growth: change.growth, random: fate });
+    change.growth = computeEndingGrowth(life.ending, { t, price: life.price, growth: change.growth, random: fate });
   else if (i > 0) {
-    if (event !== undefined) happen(life, event, t, change);
+    if (event !== undefined) applyEvent(life, event, t, change);
     payDividends(life, event, t, change);
   }
 
@@ -190,23 +190,30 @@ function liveSession(life: Life, t: number): void {
 }
 
 /** Performs a split, the announcement of an ending, or a spin-off. */
-function happen(life: Life, event: Hazard['event'], t: number, change: Change): void {
+function applyEvent(life: Life, event: Hazard['event'], t: number, change: Change): void {
   const { birth, spec, elders, accounts, children, fate, price } = life;
   const day = spec.sessions[t]!;
   if (event === 'split') {
     const split = splitOf(price, fate);
     change.ratio = split.ratio;
-    act(life, split.type, t, split.ratio, { announcedDay: day - 14 });
+    addAction(life, split.type, t, split.ratio, { announcedDay: day - 14 });
   } else if (event === 'ending') {
     const ending = chooseEnding({ t, price, rank: birth.rank, elders, random: fate });
     life.ending = ending;
     change.growth *= ending.way === 'bankrupt' ? 0.45 : ending.way === 'delisted' ? 1 : (ending.offer * 0.97) / price;
   } else if (event === 'spin-off' && birth.rank !== null && children.length < SPIN_OFFS_MAX && price > 10) {
-    const child = spinOff({ birth, ordinal: children.length, session: t, price, shares: life.shares, random: fate });
+    const child = createSpinOff({
+      birth,
+      ordinal: children.length,
+      session: t,
+      price,
+      shares: life.shares,
+      random: fate,
+    });
     children.push(child.birth);
     change.growth -= child.fraction;
     accounts.divide(child.fraction);
-    act(life, 'SPIN_OFF', t, child.ratio, { related: child.birth.identifier, announcedDay: day - 40 });
+    addAction(life, 'SPIN_OFF', t, child.ratio, { related: child.birth.identifier, announcedDay: day - 40 });
   }
 }
 
@@ -221,13 +228,13 @@ function payDividends(life: Life, event: Hazard['event'] | undefined, t: number,
     const amount = toTick(life.perShare / change.ratio);
     if (amount > 0) {
       change.cash += amount;
-      act(life, 'DIVIDEND', t, amount, createDividend(day, policy.payDays, spec.sessions));
+      addAction(life, 'DIVIDEND', t, amount, createDividend(day, policy.payDays, spec.sessions));
     }
   }
   if (event === 'special') {
     const amount = toTick((0.03 + 0.05 * fate.uniform()) * (price / change.ratio));
     change.cash += amount;
-    if (amount > 0) act(life, 'SPECIAL_DIVIDEND', t, amount, createDividend(day, policy.payDays, spec.sessions));
+    if (amount > 0) addAction(life, 'SPECIAL_DIVIDEND', t, amount, createDividend(day, policy.payDays, spec.sessions));
   }
 }
 

@@ -12,14 +12,14 @@ export const TICKERS_MAX = CONSONANTS.length * CONSONANTS.length ** 2 * VOWELS.l
 const STEP = 7919;
 
 /** Returns the identifier of the k-th security. */
-export function ticker(k: number): string {
+export function formatTicker(k: number): string {
   let code = (k * STEP + 1009) % TICKERS_MAX;
-  const letter = (letters: string) => {
+  const drawLetter = (letters: string) => {
     const which = letters[code % letters.length]!;
     code = Math.floor(code / letters.length);
     return which;
   };
-  return letter(CONSONANTS) + letter(VOWELS) + letter(CONSONANTS) + letter(CONSONANTS);
+  return drawLetter(CONSONANTS) + drawLetter(VOWELS) + drawLetter(CONSONANTS) + drawLetter(CONSONANTS);
 }
 
 const ENDINGS = ['ar', 'en', 'is', 'on', 'ex', 'ia', 'or', 'us', 'um', 'eo'];
@@ -39,7 +39,7 @@ const BUSINESS = [
 ];
 
 /** Returns a company name that matches its identifier. */
-export function companyName(identifier: string, random: CounterRandom): string {
+export function drawCompanyName(identifier: string, random: CounterRandom): string {
   const stem = identifier[0]! + identifier.slice(1).toLowerCase();
   return `${stem}${ENDINGS[random.integer(ENDINGS.length)]!} ${BUSINESS[random.integer(BUSINESS.length)]!}`;
 }

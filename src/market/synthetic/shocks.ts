@@ -11,15 +11,15 @@ const NARROW_SCALE = Math.sqrt((1 - WIDE_PROBABILITY * WIDE_SCALE * WIDE_SCALE) 
  * Draws a number with mean 0, variance 1 and kurtosis 6.4. A single uniform number determines both the distribution and
  * the quantile.
  */
-function fatTailed(random: CounterRandom): number {
+function drawFatTailed(random: CounterRandom): number {
   const uniform = random.uniform();
   if (uniform < WIDE_PROBABILITY) return WIDE_SCALE * computeNormalQuantile(uniform / WIDE_PROBABILITY);
   // The remaining interval is stretched to (0, 1); its ends may round to values outside the domain of the quantile.
   const rest = (uniform - WIDE_PROBABILITY) / (1 - WIDE_PROBABILITY);
-  return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, SMALLEST), 1 - SMALLEST));
+  return NARROW_SCALE * computeNormalQuantile(Math.min(Math.max(rest, UNIFORM_MIN), 1 - UNIFORM_MIN));
 }
 
-const SMALLEST = 2 ** -53;
+const UNIFORM_MIN = 2 ** -53;
 
 /** Generator of shocks with volatility clusters: a GARCH(1,1) process. */
 export interface Shocks {
@@ -50,7 +50,7 @@ export function drawClusteredShocks(
   return {
     next() {
       sigma = Math.sqrt(variance);
-      const shock = sigma * fatTailed(random);
+      const shock = sigma * drawFatTailed(random);
       // A shock counts as at most four standard deviations; otherwise one crash would dominate the volatility of a
       // year.
       const counted = Math.min(shock * shock, 16 * variance);

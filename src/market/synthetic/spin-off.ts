@@ -1,6 +1,6 @@
 import type { CounterRandom } from '#kernels/random/counter-random.js';
 import type { Birth } from './company.js';
-import { companyName } from './names.js';
+import { drawCompanyName } from './names.js';
 import { toTick } from './draw-bar.js';
 
 /** Fraction of new listings that are spun off from a listed security. */
@@ -21,7 +21,7 @@ const SPIN_OFF_LETTERS = 'NRSTWX';
 /**
  * Creates a security that trades separately from a session on. The price of its parent falls by the distributed value.
  */
-export function spinOff({ birth, ordinal, session, price, shares, random }: Parent): {
+export function createSpinOff({ birth, ordinal, session, price, shares, random }: Parent): {
   readonly birth: Birth;
   readonly ratio: number;
   readonly fraction: number;
@@ -34,7 +34,7 @@ export function spinOff({ birth, ordinal, session, price, shares, random }: Pare
     fraction,
     birth: {
       identifier,
-      name: companyName(identifier, random),
+      name: drawCompanyName(identifier, random),
       stream: birth.stream + 16 * (ordinal + 1),
       rank: null,
       sector: birth.sector,

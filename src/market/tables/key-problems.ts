@@ -7,7 +7,7 @@ export function describeBadIdentifier(path: string, text: string | null): Proble
   return {
     code: 'BAD_IDENTIFIER',
     path,
-    message: `${quote(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
+    message: `${quoteText(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
     value: text,
   };
 }
@@ -18,7 +18,7 @@ export function describeBadDay(path: string, column: string, text: string | null
   return {
     code: 'BAD_DATE',
     path,
-    message: `${column} is ${quote(text)}; a day that exists, ${format}, is needed.`,
+    message: `${column} is ${quoteText(text)}; a day that exists, ${format}, is needed.`,
     value: text,
   };
 }
@@ -40,12 +40,12 @@ export interface EarlierRow {
 }
 
 /** Returns the message for a price of zero or less, including the mapping that accepts it. */
-export function nonPositivePrice(column: string, value: number): string {
+export function formatNonPositivePrice(column: string, value: number): string {
   const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
   return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;
 }
 
 /** Quotes a text of a file for a message. */
-export function quote(text: string): string {
+export function quoteText(text: string): string {
   return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);
 }

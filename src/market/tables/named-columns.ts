@@ -1,6 +1,6 @@
-import { didYouMean, findNearestName } from '#base/text/nearest-name.js';
+import { suggestName, findNearestName } from '#base/text/nearest-name.js';
 import {
-  columnName,
+  getColumnName,
   isKnownColumn,
   KNOWN_COLUMNS,
   OPEN_TABLES,
@@ -23,7 +23,7 @@ export function nameFileColumns(
   written: readonly string[],
   problems: Problems,
 ): string[] | undefined {
-  const names = written.map((column) => columnName(table, column));
+  const names = written.map((column) => getColumnName(table, column));
   const isRepeated = (name: string, i: number) => name !== '' && names.indexOf(name) !== i;
   const missing = REQUIRED_COLUMNS[table].filter((column) => !names.includes(column));
   reportMissing({ dataset: table, label, written, missing }, problems);
@@ -44,19 +44,19 @@ export function nameFileColumns(
     });
   }
   if (missing.length === REQUIRED_COLUMNS[table].length) return undefined;
-  doubtNames({ dataset: table, label, names, missing }, problems);
+  warnOfSimilarNames({ dataset: table, label, names, missing }, problems);
   // A misspelt required column is not read as a custom column, because each of its cells would be rejected.
   return names.map((name, i) => (isRepeated(name, i) || isMeantFor(name, { dataset: table, missing }) ? '' : name));
 }
 
-interface Missing {
+interface MissingColumnsReport {
   readonly dataset: TableKind;
   readonly label: string;
   readonly written: readonly string[];
   readonly missing: readonly string[];
 }
 
-function reportMissing({ dataset: table, label, written, missing }: Missing, problems: Problems): void {
+function reportMissing({ dataset: table, label, written, missing }: MissingColumnsReport, problems: Problems): void {
   const others = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
     const near = findNearestName(column, others);
@@ -81,7 +81,7 @@ function reportMissing({ dataset: table, label, written, missing }: Missing, pro
   }
 }
 
-interface Named {
+interface ColumnNames {
   readonly dataset: TableKind;
   readonly label: string;
   readonly names: readonly string[];
@@ -89,15 +89,15 @@ interface Named {
 }
 
 /** Warns of unknown columns with names similar to an absent known column, and reports ignored columns. */
-function doubtNames({ dataset: table, label, names, missing }: Named, problems: Problems): void {
+function warnOfSimilarNames({ dataset: table, label, names, missing }: ColumnNames, problems: Problems): void {
   const absent = KNOWN_COLUMNS[table].filter((known) => !names.includes(known) && !missing.includes(known));
   const unknown = names.filter(
     (name) => name !== '' && !isKnownColumn(table, name) && !isMeantFor(name, { dataset: table, missing }),
   );
   for (const name of unknown) {
-    const question = didYouMean(name, absent);
+    const question = suggestName(name, absent);
     if (question === '') {
-      if (!OPEN_TABLES.has(table)) problems.warning(ignored({ dataset: table, label }, name));
+      if (!OPEN_TABLES.has(table)) problems.warning(createIgnoredFinding({ dataset: table, label }, name));
       continue;
     }
     const instead = OPEN_TABLES.has(table) ? 'is read as a custom column' : 'is not read';
@@ -110,12 +110,12 @@ function doubtNames({ dataset: table, label, names, missing }: Named, problems: 
   }
 }
 
-function ignored({ dataset: table, label }: Pick<Named, 'dataset' | 'label'>, name: string) {
+function createIgnoredFinding({ dataset: table, label }: Pick<ColumnNames, 'dataset' | 'label'>, name: string) {
   const message = `The column ${name.slice(0, 80)} is not read; those of ${table} are ${KNOWN_COLUMNS[table].join(', ')}.`;
   return { code: 'COLUMN_IGNORED' as const, path: `${label}.${name}`, column: name, message };
 }
 
 /** Returns true if an unknown column has a name similar to a missing required column. */
-function isMeantFor(name: string, { dataset: table, missing }: Pick<Named, 'dataset' | 'missing'>): boolean {
+function isMeantFor(name: string, { dataset: table, missing }: Pick<ColumnNames, 'dataset' | 'missing'>): boolean {
   return !isKnownColumn(table, name) && missing.some((column) => findNearestName(column, [name]) !== undefined);
 }

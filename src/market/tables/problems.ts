@@ -59,7 +59,7 @@ export interface Problems {
 }
 
 /** Problems with one severity, code, table and column. */
-interface Alike {
+interface SimilarProblems {
   readonly place: string;
   readonly first: Finding[];
   /** Sequence numbers of the first findings. */
@@ -67,20 +67,20 @@ interface Alike {
   count: number;
 }
 
-interface Collected {
-  readonly alike: Map<string, Alike>;
+interface CollectedProblems {
+  readonly alike: Map<string, SimilarProblems>;
   met: number;
 }
 
 export function createProblems(): Problems {
   const files = new Map<string, string>();
   const conflicts = createRowConflicts();
-  const collected: Record<Severity, Collected> = { error: empty(), warning: empty(), info: empty() };
+  const collected: Record<Severity, CollectedProblems> = { error: empty(), warning: empty(), info: empty() };
 
   function add(finding: Finding, column: string | undefined, times: number): void {
     const held = collected[finding.severity];
     held.met += times;
-    const place = placeOf(finding.path, column);
+    const place = formatLocation(finding.path, column);
     const key = `${finding.code} ${place}`;
     let alike = held.alike.get(key);
     if (alike === undefined) {
@@ -133,16 +133,16 @@ export function createProblems(): Problems {
   };
 }
 
-const empty = (): Collected => ({ alike: new Map(), met: 0 });
+const empty = (): CollectedProblems => ({ alike: new Map(), met: 0 });
 
 /**
  * Returns the first FINDINGS_MAX findings of one severity in the order of responses, followed by a count of the
  * remaining ones.
  */
-function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
+function listValues(severity: Severity, { alike, met }: CollectedProblems): Finding[] {
   const all = [...alike.values()].flatMap((each) =>
     each.count > ALIKE_MAX
-      ? [{ finding: asOne(each), order: each.orders[0]!, stands: each.count }]
+      ? [{ finding: combineProblems(each), order: each.orders[0]!, stands: each.count }]
       : each.first.map((finding, i) => ({ finding, order: each.orders[i]!, stands: finding.count ?? 1 })),
   );
   const first = all.toSorted((a, b) => a.order - b.order).slice(0, FINDINGS_MAX);
@@ -166,7 +166,7 @@ function listValues(severity: Severity, { alike, met }: Collected): Finding[] {
  * Combines several problems of one column into one finding: their number, the first locations, and the first problem as
  * an example.
  */
-function asOne({ place, first, count }: Alike): Finding {
+function combineProblems({ place, first, count }: SimilarProblems): Finding {
   const example = first[0]!;
   if (example.count !== undefined) return { ...example, count };
   const places = first.slice(0, PLACES_MAX).map(({ path }) => path);
@@ -184,7 +184,7 @@ function asOne({ place, first, count }: Alike): Finding {
  * Returns a location in a table: the label of its file or sheet, the data row counted from 1, and the column as
  * written.
  */
-export function cellPath(label: string, row: number, column: string): string {
+export function formatCellPath(label: string, row: number, column: string): string {
   return column === '' ? `${label}[row ${row}]` : `${label}[row ${row}].${column}`;
 }
 
@@ -204,7 +204,7 @@ function fileOf(path: string, files: ReadonlyMap<string, string>): string | unde
 }
 
 /** Returns the table and column of a path, independent of its file and row. */
-function placeOf(path: string, column: string | undefined): string {
+function formatLocation(path: string, column: string | undefined): string {
   const opening = path.indexOf('[');
   const label = opening < 0 ? path : path.slice(0, opening);
   const named = column ?? (opening < 0 ? '' : path.slice(path.lastIndexOf(']') + 2));

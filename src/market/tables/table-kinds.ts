@@ -6,10 +6,10 @@ export type TableKind = (typeof TABLE_KINDS)[number];
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
 /** Returns the dataset with the name of a table, ignoring case; undefined if there is none. */
-export const tableNamed = (name: string): TableKind | undefined =>
+export const findTable = (name: string): TableKind | undefined =>
   TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
 
-export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
+export function countRowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
   const series = rowsOf('series');
   return {
     market: rowsOf('market'),
@@ -88,15 +88,15 @@ export const TEXT_COLUMNS: ReadonlySet<string> = new Set([
 export const DATE_COLUMNS: ReadonlySet<string> = new Set(['LISTED', 'DELISTED']);
 
 const SPELLING: Record<TableKind, ReadonlyMap<string, string>> = {
-  market: spellings('market'),
-  reference: spellings('reference'),
-  corporate_actions: spellings('corporate_actions'),
-  universes: spellings('universes'),
-  series: spellings('series'),
+  market: listSpellings('market'),
+  reference: listSpellings('reference'),
+  corporate_actions: listSpellings('corporate_actions'),
+  universes: listSpellings('universes'),
+  series: listSpellings('series'),
 };
 
 /** Returns the stored name of a column: the canonical spelling of a known column, otherwise the name as written. */
-export function columnName(table: TableKind, written: string): string {
+export function getColumnName(table: TableKind, written: string): string {
   const name = written.trim();
   return SPELLING[table].get(name.toLowerCase()) ?? name;
 }
@@ -105,6 +105,6 @@ export function columnName(table: TableKind, written: string): string {
 export const isKnownColumn = (table: TableKind, written: string): boolean =>
   SPELLING[table].has(written.trim().toLowerCase());
 
-function spellings(table: TableKind): ReadonlyMap<string, string> {
+function listSpellings(table: TableKind): ReadonlyMap<string, string> {
   return new Map(KNOWN_COLUMNS[table].map((name) => [name.toLowerCase(), name]));
 }

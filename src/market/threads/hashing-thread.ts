@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { blockDigests } from '../panels/day-blocks.js';
+import { createBlockDigests } from '../panels/day-blocks.js';
 import { digestFiles, type FileDigest } from '../formats/digest-file.js';
 import type { HashingAnswer, HashingOrder } from './hashing.js';
 
@@ -10,7 +10,7 @@ let panels: { readonly turn: number; readonly digestOf: (block: number) => Uint8
 parentPort!.on('message', (order: HashingOrder) => void perform(order));
 
 async function perform(order: HashingOrder): Promise<void> {
-  if (order.kind === 'panels') panels = { turn: order.turn, digestOf: blockDigests(order.panels) };
+  if (order.kind === 'panels') panels = { turn: order.turn, digestOf: createBlockDigests(order.panels) };
   else if (order.kind === 'block')
     answer({ kind: 'block', turn: panels!.turn, block: order.block, digest: panels!.digestOf(order.block) });
   else answer(await hash(order.files));

@@ -15,7 +15,7 @@ export type HashingAnswer =
   | { readonly kind: 'unread'; readonly message: string };
 
 /** Minimum number of bytes for a separate hashing thread, which takes 50 ms to start. */
-export const APART_BYTES_MIN = 64 << 20;
+export const THREAD_BYTES_MIN = 64 << 20;
 
 /** Starts a hashing thread. @param onEnd called when the thread has stopped for any reason */
 export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: () => void): Worker {
@@ -32,14 +32,14 @@ export function startHashing(onAnswer: (answer: HashingAnswer) => void, onEnd: (
  */
 export async function digestFilesApart(files: readonly SourceFile[], digests: FileDigest[]): Promise<void> {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
-  const answer = bytes < APART_BYTES_MIN ? undefined : await askedApart(files);
+  const answer = bytes < THREAD_BYTES_MIN ? undefined : await hashInThread(files);
   if (answer?.kind === 'unread') throw new Error(answer.message);
   if (answer?.kind === 'files') digests.push(...answer.digests);
   else await digestFiles(files, digests);
 }
 
 /** Returns the digests of files from a separate thread; undefined if the thread ended without an answer. */
-async function askedApart(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
+async function hashInThread(files: readonly SourceFile[]): Promise<HashingAnswer | undefined> {
   let thread: Worker | undefined;
   try {
     return await new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { isWritten, findMemoryLimit, writeInto, writeIntoApart } from '#kernels/
 import { settleAll } from '../panels/settle-all.js';
 
 /** Write buffer of panels that are filled in batches of days. */
-export interface PanelRoom {
+export interface PanelBuffer {
   batchOf(cell: number): number;
   /** Returns the first cell of a batch. */
   firstOf(batch: number): number;
@@ -20,7 +20,7 @@ export interface PanelRoom {
 }
 
 /** Maximum number of batches in separate memory: one per scan, and one late batch. */
-const APART_MAX = 4;
+const BUFFERED_BATCHES_MAX = 4;
 
 /**
  * Maximum number of batches that threads for file access write concurrently; the calling thread writes further batches
@@ -29,16 +29,16 @@ const APART_MAX = 4;
 const WRITTEN_MAX = 2;
 
 /** Maximum size of batches in separate memory, as a share of the memory for panels. */
-const APART_SHARE = 0.5;
+const BUFFERED_SHARE = 0.5;
 
 /**
  * Creates a write buffer for panels. If panels are paged, a batch is filled in separate memory and written as a whole,
  * because page faults of a file have the highest cost. Batches stay in separate memory until `open` is called.
  */
-export function createPanelRoom(panels: readonly Float64Array[], batchCells: number): PanelRoom {
+export function createPanelBuffer(panels: readonly Float64Array[], batchCells: number): PanelBuffer {
   const batchBytes = batchCells * panels.length * Float64Array.BYTES_PER_ELEMENT;
-  const room = Math.floor((APART_SHARE * findMemoryLimit().panelBytes) / batchBytes);
-  const most = Math.min(APART_MAX, room);
+  const room = Math.floor((BUFFERED_SHARE * findMemoryLimit().panelBytes) / batchBytes);
+  const most = Math.min(BUFFERED_BATCHES_MAX, room);
   const writtenMost = Math.min(WRITTEN_MAX, room - most);
   let isApart = most > 0 && panels.length > 0 && panels.every(({ buffer }) => isWritten(buffer));
   /** Batches in separate memory, least recently used first. */

@@ -1,4 +1,4 @@
-import { dayPositions } from '../panels/day-positions.js';
+import { createDayPositions } from '../panels/day-positions.js';
 import type { Stage } from './stages.js';
 
 /** Rows of a chunk; the arrays may be longer than the number of rows. */
@@ -15,7 +15,7 @@ export interface StripeRows {
 const RUN_ROWS_MIN = 8;
 
 /** Destinations of the rows of a chunk. */
-interface Places {
+interface RowPositions {
   /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
   /** First row of each run of rows with one day and contiguous cells, followed by the number of rows. */
@@ -26,12 +26,12 @@ interface Places {
 }
 
 /** Creates a finder of the cells of rows. Results are valid until the next call. */
-export function createPlaces({ dates, assets }: { readonly dates: Int32Array; readonly assets: number }) {
-  const rowOf = dayPositions(dates);
+export function createRowPositions({ dates, assets }: { readonly dates: Int32Array; readonly assets: number }) {
+  const rowOf = createDayPositions(dates);
   const first = dates[0]!;
   let cells = new Int32Array(0);
   let runs = new Int32Array(1);
-  return ({ size, days, names }: StripeRows): Places => {
+  return ({ size, days, names }: StripeRows): RowPositions => {
     if (cells.length < size) {
       cells = new Int32Array(size);
       runs = new Int32Array(size + 1);
@@ -59,7 +59,7 @@ export function createPlaces({ dates, assets }: { readonly dates: Int32Array; re
 }
 
 interface Segment {
-  readonly places: Places;
+  readonly places: RowPositions;
   /** Range of runs in `places`. */
   readonly from: number;
   readonly to: number;

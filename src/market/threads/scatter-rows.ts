@@ -3,10 +3,10 @@ import { settleAll } from '../panels/settle-all.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { doublesOf, integersOf } from '../formats/duckdb.js';
-import { dayPositions } from '../panels/day-positions.js';
+import { createDayPositions } from '../panels/day-positions.js';
 import { allocateHandedPanel, type Panels } from '../panels/panels.js';
-import { createPanelRoom, type PanelRoom } from './panel-room.js';
-import { rowsTogether } from './stripes.js';
+import { createPanelBuffer, type PanelBuffer } from './panel-room.js';
+import { sumRowGroups } from './stripes.js';
 import { batchDays } from '../panels/shared-market.js';
 
 /** Axes and fields of the panels that receive the rows. */
@@ -27,7 +27,7 @@ export interface DayFollower {
   digested?(block: number, digest: Uint8Array): void;
 }
 
-export interface Scattered {
+export interface ScatterResult {
   readonly panels: Panels;
   readonly rows: number;
   /**
@@ -58,23 +58,23 @@ const RUN_ROWS_MIN = 8;
  * copied as one run.
  * @cost 10 ns per row of five fields in the order of the panels, otherwise 30 ns
  */
-export async function scatterRows(
+export async function writeRows(
   streams: readonly RowStream[],
   { identifiers, dates, fields, rowsOfDay }: RowTarget,
   onRows: (rows: number) => void,
   follower?: DayFollower,
-): Promise<Scattered> {
+): Promise<ScatterResult> {
   const assets = identifiers.length;
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const filled = new Uint8Array(dates.length * assets);
   const floors = floorsOf(fields);
   const days = batchDays({ assets, fields: fields.length }, BLOCK_DAYS);
-  const left = rowsTogether(rowsOfDay, days);
+  const left = sumRowGroups(rowsOfDay, days);
   const expected = left.slice();
   const full: number[] = [];
-  const place = createPlaces({ dates, assets, filled, days, left, full });
-  const room = createPanelRoom(panels, days * assets);
+  const place = createChunkPositions({ dates, assets, filled, days, left, full });
+  const room = createPanelBuffer(panels, days * assets);
   let rows = 0;
   let isSound = true;
 
@@ -84,7 +84,7 @@ export async function scatterRows(
       const places = place(integersOf(chunk, 0), namesOf(chunk), size);
       if (!places.isSound) isSound = false;
       const columns = floors.map((floor, f) => ({ field: f, values: doublesOf(chunk, 2 + f), floor }));
-      if (!scatterColumns(columns, places, room)) isSound = false;
+      if (!writeColumns(columns, places, room)) isSound = false;
       rows += size;
       if (rows % (1 << 18) < size) onRows(rows);
       for (let batch = full.pop(); batch !== undefined; batch = full.pop()) complete(batch);
@@ -119,7 +119,7 @@ export function floorsOf(fields: readonly string[]): number[] {
 }
 
 /** Destinations of the rows of a chunk. */
-interface Places {
+interface ChunkPositions {
   /** Cell of each row, -1 for a row outside the panels. */
   readonly cells: Int32Array;
   /** First row of each run of rows with contiguous cells, followed by the number of rows. */
@@ -141,8 +141,8 @@ interface Cells {
 }
 
 /** Creates a finder that also marks and counts the cells of rows. Results are valid until the next call. */
-function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
-  const rowOf = dayPositions(dates);
+function createChunkPositions({ dates, assets, filled, days, left, full }: Cells) {
+  const rowOf = createDayPositions(dates);
   const firstDay = dates[0]!;
   const cells = new Int32Array(CHUNK_ROWS_MAX);
   const runs = new Int32Array(CHUNK_ROWS_MAX + 1);
@@ -151,7 +151,7 @@ function createPlaces({ dates, assets, filled, days, left, full }: Cells) {
     left[batch]! -= rows;
     if (left[batch] === 0) full.push(batch);
   };
-  return (dayOf: Int32Array, nameOf: Int32Array, size: number): Places => {
+  return (dayOf: Int32Array, nameOf: Int32Array, size: number): ChunkPositions => {
     let isSound = true;
     let runCount = 0;
     /** Previous day, its row in the panels, and the first row of the chunk with this day. */
@@ -186,12 +186,12 @@ interface Column {
 }
 
 /** Writes the columns of one chunk to their panels. Returns false if a value is below its floor or infinite. */
-function scatterColumns(columns: readonly Column[], places: Places, room: PanelRoom): boolean {
+function writeColumns(columns: readonly Column[], places: ChunkPositions, room: PanelBuffer): boolean {
   const { cells, runs, runCount } = places;
   let isSound = true;
   if (runCount * RUN_ROWS_MIN > runs[runCount]!) {
     const panels = room.open();
-    for (const column of columns) if (!scatterColumn(column, places, panels[column.field]!)) isSound = false;
+    for (const column of columns) if (!writeColumn(column, places, panels[column.field]!)) isSound = false;
     return isSound;
   }
   for (let r = 0; r < runCount; r++) {
@@ -207,7 +207,11 @@ function scatterColumns(columns: readonly Column[], places: Places, room: PanelR
 }
 
 /** Writes one column of rows with non-contiguous cells. */
-function scatterColumn({ values, floor }: Column, { cells, runs, runCount }: Places, panel: Float64Array): boolean {
+function writeColumn(
+  { values, floor }: Column,
+  { cells, runs, runCount }: ChunkPositions,
+  panel: Float64Array,
+): boolean {
   const size = runs[runCount]!;
   let isSound = true;
   for (let i = 0; i < size; i++) {

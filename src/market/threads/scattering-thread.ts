@@ -15,7 +15,7 @@ let duck: DirectDuckDb | undefined;
 parentPort!.on('message', (message: ScatterMessage) => {
   try {
     if (message.kind === 'open') duck = openDirectDuckDb(message.settings);
-    answer(message.kind === 'open' ? { kind: 'ready' } : scatter(duck!, message.order)); // `open` is the first message
+    answer(message.kind === 'open' ? { kind: 'ready' } : writeParts(duck!, message.order)); // `open` is the first message
   } catch (fault) {
     // The other threads do not start any further part.
     if (message.kind === 'scatter') Atomics.store(message.order.next, 0, message.order.parts.length);
@@ -23,7 +23,7 @@ parentPort!.on('message', (message: ScatterMessage) => {
   }
 });
 
-function scatter(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
+function writeParts(open: DirectDuckDb, { target, places, positions, parts, next }: ScatterOrder): ScatterAnswer {
   for (const [f, place] of places.entries()) if (place !== undefined) writeTo(target.panels[f]!.buffer, place);
   const stripes = createStripes(target, {
     complete(batch) {
@@ -32,11 +32,11 @@ function scatter(open: DirectDuckDb, { target, places, positions, parts, next }:
     digest: (block, digest) => answer({ kind: 'digest', block, digest }),
   });
   const { chunkRows } = open;
-  const room = (width: number) => ({ into: new Uint8Array(chunkRows * width), width });
+  const createBuffer = (width: number) => ({ into: new Uint8Array(chunkRows * width), width });
   const columns = [
-    room(Int32Array.BYTES_PER_ELEMENT),
-    room(TEXT_BYTES),
-    ...target.panels.map(() => room(Float64Array.BYTES_PER_ELEMENT)),
+    createBuffer(Int32Array.BYTES_PER_ELEMENT),
+    createBuffer(TEXT_BYTES),
+    ...target.panels.map(() => createBuffer(Float64Array.BYTES_PER_ELEMENT)),
   ] as const;
   const days = new Int32Array(columns[0].into.buffer);
   const texts = new Int32Array(columns[1].into.buffer);

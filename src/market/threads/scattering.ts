@@ -3,9 +3,9 @@ import { Worker } from 'node:worker_threads';
 import { findMemoryLimit, findWritableFile, type WritableFile } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
-import { floorsOf, type DayFollower, type Scattered, type RowTarget } from './scatter-rows.js';
-import { rowsTogether, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
-import { allocateHandedPanel, panelBytes } from '../panels/panels.js';
+import { floorsOf, type DayFollower, type ScatterResult, type RowTarget } from './scatter-rows.js';
+import { sumRowGroups, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
+import { allocateHandedPanel, computePanelBytes } from '../panels/panels.js';
 import { batchDays } from '../panels/shared-market.js';
 import { settleAll } from '../panels/settle-all.js';
 
@@ -62,7 +62,7 @@ export interface Scattering {
     target: RowTarget,
     onRows: (rows: number) => void,
     follower?: DayFollower,
-  ): Promise<Scattered>;
+  ): Promise<ScatterResult>;
   /** Ends the threads. */
   end(): Promise<void>;
 }
@@ -98,7 +98,7 @@ export function startScattering(settings: string): Scattering {
       follower?.begin(panels);
       const ended = await settleAll(
         started.map(async ({ thread, isReady }) =>
-          (await isReady) ? askedOf(thread, { kind: 'scatter', order }, onAnswer) : NOTHING_READ,
+          (await isReady) ? askedOf(thread, { kind: 'scatter', order }, onAnswer) : EMPTY_ANSWER,
         ),
       );
       let isSound = left.every((rest) => rest === 0);
@@ -122,7 +122,7 @@ interface StartedThread {
 }
 
 /** Answer in place of a thread that is not ready. The other threads read its parts. */
-const NOTHING_READ: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
+const EMPTY_ANSWER: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
 
 /** Returns the last answer of a thread to a message. @throws Error if the thread ends without an answer */
 function askedOf(
@@ -157,7 +157,7 @@ function orderOf(
   const places = panels.map(({ buffer }) => findWritableFile(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) &&
-    threads * stageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
+    threads * computeStageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
   const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
   const target: StripeTarget = {
     assets,
@@ -167,7 +167,7 @@ function orderOf(
     floors: floorsOf(fields),
     batchDays: days,
     stripeDays,
-    left: copyToSharedIntegers(rowsTogether(rowsOfDay, days)),
+    left: copyToSharedIntegers(sumRowGroups(rowsOfDay, days)),
     whole: copyToSharedIntegers(new Int32Array(Math.ceil(dates.length / stripeDays))),
     filled: new Uint8Array(new SharedArrayBuffer(dates.length * assets)),
     hashed: isHashed ? fields.toSorted(compareText).map((name) => fields.indexOf(name)) : null,
@@ -181,8 +181,8 @@ function orderOf(
 }
 
 /** Returns the staging memory of one thread in bytes. */
-const stageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
-  STAGED_BLOCKS_MAX * panelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
+const computeStageBytes = ({ assets, fields }: { readonly assets: number; readonly fields: number }): number =>
+  STAGED_BLOCKS_MAX * computePanelBytes({ dates: BLOCK_DAYS, identifiers: assets, fields });
 
 function copyToSharedIntegers(values: Int32Array): Int32Array {
   const shared = new Int32Array(new SharedArrayBuffer(values.byteLength));

@@ -1,7 +1,7 @@
 import { writeInto } from '#kernels/memory/paged-memory.js';
 import { openUncachedWrites } from '#kernels/memory/uncached-writes.js';
-import { blockDigest } from '../panels/day-blocks.js';
-import { createPlaces, put, type StripeRows } from './row-places.js';
+import { computeBlockDigest } from '../panels/day-blocks.js';
+import { createRowPositions, put, type StripeRows } from './row-places.js';
 import { createStage, clearUnfilled, type Stage } from './stages.js';
 
 /** Panels that several threads fill, and the state that the threads share; arrays are in shared memory. */
@@ -79,7 +79,7 @@ export function stripeDaysOf({ assets, fields }: { readonly assets: number; read
 }
 
 /** Sums the rows of consecutive groups of days. */
-export function rowsTogether(rowsOfDay: Int32Array, days: number): Int32Array {
+export function sumRowGroups(rowsOfDay: Int32Array, days: number): Int32Array {
   const rows = new Int32Array(Math.ceil(rowsOfDay.length / days));
   for (let t = 0; t < rowsOfDay.length; t++) rows[Math.floor(t / days)]! += rowsOfDay[t]!;
   return rows;
@@ -95,8 +95,8 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const stagedMax = hashed === null ? STAGED_MAX : STAGED_BLOCKS_MAX;
   const uncached = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
   const stripeCells = stripeDays * assets;
-  const expected = rowsTogether(target.rowsOfDay, stripeDays);
-  const placesOf = createPlaces(target);
+  const expected = sumRowGroups(target.rowsOfDay, stripeDays);
+  const placesOf = createRowPositions(target);
   /** Staged stripes, earliest first. */
   const staged = new Map<number, Stage>();
   const spare: Stage[] = [];
@@ -157,7 +157,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
     if (hashed === null) return;
     const days = target.dates.subarray(stripe * stripeDays, (stripe + 1) * stripeDays);
     const values = hashed.map((f) => cells[f]!);
-    listener.digest(stripe, blockDigest(days, values)); // here a stripe is a block
+    listener.digest(stripe, computeBlockDigest(days, values)); // here a stripe is a block
   }
 
   /** Counts rows that have been written to the panels, and completes their batch if they are the last ones. */

@@ -2,7 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { RowCounts } from '../content/restatements.js';
-import { changesOfTables, sumCounts } from './change-counts.js';
+import { countTableChanges, sumCounts } from './change-counts.js';
 
 /** Value that differs between two contents; null for a missing value. */
 export interface CellDifference {
@@ -45,14 +45,14 @@ export interface DifferenceTerms {
 
 /**
  * Returns the differences between two contents.
- * @cost equal to that of `changesOfTables`
+ * @cost equal to that of `countTableChanges`
  */
 export function differenceOf(
   before: MarketContent,
   after: MarketContent,
   { limit, isAppendedListed }: DifferenceTerms,
 ): DataDifference {
-  const compared = Object.values(changesOfTables(before, after));
+  const compared = Object.values(countTableChanges(before, after));
   const changes = compared
     .flatMap(({ restatements }) => restatements)
     .slice(0, limit)
@@ -79,14 +79,14 @@ export function differenceOf(
 }
 
 /** Returns the position of the first session after those of a content. */
-function firstAfter(before: MarketContent, { dates }: MarketContent): number {
+function findFirstAfter(before: MarketContent, { dates }: MarketContent): number {
   const last = before.dates.at(-1) ?? -Infinity;
   const place = dates.findIndex((day) => day > last);
   return place < 0 ? dates.length : place;
 }
 
 function findAppendedBars(before: MarketContent, after: MarketContent): AppendedBars | null {
-  const first = firstAfter(before, after);
+  const first = findFirstAfter(before, after);
   const { dates, identifiers } = after;
   if (first === dates.length) return null;
   const closes = after.fields.get('CLOSE')!.subarray(first * identifiers.length);
@@ -102,7 +102,7 @@ function findAppendedBars(before: MarketContent, after: MarketContent): Appended
 function listAppendedCells(before: MarketContent, after: MarketContent, limit: number): CellDifference[] {
   const cells: CellDifference[] = [];
   const { dates, identifiers, fields } = after;
-  for (let t = firstAfter(before, after); t < dates.length; t++)
+  for (let t = findFirstAfter(before, after); t < dates.length; t++)
     for (const [n, identifier] of identifiers.entries())
       for (const [field, values] of fields) {
         if (cells.length >= limit) return cells;

@@ -14,7 +14,7 @@ export interface ChangeCounts extends RowCounts {
  * of them.
  * @cost one pass over the cells of both that do not share memory, a few microseconds per row of the tables
  */
-export function changesOfTables(before: MarketContent, after: MarketContent): Record<TableKind, RowChanges> {
+export function countTableChanges(before: MarketContent, after: MarketContent): Record<TableKind, RowChanges> {
   const lastDay = before.dates.at(-1) ?? -Infinity;
   const tables: Record<SideTable, RowChanges> = compareTables(before, after, {
     identifiers: before.identifiers,
@@ -24,16 +24,16 @@ export function changesOfTables(before: MarketContent, after: MarketContent): Re
   return { market: compareBars(before, after, { lateTo: lastDay }), ...tables };
 }
 
-/** Counts the rows added, removed and changed between two contents. @cost equal to that of `changesOfTables` */
+/** Counts the rows added, removed and changed between two contents. @cost equal to that of `countTableChanges` */
 export function changeCounts(before: MarketContent, after: MarketContent): ChangeCounts {
-  const changes = changesOfTables(before, after);
+  const changes = countTableChanges(before, after);
   return { ...sumCounts(Object.values(changes)), bars: countsOf(changes.market) };
 }
 
 /** Sums the counts of several tables. */
 export function sumCounts(tables: readonly RowCounts[]): RowCounts {
-  const total = (of: keyof RowCounts): number => tables.reduce((sum, counts) => sum + counts[of], 0);
-  return { added: total('added'), changed: total('changed'), removed: total('removed') };
+  const sumMember = (of: keyof RowCounts): number => tables.reduce((sum, counts) => sum + counts[of], 0);
+  return { added: sumMember('added'), changed: sumMember('changed'), removed: sumMember('removed') };
 }
 
 const countsOf = ({ added, changed, removed }: RowCounts): RowCounts => ({ added, changed, removed });

@@ -1,6 +1,6 @@
 import type { MarketContent } from '../content/market-content.js';
-import { listChange, placesOf, type ListChange } from './list-change.js';
-import { TABLE_NAMES, tableTexts, type TableTexts } from './table-texts.js';
+import { listChange, findPositions, type ListChange } from './list-change.js';
+import { TABLE_NAMES, encodeTables, type TableTexts } from './table-texts.js';
 
 /** Change from a later content back to an earlier content. */
 export interface ContentChange {
@@ -22,21 +22,21 @@ export interface FieldChange {
  * Returns the change from `after` back to `before`.
  * @cost one pass over panels that do not share memory, a few microseconds per row of the tables
  */
-export function contentChange(before: MarketContent, after: MarketContent): ContentChange {
+export function computeContentChange(before: MarketContent, after: MarketContent): ContentChange {
   const dates = listChange([...before.dates], [...after.dates]);
   const identifiers = listChange(before.identifiers, after.identifiers);
-  const places = { rows: placesOf(dates), columns: placesOf(identifiers), width: after.identifiers.length };
+  const places = { rows: findPositions(dates), columns: findPositions(identifiers), width: after.identifiers.length };
   const fields = [...before.fields].map(([name, values]) =>
-    fieldChange({ name, values, after: after.fields.get(name) }, places),
+    computeFieldChange({ name, values, after: after.fields.get(name) }, places),
   );
-  const [were, are] = [tableTexts(before), tableTexts(after)];
+  const [were, are] = [encodeTables(before), encodeTables(after)];
   const tables = Object.fromEntries(
     TABLE_NAMES.map((table) => [table, listChange(were[table], are[table])]),
   ) as unknown as ContentChange['tables']; // one change per table
   return { dates, identifiers, fields, tables };
 }
 
-interface Places {
+interface CellPositions {
   readonly rows: Int32Array;
   readonly columns: Int32Array;
   /** Number of columns of the later content. */
@@ -49,7 +49,10 @@ interface ComparedField {
   readonly after: Float64Array | undefined;
 }
 
-function fieldChange({ name, values, after }: ComparedField, { rows, columns, width }: Places): FieldChange {
+function computeFieldChange(
+  { name, values, after }: ComparedField,
+  { rows, columns, width }: CellPositions,
+): FieldChange {
   const result: { rows: number[]; columns: number[]; values: number[] } = { rows: [], columns: [], values: [] };
   const count = columns.length;
   const isSameAxis = count === width && columns.every((place, i) => place === i);

@@ -3,7 +3,7 @@ import { constants, deflateRawSync, inflateRawSync } from 'node:zlib';
 import { copyInParts } from '#kernels/memory/paged-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import { areIntegers, decodeCells, encodeCells } from './cell-codes.js';
-import { tablesOf, tableTexts, type TableTexts } from './table-texts.js';
+import { tablesOf, encodeTables, type TableTexts } from './table-texts.js';
 
 /** Version of the encoding. In version 1, each panel is one part of doubles. */
 const FORMAT = 2;
@@ -69,7 +69,7 @@ function headerOf(content: MarketContent, days: number): Header {
     format: FORMAT,
     dates: [...content.dates],
     identifiers: content.identifiers,
-    tables: tableTexts(content),
+    tables: encodeTables(content),
     fields: [...content.fields.keys()],
     days,
   };

@@ -2,7 +2,7 @@ import { allocateKeptFloats } from '#base/memory/kept-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { applyListChange, type ListChange } from './list-change.js';
-import { TABLE_NAMES, tablesOf, tableTexts, type TableTexts } from './table-texts.js';
+import { TABLE_NAMES, tablesOf, encodeTables, type TableTexts } from './table-texts.js';
 
 /** Maximum number of columns. A cell is encoded as one number, exact below 2^53, with rows below 2^31. */
 const COLUMNS_MAX = 2 ** 22;
@@ -44,14 +44,14 @@ export function restoreContent(last: MarketContent, changes: readonly ContentCha
         return [field.name, overlay];
       }),
     );
-    tables = tablesBefore(tables ?? tableTexts(last), change.tables);
+    tables = restoreTables(tables ?? encodeTables(last), change.tables);
   }
   const axes = { rows: dates.ids, columns: identifiers.ids, of: last };
   return {
     identifiers: identifiers.ids.map((id) => identifiers.names[id]!),
     dates: Int32Array.from(dates.ids, (id) => dates.names[id]!),
     fields: new Map([...overlays].map(([name, overlay]) => [name, panelOf(overlay, axes)])),
-    ...(tables === undefined ? tablesOf(tableTexts(last)) : tablesOf(tables)),
+    ...(tables === undefined ? tablesOf(encodeTables(last)) : tablesOf(tables)),
   };
 }
 
@@ -61,7 +61,7 @@ function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
   axis.ids = applyListChange(change, axis.ids, (name) => axis.names.push(name) - 1);
 }
 
-function tablesBefore(texts: TableTexts, changes: ContentChange['tables']): TableTexts {
+function restoreTables(texts: TableTexts, changes: ContentChange['tables']): TableTexts {
   const readEarlierTexts = (table: keyof TableTexts): string[] =>
     applyListChange(changes[table], texts[table], (text) => text);
   return Object.fromEntries(TABLE_NAMES.map((table) => [table, readEarlierTexts(table)])) as unknown as TableTexts; // contains every table
@@ -87,7 +87,7 @@ function panelOf({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64
     }
   }
   if (cells.size === 0) return panel;
-  const [rowOf, columnOf] = [placeOf(rows), placeOf(columns)];
+  const [rowOf, columnOf] = [indexPositions(rows), indexPositions(columns)];
   for (const [cell, value] of cells) {
     const t = rowOf.get(Math.floor(cell / COLUMNS_MAX));
     const n = columnOf.get(cell % COLUMNS_MAX);
@@ -96,4 +96,4 @@ function panelOf({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64
   return panel;
 }
 
-const placeOf = (ids: readonly number[]): Map<number, number> => new Map(ids.map((id, i) => [id, i]));
+const indexPositions = (ids: readonly number[]): Map<number, number> => new Map(ids.map((id, i) => [id, i]));

@@ -6,7 +6,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { restoreContent } from './earlier-content.js';
 import { applyListChange, type ListChange } from './list-change.js';
-import { TABLE_NAMES, tableTexts, type SeriesLine, type TableTexts } from './table-texts.js';
+import { TABLE_NAMES, encodeTables, type SeriesLine, type TableTexts } from './table-texts.js';
 
 /** Earlier content, stored as the change from the following content. */
 export interface EarlierContent {
@@ -29,13 +29,13 @@ export interface KnownContents {
  * data after its end changed
  */
 export function createKnownMarkets(last: MarketData, { knownOn, earlier }: KnownContents): KnownMarkets {
-  const touched = touchedFrom(last, earlier);
+  const touched = findFirstTouched(last, earlier);
   let made: { readonly place: number; readonly market: MarketData } | undefined;
   return {
     at(day) {
       if (knownOn <= day) return last;
       const place = earlier.findIndex((content) => content.knownOn <= day);
-      if (place < 0) throw notKnown(last, day, earlier.at(-1)?.knownOn ?? knownOn);
+      if (place < 0) throw createNotKnownRefusal(last, day, earlier.at(-1)?.knownOn ?? knownOn);
       if (touched[place]! > day) return last;
       if (made?.place !== place) {
         const changes = earlier.slice(0, place + 1).map(({ change }) => change);
@@ -46,7 +46,7 @@ export function createKnownMarkets(last: MarketData, { knownOn, earlier }: Known
   };
 }
 
-function notKnown({ datasetId }: MarketData, day: Day, first: Day): Refusal {
+function createNotKnownRefusal({ datasetId }: MarketData, day: Day, first: Day): Refusal {
   const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that is available, known on ${formatDay(first)}.`;
   return new Refusal('NO_DATA_KNOWN', message, {
     store_id: datasetId,
@@ -67,12 +67,12 @@ interface Stage {
  * Returns, for each content, the first day on which any data differs from the latest content; -Infinity for changes
  * without a day.
  */
-function touchedFrom(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
+function findFirstTouched(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
   const first = new Float64Array(earlier.length);
-  let after: Stage = { ...last, dates: [...last.dates], fields: [...last.fields.keys()], tables: tableTexts(last) };
+  let after: Stage = { ...last, dates: [...last.dates], fields: [...last.fields.keys()], tables: encodeTables(last) };
   let touched = Infinity;
   earlier.forEach(({ change }, place) => {
-    const before = stageBefore(after, change);
+    const before = restoreStage(after, change);
     touched = Math.min(touched, findFirstChanged(change, before, after));
     after = before;
     first[place] = touched;
@@ -80,8 +80,8 @@ function touchedFrom(last: MarketContent, earlier: readonly EarlierContent[]): F
   return first;
 }
 
-function stageBefore({ dates, identifiers, tables }: Stage, change: ContentChange): Stage {
-  const texts = (table: keyof TableTexts): readonly string[] =>
+function restoreStage({ dates, identifiers, tables }: Stage, change: ContentChange): Stage {
+  const listTexts = (table: keyof TableTexts): readonly string[] =>
     isWhole(change.tables[table], tables[table])
       ? tables[table]
       : applyListChange(change.tables[table], tables[table], (text) => text);
@@ -91,7 +91,7 @@ function stageBefore({ dates, identifiers, tables }: Stage, change: ContentChang
       ? identifiers
       : applyListChange(change.identifiers, identifiers, (name) => name),
     fields: change.fields.map(({ name }) => name),
-    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, texts(table)])) as unknown as TableTexts, // contains every table
+    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, listTexts(table)])) as unknown as TableTexts, // contains every table
   };
 }
 
@@ -103,7 +103,7 @@ function findFirstChanged(change: ContentChange, before: Stage, after: Stage): n
   for (const { rows } of change.fields) for (const row of rows) first = Math.min(first, before.dates[row]!);
   for (const table of TABLE_NAMES)
     for (const line of listPartedLines(change.tables[table], after.tables[table]))
-      first = Math.min(first, dayOfLine(table, line));
+      first = Math.min(first, getLineDay(table, line));
   return first;
 }
 
@@ -134,13 +134,13 @@ function listPartedLines(change: ListChange<string>, after: readonly string[]): 
 }
 
 /** Returns the first day on which a line of a table is known; -Infinity for a line without a day. */
-function dayOfLine(table: keyof TableTexts, line: string): number {
+function getLineDay(table: keyof TableTexts, line: string): number {
   if (table === 'series') {
-    const [, day, value] = JSON.parse(line) as SeriesLine; // written by `tableTexts`
+    const [, day, value] = JSON.parse(line) as SeriesLine; // written by `encodeTables`
     return typeof value === 'number' ? Number(day) : -Infinity;
   }
   if (table !== 'actions') return -Infinity;
-  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // written by `tableTexts`
+  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // written by `encodeTables`
   return Math.min(exDay, announcedDay ?? exDay);
 }
 
@@ -168,13 +168,13 @@ function onAxesOf(last: MarketData, content: MarketContent, day: Day): MarketDat
   const columns = Int32Array.from(content.identifiers, (name) => places.get(name)!);
   const dates = own === start ? content.dates : Int32Array.from([start, ...content.dates]);
   const shift = dates.length - content.dates.length;
-  const laid = (panel: Float64Array): Float64Array => {
+  const widenPanel = (panel: Float64Array): Float64Array => {
     const wide = new Float64Array(dates.length * identifiers.length).fill(Number.NaN);
     for (let t = 0; t < content.dates.length; t++)
       for (let n = 0; n < columns.length; n++)
         wide[(t + shift) * identifiers.length + columns[n]!] = panel[t * columns.length + n]!;
     return wide;
   };
-  const fields = new Map([...content.fields].map(([name, panel]) => [name, laid(panel)]));
+  const fields = new Map([...content.fields].map(([name, panel]) => [name, widenPanel(panel)]));
   return { ...content, ...of, identifiers, dates, fields };
 }

@@ -33,7 +33,7 @@ export function applyListChange<T, R>(change: ListChange<T>, from: readonly R[],
 }
 
 /** Returns the position of each item in the other list; -1 if the item is missing there. */
-export function placesOf<T>(change: ListChange<T>): Int32Array {
+export function findPositions<T>(change: ListChange<T>): Int32Array {
   const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
   const places = new Int32Array(count).fill(-1);
   let at = 0;

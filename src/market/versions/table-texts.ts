@@ -17,17 +17,17 @@ export const TABLE_NAMES = ['columns', 'reference', 'actions', 'universes', 'ser
 export type SeriesLine = readonly [string, string | null, string | null] | readonly [string, number, number];
 
 /** Encodes tables as lines. @cost a few microseconds per row */
-export function tableTexts({ reference, actions, universes, series }: ContentTables): TableTexts {
+export function encodeTables({ reference, actions, universes, series }: ContentTables): TableTexts {
   return {
     columns: reference.columns,
     reference: [...reference.rows].map((row) => JSON.stringify(row)),
     actions: actions.map((action) => JSON.stringify(action)),
     universes: universes.map((spell) => JSON.stringify(spell)),
-    series: [...(series?.values() ?? [])].flatMap(seriesLines),
+    series: [...(series?.values() ?? [])].flatMap(encodeSeries),
   };
 }
 
-function seriesLines({ identifier, name, currency, days, closes }: PriceSeries): string[] {
+function encodeSeries({ identifier, name, currency, days, closes }: PriceSeries): string[] {
   const about: SeriesLine = [identifier, name, currency];
   return [about, ...Array.from(days, (day, i): SeriesLine => [identifier, day, closes[i]!])].map((line) =>
     JSON.stringify(line),

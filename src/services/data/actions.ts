@@ -2,7 +2,7 @@ import type { ActionsQuery, CorporateActionsResponse } from '#contract/data.js';
 import { type Day, parseValidDay, formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { type CorporateAction, type MarketData, ACTION_KINDS } from '#domain/market/market-data.js';
-import { cumulativeRatio, trailingDividend } from '#market/content/dividends.js';
+import { computeCumulativeRatio, computeTrailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { LATEST, refuseUnknownIdentifier, parseWindow } from './window.js';
@@ -18,12 +18,12 @@ export function listCorporateActions(
   const all = lookupOf(market).actionsOf(identifier);
   const shown = all.filter(({ exDay }) => (start === null || exDay >= start) && (end === null || exDay <= end));
   const asOf = query.as_of === undefined ? (market.dates.at(-1) ?? LATEST) : parseValidDay(query.as_of);
-  const trailing = trailingDividend(all, asOf, market.adjustment);
+  const trailing = computeTrailingDividend(all, asOf, market.adjustment);
   const close = closeAt(market, identifier, asOf);
   return {
     identifier,
     actions: shown.map(toActionView),
-    cumulative_split_ratio: cumulativeRatio(shown),
+    cumulative_split_ratio: computeCumulativeRatio(shown),
     trailing_dividend: trailing,
     trailing_dividend_yield: Number.isNaN(close) ? null : trailing / close,
   };

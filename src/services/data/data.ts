@@ -18,7 +18,7 @@ import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
+import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { refuseUnknownIdentifier, parseWindow, assertKnown } from './window.js';
 import { createReference, createReferenceBatch } from './reference.js';
@@ -131,7 +131,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
 function selectBars(
   { dates, fields, identifiers }: MarketData,
   position: number | undefined,
-): Pick<NameBars, 'dates' | 'fields' | 'names' | 'position'> {
+): Pick<SecurityBars, 'dates' | 'fields' | 'names' | 'position'> {
   const panels = [...fields].map(([name, values]) => ({ name, values }));
   if (position !== undefined) return { dates, fields: panels, names: identifiers.length, position };
   return {
@@ -143,7 +143,7 @@ function selectBars(
 }
 
 /** Converts the values of a series to the bars of a separate market. */
-function convertSeriesToBars({ days, closes }: PriceSeries): Omit<NameBars, 'adjustment'> {
+function convertSeriesToBars({ days, closes }: PriceSeries): Omit<SecurityBars, 'adjustment'> {
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }
 

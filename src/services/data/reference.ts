@@ -2,7 +2,7 @@ import type { BatchQuery, BatchReferenceResponse, ReferenceResponse } from '#con
 import { type Day, parseValidDay, formatDay } from '#domain/time/days.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { type MarketData, type Membership, type ReferenceValue, readReference } from '#domain/market/market-data.js';
-import { trailingDividend } from '#market/content/dividends.js';
+import { computeTrailingDividend } from '#market/content/dividends.js';
 import { lookupOf, valueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { LATEST, refuseUnknownIdentifier, assertKnown } from './window.js';
@@ -83,7 +83,7 @@ function findDerivationDay(
       return at('CLOSE') * at('VOLUME');
     case 'DIVIDEND_YIELD':
       return (
-        trailingDividend(
+        computeTrailingDividend(
           lookupOf(market).actionsOf(identifier),
           Math.min(day, market.dates.at(-1)!),
           market.adjustment,

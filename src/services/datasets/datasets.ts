@@ -12,8 +12,8 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
-import { importTemplate } from '#market/import/import-template.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import { createImportTemplate } from '#market/import/import-template.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
@@ -47,7 +47,7 @@ export interface DatasetsDependencies {
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
-  readonly databases: DatabasePlaces;
+  readonly databases: DatabaseLocations;
   readonly folders: ManagedFolders;
   readonly files: StoreFiles;
   readonly calendars: Calendars;
@@ -189,7 +189,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     ...submissions,
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
-    template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
+    template: (format) => ({ bytes: createImportTemplate(format), ...TEMPLATES[format] }),
     audit: async (datasetId, asker) => audits.audit((await activity.requireKnown(datasetId)).document, asker),
     repair,
     announce: resumption.announce,

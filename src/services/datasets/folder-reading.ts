@@ -1,5 +1,5 @@
 import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
-import { folderFiles, type TableFiles } from '#market/sources/folder.js';
+import { listFolderFiles, type TableFiles } from '#market/sources/folder.js';
 import { toKnownFiles, type KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { MarketTerms } from '#market/mapping/mapped-content.js';
@@ -38,7 +38,7 @@ export function createFolderReading({
 }): FolderReading {
   async function list({ location, tables, mapping }: SourceTerms, problems: Problems): Promise<TableFiles | undefined> {
     const resolved = await locations.resolve(location ?? '', 'folder');
-    if ('path' in resolved) return folderFiles(resolved.path, { tables, mapping }, locations, problems);
+    if ('path' in resolved) return listFolderFiles(resolved.path, { tables, mapping }, locations, problems);
     problems.error(resolved.problem);
     return undefined;
   }

@@ -5,7 +5,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { folderFiles, type TableFiles } from '#market/sources/folder.js';
+import { listFolderFiles, type TableFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
@@ -99,7 +99,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   async function filesOf(document: DatasetDocument): Promise<TableFiles> {
     const { location } = await storeFiles.here(document);
     const problems = createProblems();
-    const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
+    const files = await listFolderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refuseData(problems.findings());
     return files;
   }

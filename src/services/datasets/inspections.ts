@@ -3,16 +3,16 @@ import { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspectMarket } from '#market/process/market-process.js';
-import type { Inspected } from '#market/inspect/inspect.js';
-import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
-import { folderFiles } from '#market/sources/folder.js';
+import type { InspectedData } from '#market/inspect/inspect.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { Asker, Gate } from '../shared/gate.js';
 import { placeFindings, refuseData, convertFailure } from './refused-data.js';
 
 export interface DatasetInspectionsDependencies {
   readonly locations: Locations;
-  readonly databases: DatabasePlaces;
+  readonly databases: DatabaseLocations;
   /** Limits the number of concurrent readers. */
   readonly readers: Gate;
   /** Aborted when the service stops. */
@@ -50,7 +50,7 @@ export function createDatasetInspections({ locations, databases, readers, closin
     tables,
     mapping,
     answers,
-  }: InspectRequest): Promise<Inspected> {
+  }: InspectRequest): Promise<InspectedData> {
     if (location === undefined) return { kind: format, content: content! }; // the schema requires a location or content
     if (location.includes('://')) {
       const resolved = await databases.resolve(location);
@@ -61,7 +61,12 @@ export function createDatasetInspections({ locations, databases, readers, closin
     if ('problem' in resolved) throw refuseAt(resolved.problem);
     const problems = createProblems();
     const ignore = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
-    const files = await folderFiles(resolved.path, { tables, mapping: Mapping.parse({ ignore }) }, locations, problems);
+    const files = await listFolderFiles(
+      resolved.path,
+      { tables, mapping: Mapping.parse({ ignore }) },
+      locations,
+      problems,
+    );
     const errors = problems.findings().filter(({ severity }) => severity === 'error');
     const isLeftOut = ({ code, path }: Finding) => code === 'UNREADABLE_FILE' && path.startsWith('market/');
     if (errors.length > 0 && (files.market.length === 0 || !errors.every(isLeftOut)))

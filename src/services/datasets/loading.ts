@@ -3,7 +3,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
-import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
 import type { KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
@@ -22,7 +22,7 @@ export type LoadOutcome =
 
 export interface DatasetLoadingDependencies {
   readonly locations: Locations;
-  readonly databases: DatabasePlaces;
+  readonly databases: DatabaseLocations;
   readonly files: Pick<StoreFiles, 'here'>;
   /** Returns the calendars of stored indices. */
   readonly calendarsInUse: () => Promise<UsedCalendars>;

@@ -5,7 +5,7 @@ import { NOTE_LENGTH_MAX, type Authorship } from '#domain/documents/version-docu
 import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Origin } from '#jobs/origin.js';
-import { cellOf, type PricePlace } from '#market/content/override-prices.js';
+import { cellOf, type PriceLocation } from '#market/content/override-prices.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Agreement, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
@@ -42,7 +42,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
    * Returns the present close of a store; null if it has none.
    * @throws Refusal VALIDATION_FAILED for an unknown security or session
    */
-  async function closeAt(storeId: string, place: PricePlace): Promise<number | null> {
+  async function closeAt(storeId: string, place: PriceLocation): Promise<number | null> {
     const { market } = await stores.of(storeId);
     const cell = cellOf(market, place);
     if (cell === undefined) {
@@ -146,7 +146,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   };
 }
 
-const overrideAt = ({ price_overrides: all }: DatasetDocument, place: PricePlace): PriceOverride | undefined =>
+const overrideAt = ({ price_overrides: all }: DatasetDocument, place: PriceLocation): PriceOverride | undefined =>
   all?.find(({ identifier, date }) => identifier === place.identifier && date === place.date);
 
 /** @throws Refusal VALIDATION_FAILED for a withdrawal without an override */

@@ -3,7 +3,7 @@ import { sortFindings, type Finding } from '#domain/refusals/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { findPendingPrices } from '#domain/documents/price-override.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
-import { type TableKind, rowsByTable } from '#market/tables/table-kinds.js';
+import { type TableKind, countRowsByTable } from '#market/tables/table-kinds.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RefreshMarketOutput } from '#jobs/tasks/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
@@ -168,7 +168,7 @@ function countRowsAfter(
     if (unchangedTables.includes(table)) return countEarlierRows(table);
     return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
   };
-  return rowsByTable((table) =>
+  return countRowsByTable((table) =>
     table === 'market' ? countEarlierRows('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
   );
 }

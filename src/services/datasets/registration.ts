@@ -2,7 +2,7 @@ import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stor
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { changeMapping } from '#domain/documents/mapping.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
@@ -32,7 +32,7 @@ export interface DatasetRegistrationDependencies {
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
-  readonly databases: DatabasePlaces;
+  readonly databases: DatabaseLocations;
   readonly folders: ManagedFolders;
   /** Limits the number of concurrent readers. */
   readonly readers: Gate;

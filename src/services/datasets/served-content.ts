@@ -5,8 +5,8 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { marksWithoutLater } from '#market/content/later-names.js';
-import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
+import { computeMarksWithoutLater } from '#market/content/later-names.js';
+import { computePrefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { toStoredFindings, createLoadedFields } from './loading.js';
 
@@ -27,7 +27,7 @@ const TOLD_MAX = 20;
  */
 export function summariseServed({ market, handle: { digests } }: ServedMarket): Pick<DatasetDocument, 'served'> {
   const last = market.dates.at(-1);
-  return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
+  return digests === undefined || last === undefined ? {} : { served: computePrefixMark(market, digests, last) };
 }
 
 /** Content that was read again. */
@@ -53,10 +53,10 @@ export async function hasGrown(
   { market, handle: { digests, contentHash } }: ServedMarket,
 ): Promise<boolean> {
   if (mark === undefined || digests === undefined || hash === contentHash) return false;
-  const now = prefixMark(market, digests, mark.day);
+  const now = computePrefixMark(market, digests, mark.day);
   const isSame = ({ axes, rows, hash: found }: PrefixMark): boolean =>
     axes === mark.axes && rows === mark.rows && found === mark.hash;
-  return isSame(now) || (now.axes !== mark.axes && (await marksWithoutLater(market, mark.day)).some(isSame));
+  return isSame(now) || (now.axes !== mark.axes && (await computeMarksWithoutLater(market, mark.day)).some(isSame));
 }
 
 /** Returns the fields of a store's document after the store was read again; findings report a change of content. */

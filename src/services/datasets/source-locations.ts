@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
-import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
+import type { DatabaseLocations } from '#market/sources/databases/database-place.js';
 import type { Locations } from '#market/sources/locations.js';
 import { changePassword, type SecretBox } from '#store/secrets/secret-box.js';
 import { refuseData } from './refused-data.js';
@@ -10,7 +10,7 @@ import { quoteLocation } from './source-places.js';
 
 interface SourceLocationsDependencies {
   readonly locations: Locations;
-  readonly databases: DatabasePlaces;
+  readonly databases: DatabaseLocations;
   readonly secrets: Pick<SecretBox, 'seal'>;
 }
 

@@ -1,12 +1,12 @@
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { callOnce } from '#base/once.js';
-import { bundlePath } from '#bundle';
+import { findBundlePath } from '#bundle';
 
 export type Transports = typeof import('./transports.js');
 
 /** Loads the packages at the first call: from a bundle, or from the compiled modules if the bundle is out of date. */
 export const loadTransports: () => Transports = callOnce(() => {
-  const place = bundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
+  const place = findBundlePath('transports.cjs') ?? new URL('./transports.js', import.meta.url).href;
   return createRequire(import.meta.url)(fileURLToPath(place)) as Transports;
 });

@@ -14,7 +14,7 @@ import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import { hasEnded, readDay } from '../daily-plans/stored-days.js';
 import type { RunStates } from '../runs/run-states.js';
 import { readRun } from '../stored/run-documents.js';
-import { logBatches, logHead } from '#store/publication/log.js';
+import { readLogBatches, readLogHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 
@@ -52,11 +52,11 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   }
 
   async function readPublished(indexId: string, wanted: ReadonlySet<string>) {
-    const head = await logHead(documents, indexId);
+    const head = await readLogHead(documents, indexId);
     const found = new Set<string>();
     let last = '';
     if (head === undefined) return { found, last };
-    for await (const batch of logBatches(documents, indexId, head)) {
+    for await (const batch of readLogBatches(documents, indexId, head)) {
       for (const { date } of batch) {
         if (wanted.has(date)) found.add(date);
         if (date > last) last = date;

@@ -1,10 +1,10 @@
 import type { GovernanceOverview } from '#contract/governance.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { auditHead } from '#store/audit/log.js';
+import { readAuditHead } from '#store/audit/log.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
-import { logHead, publishedThrough } from '#store/publication/log.js';
+import { readLogHead, publishedThrough } from '#store/publication/log.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
 import { parseStored } from '#store/read-stored.js';
 import { listRegisteredErrors } from '../publication/errors.js';
@@ -41,7 +41,7 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
       procedures: (await documents.ids('procedure')).length,
       errors: statements.reduce((sum, { errors: own }) => sum + own, 0),
       judgements: decided,
-      audit: findCurrentReach() === undefined ? (await auditHead(documents)).seq : null,
+      audit: findCurrentReach() === undefined ? (await readAuditHead(documents)).seq : null,
     },
     statements,
     latest_errors: newestOf(errors),
@@ -52,7 +52,7 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
 /** Returns the last published date of an index, and the number of entries of its log: null if it cannot be read. */
 async function publishedOf(documents: Documents, indexId: string) {
   try {
-    const head = await logHead(documents, indexId);
+    const head = await readLogHead(documents, indexId);
     if (head === undefined) return { published_through: null, entries: 0 };
     return { published_through: await publishedThrough(documents, indexId, head), entries: head.seq };
   } catch (thrown) {

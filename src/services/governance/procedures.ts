@@ -3,7 +3,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { readLastVersion } from '#store/history/history.js';
-import { logHead } from '#store/publication/log.js';
+import { readLogHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
 import type { Precondition } from '../shared/preconditions.js';
@@ -55,7 +55,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
   async function findingsOf({ indices }: ProcedureDocument): Promise<Finding[]> {
     const findings: Finding[] = [];
     for (const [k, value] of (indices ?? []).entries()) {
-      if ((await findIndex(documents, value)) !== undefined || (await logHead(documents, value)) !== undefined)
+      if ((await findIndex(documents, value)) !== undefined || (await readLogHead(documents, value)) !== undefined)
         continue;
       const message = `No index is stored under the id ${value}, and none was published under it.`;
       findings.push({ severity: 'error', code: 'UNKNOWN_INDEX', path: `indices[${k}]`, message, value });

@@ -11,7 +11,7 @@ import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { Markets } from '#market/serving/markets.js';
 import { readLastVersion } from '#store/history/history.js';
-import { logHead } from '#store/publication/log.js';
+import { readLogHead } from '#store/publication/log.js';
 import type { DocumentStore } from '#store/port.js';
 import type { ApprovalGate } from '../approvals/approvals.js';
 import type { CheckInputDependencies } from '../daily-plans/check-input.js';
@@ -82,7 +82,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   }
 
   async function publicationOf(indexId: string): Promise<BenchmarkStatement['publication']> {
-    if ((await logHead(documents, indexId)) === undefined) return null;
+    if ((await readLogHead(documents, indexId)) === undefined) return null;
     let [first, through, closes, restatements]: [string, string, number, number] = ['', '', 0, 0];
     for await (const batch of await publications.entries(indexId, {}))
       for (const { date, kind } of batch) {

@@ -1,6 +1,6 @@
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
-import { appendAudit, auditHead } from '#store/audit/log.js';
+import { appendAudit, readAuditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
 /** Log of audited actions that write no document. */
@@ -60,7 +60,7 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
     entry: Pick<AuditEntry, 'kind' | 'action' | 'id' | 'author' | 'request_id' | 'key_id' | 'note'>,
   ) {
     const statement = { at: timestamp(), version: null, etag: null, ...entry, id: entry.id.slice(0, ID_LENGTH_MAX) };
-    await documents.transaction(async (tx) => void (await appendAudit(tx, statement, await auditHead(tx))));
+    await documents.transaction(async (tx) => void (await appendAudit(tx, statement, await readAuditHead(tx))));
   }
 
   return {

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { hostPortOf } from '#base/text/host-port.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { auditBatches, auditHead } from '#store/audit/log.js';
+import { readAuditBatches, readAuditHead } from '#store/audit/log.js';
 import type { DocumentStore } from '#store/port.js';
 
 /** Process that sends entries of the log to a receiver, in order and each at least once. */
@@ -40,7 +40,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
     const stored = await documents.get('audit-push', CURSOR);
     const seq = stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { seq?: unknown }).seq;
     if (typeof seq === 'number') return seq;
-    const { seq: end } = await auditHead(documents);
+    const { seq: end } = await readAuditHead(documents);
     await keep(end);
     return end;
   }
@@ -48,7 +48,7 @@ export function createAuditPush(dependencies: AuditPushDependencies): AuditPush 
 
   async function pushNew(after: number): Promise<number> {
     let last = after;
-    for await (const batch of auditBatches(documents, { after, head: await auditHead(documents) })) {
+    for await (const batch of readAuditBatches(documents, { after, head: await readAuditHead(documents) })) {
       await send(batch, AbortSignal.any([closing.signal, AbortSignal.timeout(SEND_MS)]));
       last = batch.at(-1)?.seq ?? last;
       await keep(last);

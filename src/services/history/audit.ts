@@ -6,8 +6,8 @@ import { refuseReversedRange } from '#domain/schema/assert-order.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { mayRead, type Reach } from '#domain/documents/reach.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
-import { auditBatches, auditHead } from '#store/audit/log.js';
-import { isSealed, sealAudit } from '#store/audit/seals.js';
+import { readAuditBatches, readAuditHead } from '#store/audit/log.js';
+import { isSealed, signAuditLog } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
 import { sumSkipped, type Skipped } from '../shared/skipped.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
@@ -62,7 +62,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
     try {
       const key = await signingKeys.current();
       await documents.transaction(async (tx) => {
-        if (await signingKeys.isCurrent(tx, key.key_id)) await sealAudit(tx, key, timestamp());
+        if (await signingKeys.isCurrent(tx, key.key_id)) await signAuditLog(tx, key, timestamp());
       });
     } catch (refusal) {
       if (!(refusal instanceof Refusal) || !UNWRITABLE.has(refusal.code)) throw refusal;
@@ -75,10 +75,10 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       if (start !== undefined && end !== undefined && parseBeginning(start) > parseMoment(end))
         throw refuseReversedRange(start, end);
       await seal();
-      const { seq, hash } = await auditHead(documents);
+      const { seq, hash } = await readAuditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();
-      const entries = (): AuditBatches => addLimit(auditBatches(documents, { after, head }), query, reach);
+      const entries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
       for await (const batch of entries()) void batch; // An error must be thrown before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',

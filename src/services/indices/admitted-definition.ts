@@ -7,7 +7,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { compareSentences } from '#domain/rules/changed-sentences.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { readIndex } from '#domain/checks/validate-index.js';
-import { logHead } from '#store/publication/log.js';
+import { readLogHead } from '#store/publication/log.js';
 import type { DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { ProposedChange } from '../approvals/approvals.js';
@@ -22,7 +22,7 @@ export async function createDefinitionRequest(
   id: string,
   after: IndexDocument | null,
 ): Promise<ProposedChange | undefined> {
-  if ((await logHead(reader, id)) === undefined) return undefined;
+  if ((await readLogHead(reader, id)) === undefined) return undefined;
   const stored = await reader.get('index', id);
   const before = readStored(stored, readIndex) ?? null;
   if (after !== null && before !== null && listChanges(before, after).length === 0) return undefined;

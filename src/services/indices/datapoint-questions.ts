@@ -21,7 +21,7 @@ import { useCondition, useNumber } from '#domain/datapoints/field-use.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { findStore } from '#domain/documents/store-of-documents.js';
-import { marketOfCall } from '#market/serving/call-market.js';
+import { getCallMarket } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { DocumentStore } from '#store/port.js';
@@ -102,7 +102,7 @@ export function createDatapointQuestions({
     if (!isValid || document === undefined || tree === undefined || served === undefined || unknown.length > 0)
       return { ...answer, as_of: null, values: [] };
     const reached = await resolveReached(documents, document);
-    const storeId = findStore(reached, marketOfCall()?.identity.datasetId);
+    const storeId = findStore(reached, getCallMarket()?.identity.datasetId);
     if (storeId !== null && storeId !== served.identity.datasetId)
       return stores.within(storeId, () => evaluate(request, signal));
     const question = {

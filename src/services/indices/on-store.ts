@@ -6,7 +6,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
-import { marketOfCall } from '#market/serving/call-market.js';
+import { getCallMarket } from '#market/serving/call-market.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentReader } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -37,7 +37,7 @@ export async function runOnStoreOf<T>(
   definition: Body | IndexDocument,
   work: () => Promise<T>,
 ): Promise<T> {
-  return stores.within(await findNamedStore(documents, definition, marketOfCall()?.identity.datasetId), work);
+  return stores.within(await findNamedStore(documents, definition, getCallMarket()?.identity.datasetId), work);
 }
 
 /**

@@ -7,7 +7,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
-import { versionWith } from '#store/history/history.js';
+import { findVersionByEtag } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { readRunDefinition } from '../stored/run-definition.js';
@@ -102,7 +102,7 @@ export function createQuestionDefinitions({
 
   async function readCurrent(id: string): Promise<Pick<QuestionDefinition, 'document' | 'version'>> {
     const { document, etag } = await requireIndex(documents, id);
-    return { document, version: await versionWith(documents, { kind: 'index', id }, etag) };
+    return { document, version: await findVersionByEtag(documents, { kind: 'index', id }, etag) };
   }
 
   /** Returns the definition from which a run was made. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */

@@ -15,7 +15,7 @@ import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import { versionWith } from '#store/history/history.js';
+import { findVersionByEtag } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -138,7 +138,7 @@ export function createOptimise(dependencies: OptimiseDependencies): Optimise {
       request,
     };
     const { bytes } = await jobs.query('preview-optimisation', question, signal);
-    return addVersion(await versionWith(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
+    return addVersion(await findVersionByEtag(documents, { kind: 'index', id: request.index_id }, target.etag), bytes);
   }
 }
 

@@ -6,7 +6,7 @@ import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import { marketOfCall } from '#market/serving/call-market.js';
+import { getCallMarket } from '#market/serving/call-market.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { findNamedStore } from '../indices/on-store.js';
@@ -99,7 +99,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       const targets: StoredIndex[] = [];
       for (const id of new Set(terms.requests.map((request) => request.index_id)))
         targets.push(await requireTarget(documents, id));
-      const asked = marketOfCall()?.identity.datasetId;
+      const asked = getCallMarket()?.identity.datasetId;
       const named = new Set<string | null>();
       for (const { document } of targets) named.add(await findNamedStore(documents, document, asked));
       if (named.size > 1) throw ofSeveralStores([...named]);

@@ -11,7 +11,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import type { StoredResult } from '#jobs/life-cycle.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { rowTableFile } from '#views/exports/row-table.js';
+import { createRowTableFile } from '#views/exports/row-table.js';
 import { limitJobs } from '../operations/reachable-jobs.js';
 import { readBlock } from '../runs/result-rows.js';
 
@@ -129,7 +129,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
       const { text } = await readAccounts(wanted);
       const outcomes = JSON.parse(`[${Buffer.from(text).toString()}]`) as AccountOutcome[]; // a part wrote these lines
       const rows = createBatchRows(table, outcomes, wanted.block * BLOCK_ACCOUNTS);
-      const file = await rowTableFile(
+      const file = await createRowTableFile(
         { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
         format,
       );

@@ -7,7 +7,7 @@ import { estimateDuration, VOLUME_ACCOUNTS, type AccountsFile } from '#domain/pe
 import { parseAccountTable } from '#domain/personal/account-table.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
-import { csvRows } from '#market/formats/csv-rows.js';
+import { parseCsvRows } from '#market/formats/csv-rows.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import type { Origin } from '#jobs/origin.js';
@@ -139,7 +139,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
       const lines = splitLines(bytes);
       if (media === 'text/csv') {
         const terms = termsFrom(text ?? '', 'query');
-        return send(terms, removeLines(parseAccountTable(await csvRows(lines))));
+        return send(terms, removeLines(parseAccountTable(await parseCsvRows(lines))));
       }
       if (text !== undefined) return send(termsFrom(text, 'query'), { lines, line: 1 });
       const head = await lines.next();

@@ -14,7 +14,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
+import { appendEntries, assertReadable, readLogBatches, readLogHead } from '#store/publication/log.js';
 import { hashSigner } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import type { DocumentStore } from '#store/port.js';
@@ -110,7 +110,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     const indexId = run.index_id;
     return documents.transaction(
       async (tx) => {
-        const head = await logHead(tx, indexId);
+        const head = await readLogHead(tx, indexId);
         if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
         await admit(tx, requested);
         if (error !== null) await registerError(tx, error);
@@ -190,7 +190,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       assertOrder({ start, end });
       const head = await requireLog(documents, indexId);
       await assertReadable(documents, indexId, head); // a refusal must precede the first byte of the response
-      return applyFilter(logBatches(documents, indexId, head), window);
+      return applyFilter(readLogBatches(documents, indexId, head), window);
     },
     async errors(indexId, limit) {
       return listRegisteredErrors(documents, indexId, limit);
@@ -205,18 +205,18 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
 
 /** Returns the head of a log. @throws Refusal NOTHING_PUBLISHED */
 async function requireLog(documents: DocumentStore, indexId: string): Promise<PublicationHead> {
-  const head = await logHead(documents, indexId);
+  const head = await readLogHead(documents, indexId);
   if (head !== undefined) return head;
   throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
 }
 
 /** Returns the end of a log and the entry in force for each date. */
 async function readLog(documents: DocumentStore, indexId: string): Promise<Log> {
-  const head = await logHead(documents, indexId);
+  const head = await readLogHead(documents, indexId);
   const standing = new Map<string, PublicationEntry>();
   let lastAt: string | undefined;
   if (head === undefined) return { head, standing, lastAt };
-  for await (const batch of logBatches(documents, indexId, head)) {
+  for await (const batch of readLogBatches(documents, indexId, head)) {
     for (const entry of batch) standing.set(entry.date, entry);
     lastAt = batch.at(-1)!.at; // the schema requires at least one entry
     await setImmediate(); // other work runs between the batches

@@ -3,7 +3,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
-import { logHead } from '#store/publication/log.js';
+import { readLogHead } from '#store/publication/log.js';
 import { causeOf } from '#store/read-stored.js';
 import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
@@ -93,7 +93,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
         const matches = batch.filter((run) => typeof run === 'object');
         runs.push(...(await Promise.all(matches.map((run) => rowOf(run, list, signal)))));
       }
-      const hasPublished = (await logHead(documents, subject)) !== undefined;
+      const hasPublished = (await readLogHead(documents, subject)) !== undefined;
       return { runs, total, has_published: hasPublished, ...countSkipped(skipped) };
     },
   };

@@ -1,9 +1,9 @@
 import type { PublicKeys } from '#contract/publication.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { findLastSealTime, sealAudit } from '#store/audit/seals.js';
+import { findLastSealTime, signAuditLog } from '#store/audit/seals.js';
 import { removePrivateKey } from '#store/history/superseded-secrets.js';
-import { timeAfterLogs } from '#store/publication/log.js';
+import { chooseTimeAfterLogs } from '#store/publication/log.js';
 import { createSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
@@ -46,9 +46,9 @@ export function createSigningKeys({
 
   async function replace(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await inUse(tx);
-    const at = findLatestTime(await timeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
+    const at = findLatestTime(await chooseTimeAfterLogs(tx, now), before?.valid_from, await findLastSealTime(tx));
     if (before !== undefined) {
-      await sealAudit(tx, before, at); // The previous key signs the entries up to this time.
+      await signAuditLog(tx, before, at); // The previous key signs the entries up to this time.
       await tx.put('signing-key', before.key_id, removePrivateKey({ ...before, valid_until: at }));
     }
     const key = createSigningKey(at);

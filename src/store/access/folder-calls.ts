@@ -22,30 +22,30 @@ export const WRITE_MS = 30_000;
  * of the four threads that the process has for files, host names and hashes. A computing thread makes one call at a
  * time.
  */
-const AT_ONCE = isMainThread ? 2 : 1;
+const CALL_CONCURRENCY = isMainThread ? 2 : 1;
 
 /** Calls of this thread by folder; all users of a folder share the state that it is stalled. */
 const opened = new Map<string, FolderCall>();
 
 /** Returns the calls to a folder that is shared with other machines. */
-export function callsTo(folder: string): FolderCall {
+export function createFolderCalls(folder: string): FolderCall {
   const result = opened.get(folder) ?? createBoundedCalls(folder);
   opened.set(folder, result);
   return result;
 }
 
-interface Waiting {
+interface WaitingCall {
   readonly go: () => void;
   readonly refuse: (reason: Refusal) => void;
 }
 
-export function createBoundedCalls(folder: string, { atOnce = AT_ONCE, readMs = READ_MS } = {}): FolderCall {
-  const queue: Waiting[] = [];
+export function createBoundedCalls(folder: string, { atOnce = CALL_CONCURRENCY, readMs = READ_MS } = {}): FolderCall {
+  const queue: WaitingCall[] = [];
   let running = 0;
   /** Number of abandoned calls that have not returned. */
   let stalled = 0;
 
-  const stall = (): Refusal =>
+  const createStallRefusal = (): Refusal =>
     new Refusal('STORE_UNAVAILABLE', 'The folder of the results is unavailable: it does not answer.', null, {
       cause: new Error(`folder ${folder}`),
     });
@@ -57,7 +57,7 @@ export function createBoundedCalls(folder: string, { atOnce = AT_ONCE, readMs = 
   }
 
   return async (work, limitMs = readMs, onLate = () => {}) => {
-    if (stalled > 0) throw stall();
+    if (stalled > 0) throw createStallRefusal();
     if (running < atOnce) running++;
     else await new Promise<void>((go, refuse) => queue.push({ go, refuse }));
     return new Promise((resolve, reject) => {
@@ -65,8 +65,8 @@ export function createBoundedCalls(folder: string, { atOnce = AT_ONCE, readMs = 
       const timer = setTimeout(() => {
         isLate = true;
         stalled++;
-        reject(stall());
-        for (const { refuse } of queue.splice(0)) refuse(stall());
+        reject(createStallRefusal());
+        for (const { refuse } of queue.splice(0)) refuse(createStallRefusal());
       }, limitMs);
       const end = (): void => {
         clearTimeout(timer);

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { callsTo, callDirectly, type FolderCall } from './folder-calls.js';
-import { codeOf, isAway } from './place-fault.js';
+import { createFolderCalls, callDirectly, type FolderCall } from './folder-calls.js';
+import { codeOf, isUnavailable } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
 /**
@@ -22,8 +22,8 @@ export interface FolderGuard {
   readonly call: FolderCall;
 }
 
-/** Access to a local folder. */
-export const ownFolder: FolderGuard = { work: (work) => work(false), call: callDirectly };
+/** Access to a local folder, which is always available. */
+export const noGuard: FolderGuard = { work: (work) => work(false), call: callDirectly };
 
 /** Maximum wait for an unavailable folder, equal to that for an object store. */
 const PATIENCE_MS = 45_000;
@@ -34,11 +34,11 @@ const PAUSE_MS_MAX = 2000;
 export function guardFolder(
   folder: string,
   storeId: string,
-  { patienceMs = PATIENCE_MS, call = callsTo(folder) } = {},
+  { patienceMs = PATIENCE_MS, call = createFolderCalls(folder) } = {},
 ): FolderGuard {
   async function assertThere(): Promise<void> {
     const result = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
-    if (result !== storeId) throw unavailable(folder, `it is the store ${result}, not ${storeId}`);
+    if (result !== storeId) throw createUnavailableRefusal(folder, `it is the store ${result}, not ${storeId}`);
   }
 
   return {
@@ -52,9 +52,11 @@ export function guardFolder(
           await assertThere();
           return done;
         } catch (thrown) {
-          if (!isAway(thrown)) throw thrown;
+          if (!isUnavailable(thrown)) throw thrown;
           if (performance.now() > until)
-            throw thrown instanceof Refusal ? thrown : unavailable(folder, codeOf(thrown) ?? 'unknown', thrown);
+            throw thrown instanceof Refusal
+              ? thrown
+              : createUnavailableRefusal(folder, codeOf(thrown) ?? 'unknown', thrown);
         }
         await sleep(pause);
       }
@@ -62,7 +64,7 @@ export function guardFolder(
   };
 }
 
-const unavailable = (folder: string, reason: string, cause?: unknown): Refusal =>
+const createUnavailableRefusal = (folder: string, reason: string, cause?: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', `The folder of the results is unavailable: ${reason}.`, null, {
     cause: new Error(`folder ${folder}`, { cause }),
   });

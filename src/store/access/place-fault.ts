@@ -1,23 +1,23 @@
 import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Thrown if artifacts are unavailable because of a wrong setting, so that retries are useless. */
-export class PlaceFault extends Refusal {
+export class ArtifactStoreFault extends Refusal {
   constructor(message: string, cause?: unknown) {
     super('STORE_UNAVAILABLE', message, null, { cause });
   }
 }
 
 /** System error codes for an unavailable folder, or a file in it, on another machine. */
-const AWAY = new Set(
+const UNAVAILABLE_CODES = new Set(
   'ENOENT ENOTDIR EIO ESTALE ENOTCONN ENODEV ENXIO EHOSTDOWN EHOSTUNREACH ENETUNREACH ETIMEDOUT EACCES EPERM EROFS'.split(
     ' ',
   ),
 );
 
 /** Returns true if a failure means that a folder is unavailable. */
-export function isAway(thrown: unknown): boolean {
+export function isUnavailable(thrown: unknown): boolean {
   if (thrown instanceof Refusal) return thrown.code === 'STORE_UNAVAILABLE';
-  return AWAY.has(codeOf(thrown) ?? '');
+  return UNAVAILABLE_CODES.has(codeOf(thrown) ?? '');
 }
 
 /** Returns undefined for an absent file. @throws every other failure */

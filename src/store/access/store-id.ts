@@ -12,7 +12,7 @@ export interface DatabaseIdentity {
 }
 
 /** Database that owns an artifact store. */
-export interface PlaceOwner extends DatabaseIdentity {
+export interface StoreOwner extends DatabaseIdentity {
   /**
    * Random token, renewed in the artifact store and in the database, so that a copy of the database has an outdated
    * token.
@@ -21,24 +21,24 @@ export interface PlaceOwner extends DatabaseIdentity {
 }
 
 /** Content of a marker. */
-export interface PlaceMark {
+export interface StoreMark {
   readonly storeId: string;
   /** Absent in artifact stores of version 0.2.0. */
-  readonly owner?: PlaceOwner | undefined;
+  readonly owner?: StoreOwner | undefined;
 }
 
-export const markerText = ({ storeId, owner }: PlaceMark): string =>
+export const formatMarker = ({ storeId, owner }: StoreMark): string =>
   JSON.stringify({ format: 1, store_id: storeId, ...(owner && { owner }) });
 
 /** Returns the id in the text of a marker; `unreadable` if the text has none. */
 export const storeIdIn = (text: string): string => /"store_id":"([\w-]{1,64})"/.exec(text)?.[1] ?? 'unreadable';
 
-export function markIn(text: string): PlaceMark {
+export function parseMark(text: string): StoreMark {
   return { storeId: storeIdIn(text), owner: ownerIn(text) };
 }
 
-function ownerIn(text: string): PlaceOwner | undefined {
-  let marker: { readonly owner?: Partial<PlaceOwner> };
+function ownerIn(text: string): StoreOwner | undefined {
+  let marker: { readonly owner?: Partial<StoreOwner> };
   try {
     marker = JSON.parse(text) as typeof marker; // each member is checked below
   } catch {

@@ -23,7 +23,7 @@ const HEAD = 'head';
 /** Number of digits in a key, so that keys sort like entry numbers. */
 const DIGITS = 12;
 
-export const entryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
+export const formatEntryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
 
 /** Number of entries per read. */
 const BATCH = 256;
@@ -33,7 +33,7 @@ export function isAudited(kind: DocumentKind): kind is AuditedKind {
 }
 
 /** Returns the head of the log: the number and hash of its last entry. @throws Refusal DOCUMENT_UNREADABLE */
-export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
+export async function readAuditHead(reader: Reader): Promise<StoredAuditHead> {
   const stored = await reader.get('audit-head', HEAD);
   if (stored === undefined) return NO_AUDIT;
   const head = parseStored(stored, StoredAuditHead);
@@ -48,8 +48,8 @@ export async function appendAudit(
   { seq, hash: previous, ...signed }: StoredAuditHead,
 ): Promise<StoredAuditHead> {
   const stated = { ...statement, seq: seq + 1, previous };
-  const head: StoredAuditHead = { hash: auditHash(stated), ...signed, seq: seq + 1 };
-  await tx.put('audit', entryId(head.seq), inOrder({ ...stated, hash: head.hash }));
+  const head: StoredAuditHead = { hash: computeAuditHash(stated), ...signed, seq: seq + 1 };
+  await tx.put('audit', formatEntryId(head.seq), orderMembers({ ...stated, hash: head.hash }));
   await putAuditHead(tx, head);
   return head;
 }
@@ -59,13 +59,13 @@ export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHea
 }
 
 /** Returns an entry, with or without its hash, with its members in stored order. */
-function inOrder(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
+function orderMembers(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
   const { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version } = entry;
   return { action, at, author, etag, hash, id, key_id, kind, note, previous, request_id, run_id, seq, version };
 }
 
 /** Yields the entries after a number in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
-export async function* auditBatches(
+export async function* readAuditBatches(
   reader: Reader,
   { after, head }: { readonly after: number; readonly head: AuditHead },
 ): AsyncGenerator<readonly AuditEntry[]> {
@@ -76,15 +76,15 @@ export async function* auditBatches(
 }
 
 async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
-  const stored = await reader.get('audit', entryId(seq));
+  const stored = await reader.get('audit', formatEntryId(seq));
   const entry = parseStored(stored, AuditEntry);
   if (entry === undefined) throw refuseLog(`its entry ${seq}`);
   return entry;
 }
 
 /** Returns the SHA-256 of the canonical JSON of an entry without its hash. */
-export function auditHash(entry: Partial<AuditEntry>): string {
-  return hashOnce('sha256', toCanonicalJson(inOrder({ ...entry, hash: undefined })), 'hex');
+export function computeAuditHash(entry: Partial<AuditEntry>): string {
+  return hashOnce('sha256', toCanonicalJson(orderMembers({ ...entry, hash: undefined })), 'hex');
 }
 
 function refuseLog(part: string): Refusal {

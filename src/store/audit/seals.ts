@@ -4,7 +4,7 @@ import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { signHash } from '../publication/signing.js';
 import { hashOf } from '../publication/statement-hash.js';
 import { findLatestTime } from '../timestamp.js';
-import { auditHead, entryId, putAuditHead } from './log.js';
+import { readAuditHead, formatEntryId, putAuditHead } from './log.js';
 import { parseStored } from '../read-stored.js';
 
 /**
@@ -13,17 +13,21 @@ import { parseStored } from '../read-stored.js';
  * @param now time, ISO-8601 UTC
  * @cost 0.2 ms
  */
-export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: string): Promise<void> {
-  const head = await auditHead(tx);
+export async function signAuditLog(tx: DocumentTransaction, key: SigningKey, now: string): Promise<void> {
+  const head = await readAuditHead(tx);
   const { seq, hash: entry_hash, seals } = head;
-  if (seq === 0 || (await tx.get('audit-seal', entryId(seq))) !== undefined) return;
+  if (seq === 0 || (await tx.get('audit-seal', formatEntryId(seq))) !== undefined) return;
   const before = await createLastSeal(tx);
   const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
   const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
   const at = findLatestTime(now, key.valid_from, before?.at);
   const stated = { seq, entry_hash, ...(previous === undefined ? {} : { previous }), at, key_id: key.key_id };
   const hash = hashOf(stated);
-  await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(key, hash) } satisfies AuditSeal);
+  await tx.put('audit-seal', formatEntryId(seq), {
+    ...stated,
+    hash,
+    signature: signHash(key, hash),
+  } satisfies AuditSeal);
   await putAuditHead(tx, { ...head, sealed: seq, seals: count + 1, seal_hash: hash });
 }
 
@@ -34,8 +38,8 @@ export async function findLastSealTime(reader: Pick<DocumentReader, 'get' | 'ids
 
 /** Returns the last signature of the log: null if there is none, undefined if it is unreadable. */
 async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
-  const { sealed } = await auditHead(reader);
-  const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : entryId(sealed);
+  const { sealed } = await readAuditHead(reader);
+  const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : formatEntryId(sealed);
   if (id === undefined) return null;
   const stored = await reader.get('audit-seal', id);
   return parseStored(stored, AuditSeal);
@@ -43,6 +47,6 @@ async function createLastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Prom
 
 /** Returns true if the last entry is signed, or there is no entry. */
 export async function isSealed(reader: Pick<DocumentReader, 'get'>): Promise<boolean> {
-  const { seq } = await auditHead(reader);
-  return seq === 0 || (await reader.get('audit-seal', entryId(seq))) !== undefined;
+  const { seq } = await readAuditHead(reader);
+  return seq === 0 || (await reader.get('audit-seal', formatEntryId(seq))) !== undefined;
 }

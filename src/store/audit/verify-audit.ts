@@ -1,8 +1,8 @@
 import { AuditEntry, AuditSeal, NO_AUDIT, StoredAuditHead, type AuditHead } from '#domain/documents/audit-document.js';
 import { NO_HASH, SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import { hashOf } from '../publication/statement-hash.js';
-import { signatureFault } from '../publication/verify-log.js';
-import { auditHash } from './log.js';
+import { findSignatureFault } from '../publication/verify-log.js';
+import { computeAuditHash } from './log.js';
 
 /** First error in an audit log. */
 export interface AuditFault {
@@ -23,7 +23,7 @@ export interface AuditTerms {
 }
 
 /** Verdict on an intact log. */
-export interface SoundAudit extends AuditHead {
+export interface ValidAudit extends AuditHead {
   /** Number of the last signed entry; 0 without a signature. */
   readonly sealed: number;
   /**
@@ -40,7 +40,7 @@ export interface SoundAudit extends AuditHead {
 export function verifyAudit(
   entries: Iterable<unknown>,
   { head, seals = [], keys = null }: AuditTerms,
-): SoundAudit | AuditFault {
+): ValidAudit | AuditFault {
   const check = createSealsCheck(seals, keys);
   let last: AuditHead = NO_AUDIT;
   for (const given of entries) {
@@ -63,7 +63,7 @@ export function verifyAudit(
 function faultOf(entry: AuditEntry, before: AuditHead): string | undefined {
   if (entry.seq !== before.seq + 1) return `it has the number ${entry.seq}`;
   if (entry.previous !== before.hash) return 'its previous hash does not match the entry before it';
-  return auditHash(entry) === entry.hash ? undefined : 'its hash does not match its content';
+  return computeAuditHash(entry) === entry.hash ? undefined : 'its hash does not match its content';
 }
 
 /** Checks of signatures by the entry that they cover. */
@@ -84,7 +84,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
   let before: AuditSeal | undefined;
   for (const seal of seals) {
     if (seal === undefined) continue;
-    const fault = linkFault(seal, before);
+    const fault = findLinkFault(seal, before);
     if (fault !== undefined && !misplaced.has(seal.seq)) misplaced.set(seal.seq, fault);
     bySeq.set(seal.seq, seal);
     before = seal;
@@ -96,7 +96,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
       if (seal === undefined) return undefined;
       if (seal.entry_hash !== hash) return 'it differs from the signed entry';
       if (hashOf(seal) !== seal.hash) return 'the hash of its seal does not match the seal';
-      const fault = keys === null ? undefined : signatureFault(seal, keys);
+      const fault = keys === null ? undefined : findSignatureFault(seal, keys);
       return fault === undefined ? misplaced.get(seq) : `in its seal, ${fault}`;
     },
     beyond(seq) {
@@ -109,7 +109,7 @@ function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, P
 }
 
 /** Returns the reason why a signature does not follow the one before; unchained signatures must come first. */
-function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
+function findLinkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
   if (before !== undefined && before.seq >= seq)
     return before.seq === seq ? 'its seal occurs twice' : 'its seal comes after a later one';
   if (previous === undefined)
@@ -118,14 +118,14 @@ function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined):
 }
 
 /** Document as read from disk. */
-interface Found {
+interface FoundDocument {
   readonly kind: string | undefined;
   readonly body: unknown;
 }
 
 /** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
 export interface AuditCheck {
-  look(found: Found): void;
+  look(found: FoundDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }
@@ -144,8 +144,8 @@ export function createAuditCheck(): AuditCheck {
       if (key !== undefined) keys.set(key.key_id, key);
     },
     fault() {
-      const ordered = inOrder(entries, (entry) => AuditEntry.safeParse(entry).data?.seq);
-      const signed = inOrder(seals, (seal) => AuditSeal.safeParse(seal).data?.seq);
+      const ordered = sortByNumber(entries, (entry) => AuditEntry.safeParse(entry).data?.seq);
+      const signed = sortByNumber(seals, (seal) => AuditSeal.safeParse(seal).data?.seq);
       const verdict = verifyAudit(ordered, { head: (head ?? NO_AUDIT).hash, seals: signed, keys });
       if ('reason' in verdict) return verdict;
       const { sealed = 0, seals: count = seals.length } = head ?? {};
@@ -158,7 +158,7 @@ export function createAuditCheck(): AuditCheck {
 }
 
 /** Sorts items by number; items without a number come first. */
-function inOrder(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
+function sortByNumber(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
   return items
     .map((item) => ({ item, number: numberOf(item) ?? 0 }))
     .toSorted((a, b) => a.number - b.number)

@@ -43,7 +43,7 @@ export interface ArtifactOwners {
  * Creates a map from artifacts to the documents that refer to them: an artifact is kept as long as at least one
  * document does.
  */
-export function artifactOwners(): ArtifactOwners {
+export function createArtifactOwners(): ArtifactOwners {
   const namesByKey = new Map<string, readonly string[]>();
   const ownersByName = new Map<string, number>();
   return {

@@ -7,17 +7,17 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { createArtifactName } from './artifact-owners.js';
 import type { ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
-import { createDamageLook } from './damaged-files.js';
+import { createDamageCheck } from './damaged-files.js';
 import { copyFlushed, digestFile, type FileDigest } from './file-digest.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
-import { guardFolder, ownFolder, type FolderGuard } from '../access/folder-guard.js';
+import { guardFolder, noGuard, type FolderGuard } from '../access/folder-guard.js';
 import { closeBy, flushFolder, openBy as openHandle, writeFlushed } from './flush-folder.js';
 import { readRange, streamFrom, verifyFile } from './file-stream.js';
 import { draftOf, removeFiles } from './folder-writer.js';
-import { folderTrash, createNoTrash } from './folder-trash.js';
+import { openFolderTrash, createNoTrash } from './folder-trash.js';
 import { sweepFolder } from './sweep-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
-import { createOwnHash, type HashApart, type PassingHash } from './passing-hash.js';
+import { createOwnHash, type BackgroundHash, type PassingHash } from './passing-hash.js';
 
 const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
@@ -26,14 +26,14 @@ interface FolderOptions {
   /** Expected store id of a shared folder, which may become unavailable. */
   readonly storeId?: string | undefined;
   readonly guard?: FolderGuard;
-  readonly hashApart?: HashApart | undefined;
+  readonly hashApart?: BackgroundHash | undefined;
 }
 
 /** Opens an artifact store in one folder. A file gets its final name only when it is complete on disk. */
 export async function openArtifacts(
   folder: string,
   freeSpace: FreeSpace = watchFreeSpace(folder),
-  { storeId, guard = storeId === undefined ? ownFolder : guardFolder(folder, storeId), hashApart }: FolderOptions = {},
+  { storeId, guard = storeId === undefined ? noGuard : guardFolder(folder, storeId), hashApart }: FolderOptions = {},
 ): Promise<ArtifactStore> {
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
@@ -45,7 +45,7 @@ export async function openArtifacts(
   async function isIntact(ref: ArtifactRef): Promise<boolean> {
     let file: number | undefined;
     try {
-      file = await opened(ref);
+      file = await openArtifact(ref);
       await verifyFile({ file, ref, hash: hashOf(ref) }, call);
       return true;
     } catch {
@@ -60,14 +60,14 @@ export async function openArtifacts(
     await removeFiles(folder, names, call);
   }
 
-  const trash = storeId === undefined ? createNoTrash(folder, remove) : folderTrash(folder, { call, remove });
+  const trash = storeId === undefined ? createNoTrash(folder, remove) : openFolderTrash(folder, { call, remove });
 
   /** Opens a file; synchronously if the folder is local. */
-  const opened = (ref: ArtifactRef): number | Promise<number> =>
+  const openArtifact = (ref: ArtifactRef): number | Promise<number> =>
     storeId === undefined ? openChecked(path(ref.name), ref) : openBy(call, path(ref.name), ref);
 
   async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
-    closeSync(await opened(ref));
+    closeSync(await openArtifact(ref));
     try {
       await call(() => link(path(ref.name), path(name)), WRITE_MS);
     } catch (thrown) {
@@ -109,7 +109,7 @@ export async function openArtifacts(
     link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
     settle: () => guard.work(() => flushFolder(folder, call)),
     async stream(ref, range) {
-      const file = await opened(ref);
+      const file = await openArtifact(ref);
       if (range) return streamFrom([{ file, ...range }], call);
       try {
         // damage is reported before the first byte is sent
@@ -122,7 +122,7 @@ export async function openArtifacts(
       }
     },
     async read(ref, range = { start: 0, end: ref.bytes }) {
-      const file = await opened(ref);
+      const file = await openArtifact(ref);
       try {
         const bytes = await readRange(file, range, call);
         const isWhole = range.start === 0 && range.end === ref.bytes;
@@ -133,7 +133,7 @@ export async function openArtifacts(
       }
     },
     isIntact,
-    damaged: createDamageLook({ path, isIntact, call }),
+    damaged: createDamageCheck({ path, isIntact, call }),
     async file({ name }) {
       if (storeId !== undefined && !claimed.has(name)) await assertThere(path(name), name, call);
       return path(name);

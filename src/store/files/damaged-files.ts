@@ -11,9 +11,9 @@ const REMEMBERED_MAX = 32_768;
  */
 const VERIFIED_BYTES_MAX = 512 * 2 ** 20;
 /** Number of concurrent checks, which keeps the threads for file access busy. */
-const AT_ONCE = 16;
+const CHECK_CONCURRENCY = 16;
 
-interface FilesLookedAt {
+interface DamageCheckInput {
   path(name: string): string;
   isIntact(ref: DatedArtifact['ref']): Promise<boolean>;
   readonly call: FolderCall;
@@ -22,7 +22,7 @@ interface FilesLookedAt {
 /**
  * Creates the check of `ArtifactStore.damaged`, which finds damage by the metadata of files and verifies changed files.
  */
-export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
+export function createDamageCheck({ path, isIntact, call }: DamageCheckInput) {
   /** Metadata of verified files, least recently verified first. */
   const verified = new Map<string, string>();
 
@@ -33,7 +33,7 @@ export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
   }
 
   async function isDamaged({ ref, madeAt }: DatedArtifact, budget: { bytes: number }): Promise<boolean> {
-    const result = await call(() => stat(path(ref.name)).catch(whereAbsent));
+    const result = await call(() => stat(path(ref.name)).catch(ignoreAbsent));
     if (result?.size !== ref.bytes) return true;
     const state = stateOf(result);
     if (result.mtimeMs <= madeAt || verified.get(ref.name) === state || budget.bytes < ref.bytes) return false;
@@ -47,17 +47,17 @@ export function createDamageLook({ path, isIntact, call }: FilesLookedAt) {
     const damaged = new Set<string>();
     const budget = { bytes: VERIFIED_BYTES_MAX };
     const rest = files.values();
-    const look = async (): Promise<void> => {
+    const checkFiles = async (): Promise<void> => {
       for (const file of rest) if (await isDamaged(file, budget)) damaged.add(file.ref.name);
     };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, files.length) }, look));
+    await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, files.length) }, checkFiles));
     return damaged;
   };
 }
 
 const stateOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string => [dev, ino, size, mtimeMs, ctimeMs].join(' ');
 
-function whereAbsent(thrown: unknown): undefined {
+function ignoreAbsent(thrown: unknown): undefined {
   if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
   throw thrown;
 }

@@ -27,7 +27,7 @@ export async function digestFile(path: string): Promise<FileDigest> {
 }
 
 /** Returns the SHA-256 of a file, hex; a small file is hashed outside the event loop. @cost one read of the file */
-export async function sha256OfFile(path: string): Promise<string> {
+export async function computeFileSha256(path: string): Promise<string> {
   const { size } = await stat(path);
   if (size > WHOLE_BYTES_MAX) return (await digestFile(path)).sha256;
   return Buffer.from(await webcrypto.subtle.digest('SHA-256', await readFile(path))).toString('hex');

@@ -22,7 +22,7 @@ interface TrashOptions {
 }
 
 /** Opens the trash of a shared folder, which is a subfolder. */
-export function folderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
+export function openFolderTrash(folder: string, { call, remove }: TrashOptions): FolderTrash {
   const trash = join(folder, TRASH);
 
   async function takeOne(name: string): Promise<void> {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LARGE_BYTES_MIN } from '#base/memory/page-memory.js';
 import type { EarlyArtifact } from '../early-artifact.js';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter, WriteOptions } from '../port.js';
-import { ownFolder, type FolderGuard } from '../access/folder-guard.js';
+import { noGuard, type FolderGuard } from '../access/folder-guard.js';
 import { callDirectly, WRITE_MS } from '../access/folder-calls.js';
 import { openEarly } from './early-file.js';
 import { closeBy, flushFolder, openBy, PART_BYTES, writePart } from './flush-folder.js';
@@ -21,11 +21,7 @@ export const draftOf = (path: string): string => `${path}${DRAFT}`;
 export const removeDraftSuffix = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
 
 /** Creates a writer of artifacts to a folder. A file gets its final name only when it is complete on disk. */
-export function createFolderWriter(
-  folder: string,
-  freeSpace: FreeSpace,
-  guard: FolderGuard = ownFolder,
-): ArtifactWriter {
+export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: FolderGuard = noGuard): ArtifactWriter {
   async function write(
     contents: readonly ArtifactContent[],
     { isSettledLater = false, onWritten }: WriteOptions,
@@ -45,7 +41,7 @@ export function createFolderWriter(
     return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
   }
 
-  async function early(name: string): Promise<EarlyArtifact> {
+  async function createEarly(name: string): Promise<EarlyArtifact> {
     await freeSpace.admit(LARGE_BYTES_MIN);
     const path = join(folder, name);
     return openEarly({ draft: draftOf(path), path });
@@ -57,7 +53,7 @@ export function createFolderWriter(
         if (isAgain) await removeFiles(folder, namesOf(contents), guard.call);
         return write(contents, options);
       }),
-    ...(guard === ownFolder && { early }),
+    ...(guard === noGuard && { early: createEarly }),
   };
 }
 
@@ -80,7 +76,7 @@ async function writeFile(
   try {
     const flushing = flushBehind(() => call(() => handle.datasync(), WRITE_MS));
     const { written } = flushing;
-    if (guard === ownFolder && bytes.length >= LARGE_BYTES_MIN)
+    if (guard === noGuard && bytes.length >= LARGE_BYTES_MIN)
       await writeLarge(call, hash, { path: draftOf(path), handle, bytes, written });
     else
       for (const part of bytes instanceof Uint8Array ? partsOf(bytes) : bytes.parts()) {
@@ -91,7 +87,7 @@ async function writeFile(
       }
     await flushing.end();
     sha256 = hash.digest('hex');
-    if (guard === ownFolder) await onWritten?.({ file: handle, name, bytes: bytes.length, sha256 });
+    if (guard === noGuard) await onWritten?.({ file: handle, name, bytes: bytes.length, sha256 });
   } finally {
     await closeBy(call, handle);
   }

@@ -37,7 +37,7 @@ export interface VolumeGauge {
 const systemGauge: VolumeGauge = { read: readVolume, monotonicMs: () => performance.now() };
 
 /** Returns a gauge for a folder that may not answer. */
-export const gaugeBy = (call: FolderCall): VolumeGauge => ({
+export const createGauge = (call: FolderCall): VolumeGauge => ({
   ...systemGauge,
   read: (folder) => call(() => readVolume(folder)),
 });
@@ -49,7 +49,7 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
   let writtenSince = 0;
   let room = 0;
 
-  async function current(): Promise<VolumeSpace> {
+  async function readCurrentSpace(): Promise<VolumeSpace> {
     const now = gauge.monotonicMs();
     if (reading === undefined || now - readAt > READING_AGE_MAX_MS || writtenSince > READING_SHARE_MAX * room) {
       readAt = now;
@@ -66,11 +66,11 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
   return {
     mark,
     async admit(bytes, { reserve = false, ahead = 0 } = {}) {
-      const space = await current();
+      const space = await readCurrentSpace();
       const needed = reserve ? markOf(space) / 4 : markOf(space);
       const free = space.freeBytes - Math.max(writtenSince, ahead) - bytes;
       if (free < needed) {
-        const message = `${mebibytes(space.freeBytes)} MiB are free on the service's volume; ${mebibytes(needed + bytes)} MiB are needed for a write.`;
+        const message = `${formatMebibytes(space.freeBytes)} MiB are free on the service's volume; ${formatMebibytes(needed + bytes)} MiB are needed for a write.`;
         throw new Refusal('STORAGE_FULL', message, {
           free_bytes: space.freeBytes,
           needed_bytes: Math.ceil(needed + bytes),
@@ -79,13 +79,13 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
       writtenSince += bytes;
     },
     async measure() {
-      const space = await current();
+      const space = await readCurrentSpace();
       return { ...space, markBytes: markOf(space) };
     },
   };
 }
 
-const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
+const formatMebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
 
 async function readVolume(folder: string): Promise<VolumeSpace> {
   const { bavail, blocks, bsize } = await statfs(folder);

@@ -7,7 +7,7 @@ const FILE_MODE = 0o600;
  * Restricts folders and files to their owner, including existing ones. Absent paths, and paths of other users such as a
  * mounted volume, are left unchanged; `divisor doctor` reports them.
  */
-export async function closeToOthers({
+export async function restrictToOwner({
   folders = [],
   files = [],
 }: {
@@ -26,8 +26,8 @@ async function setMode(path: string, mode: number): Promise<void> {
   if (((await stat(path)).mode & 0o777) !== mode) await chmod(path, mode);
 }
 
-const LEFT_ALONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EPERM', 'EROFS', 'ENOTSUP']);
+const IGNORED_CODES: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EPERM', 'EROFS', 'ENOTSUP']);
 
 function ignoreExpected(cause: NodeJS.ErrnoException): void {
-  if (!LEFT_ALONE.has(cause.code)) throw cause;
+  if (!IGNORED_CODES.has(cause.code)) throw cause;
 }

@@ -11,7 +11,7 @@ export interface PassingHash {
 /**
  * Function that returns a hash on another thread for about this many bytes; undefined if this thread must hash them.
  */
-export type HashApart = (bytes: number) => PassingHash | undefined;
+export type BackgroundHash = (bytes: number) => PassingHash | undefined;
 
 /** Creates a hash on this thread. */
 export function createOwnHash(): PassingHash {

@@ -6,7 +6,7 @@ import { isArtifactName } from './artifact-owners.js';
 import { namesIn, type FolderTrash } from './folder-trash.js';
 import { removeDraftSuffix } from './folder-writer.js';
 
-interface SweptFolder {
+interface SweepInput {
   readonly folder: string;
   readonly call: FolderCall;
   readonly trash: FolderTrash;
@@ -14,7 +14,7 @@ interface SweptFolder {
 
 /** Discards orphaned files, page by page, then empties the trash. @returns the number of discarded files */
 export async function sweepFolder(
-  { folder, call, trash }: SweptFolder,
+  { folder, call, trash }: SweepInput,
   referenced: Parameters<ArtifactStore['sweep']>[0],
   { olderThanMs, trashMs = 0, pauseMs = 0, isWanted = () => true }: Parameters<ArtifactStore['sweep']>[1] = {},
 ): Promise<number> {

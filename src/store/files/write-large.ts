@@ -1,8 +1,8 @@
 import type { Hash } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import type { MadeBytes } from '#base/memory/made-bytes.js';
-import { isPageMemory, pageMemory } from '#base/memory/page-memory.js';
+import type { ProducedBytes } from '#base/memory/made-bytes.js';
+import { isPageMemory, allocatePageMemory } from '#base/memory/page-memory.js';
 import { WRITE_MS, type FolderCall } from '../access/folder-calls.js';
 import { closeBy, openBy, writePart } from './flush-folder.js';
 
@@ -19,11 +19,11 @@ const SECTOR_BYTES = 4096;
 type BlockPair = readonly [Uint8Array, Uint8Array];
 
 /** Maximum number of cached block pairs per thread: two files are written concurrently. */
-const ROOMS_KEPT_MAX = 2;
+const POOLED_BUFFERS_MAX = 2;
 const blockPairs: BlockPair[] = [];
 
 function createBlockPair(): BlockPair {
-  const memory = pageMemory(2 * BLOCK_BYTES);
+  const memory = allocatePageMemory(2 * BLOCK_BYTES);
   return [new Uint8Array(memory, 0, BLOCK_BYTES), new Uint8Array(memory, BLOCK_BYTES, BLOCK_BYTES)];
 }
 
@@ -31,7 +31,7 @@ interface LargeFile {
   readonly path: string;
   /** Handle of the empty file. */
   readonly handle: FileHandle;
-  readonly bytes: Uint8Array | MadeBytes;
+  readonly bytes: Uint8Array | ProducedBytes;
   /** Called after each block with its number of bytes. */
   readonly written: (bytes: number) => Promise<void>;
 }
@@ -46,7 +46,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
   const { path, handle, bytes, written } = file;
   const isPlaced = bytes instanceof Uint8Array && isPageMemory(bytes.buffer) && bytes.byteOffset % SECTOR_BYTES === 0;
   const room = isPlaced ? undefined : (blockPairs.pop() ?? createBlockPair());
-  const blocks = room ? copyBlocks(bytes, hash, room) : placeBlocks(bytes as Uint8Array, hash);
+  const blocks = room ? copyBlocks(bytes, hash, room) : hashBlocks(bytes as Uint8Array, hash);
   const disk = await openDisk(call, path, handle);
   try {
     let writing = Promise.resolve();
@@ -57,7 +57,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
       await written(block.length);
     }
     await writing;
-    if (room && blockPairs.length < ROOMS_KEPT_MAX) blockPairs.push(room); // after a failure, a late call may still read this memory
+    if (room && blockPairs.length < POOLED_BUFFERS_MAX) blockPairs.push(room); // after a failure, a late call may still read this memory
   } finally {
     await disk.close();
   }
@@ -67,7 +67,7 @@ export async function writeLarge(call: FolderCall, hash: Hash, file: LargeFile):
  * Copies and hashes blocks through two buffers: each block must be written before the block after the next is
  * requested.
  */
-function* copyBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
+function* copyBlocks(bytes: Uint8Array | ProducedBytes, hash: Hash, room: BlockPair): Generator<Uint8Array> {
   let block = 0;
   let filled = 0;
   for (const part of bytes instanceof Uint8Array ? [bytes] : bytes.parts())
@@ -87,7 +87,7 @@ function* copyBlocks(bytes: Uint8Array | MadeBytes, hash: Hash, room: BlockPair)
 }
 
 /** Hashes blocks in place. */
-function* placeBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
+function* hashBlocks(bytes: Uint8Array, hash: Hash): Generator<Uint8Array> {
   for (let from = 0; from < bytes.length; from += BLOCK_BYTES) {
     const block = bytes.subarray(from, from + BLOCK_BYTES);
     for (let at = 0; at < block.length; at += HASHED_BYTES) {

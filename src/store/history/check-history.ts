@@ -31,7 +31,7 @@ type Part = Pick<HistoryCheck, 'gaps'> & {
 };
 
 export function createHistoryCheck(): HistoryCheck {
-  const parts: readonly Part[] = [documentHistories(), dataHistories()];
+  const parts: readonly Part[] = [createDocumentPart(), createDataPart()];
   return {
     look(entry) {
       for (const part of parts) {
@@ -45,7 +45,7 @@ export function createHistoryCheck(): HistoryCheck {
 }
 
 /** State of the history of a document. */
-interface Found {
+interface HistoryState {
   /** Record of the history: its latest version number, and the last purged number. */
   record?: { readonly latest: number; readonly purged: number };
   count: number;
@@ -57,9 +57,9 @@ interface Found {
   named: number;
 }
 
-function documentHistories(): Part {
-  const found = new Map<string, Found>();
-  const of = (name: string): Found => {
+function createDocumentPart(): Part {
+  const found = new Map<string, HistoryState>();
+  const of = (name: string): HistoryState => {
     const known = found.get(name) ?? { count: 0, last: { number: 0, etag: null }, etag: null, named: 0 };
     found.set(name, known);
     return known;
@@ -70,7 +70,7 @@ function documentHistories(): Part {
     const version = readVersion(body);
     subject.count++;
     const number = numberOf(id);
-    if (number > subject.last.number) subject.last = { number, etag: version && etagLeft(id, version) };
+    if (number > subject.last.number) subject.last = { number, etag: version && computeCurrentEtag(id, version) };
     return version === undefined ? 'its content does not match its ETag' : undefined;
   }
 
@@ -101,7 +101,7 @@ function documentHistories(): Part {
 /**
  * Returns the error in the history of a document; undefined for a document without versions, from an earlier release.
  */
-function gapOf({ record, count, last, etag, named }: Found): string | undefined {
+function gapOf({ record, count, last, etag, named }: HistoryState): string | undefined {
   if (record === undefined)
     return count > 0 || named > 0 ? 'it has versions, but the record of its history is missing' : undefined;
   const latest = Math.max(record.latest, last.number, named);
@@ -115,7 +115,7 @@ function gapOf({ record, count, last, etag, named }: Found): string | undefined 
 /**
  * Returns the ETag of the content of a version in its current form, because declarations of stores have gained members.
  */
-function etagLeft(id: string, { content, etag }: StoredVersion): string | null {
+function computeCurrentEtag(id: string, { content, etag }: StoredVersion): string | null {
   if (content === null) return null;
   return id.startsWith('store/') ? etagOfContent('store', JSON.parse(content)) : etag;
 }
@@ -123,14 +123,14 @@ function etagLeft(id: string, { content, etag }: StoredVersion): string | null {
 const isVersioned = (kind: string | undefined): kind is VersionedKind =>
   (VERSIONED_KINDS as readonly (string | undefined)[]).includes(kind);
 
-function dataHistories(): Part {
+function createDataPart(): Part {
   const heads = new Map<string, DataHistoryDocument>();
   /** Last version number by deleted store; the next start removes these versions. */
   const forgotten = new Map<string, number>();
   const numbers = new Map<string, number[]>();
   const stores = new Set<string>();
 
-  function lookAtHead(id: string, body: unknown): string | undefined {
+  function checkHead(id: string, body: unknown): string | undefined {
     const head = DataHistoryDocument.safeParse(body).data;
     const left = head ?? ForgottenHistory.safeParse(body).data;
     if (left === undefined) return 'it is not a head of a history';
@@ -142,7 +142,7 @@ function dataHistories(): Part {
   return {
     look({ kind, id, body }) {
       if (kind === 'store') stores.add(id);
-      if (kind === 'data-history') return lookAtHead(id, body);
+      if (kind === 'data-history') return checkHead(id, body);
       if (kind !== 'data-version') return undefined;
       const known = numbers.get(ownerOf(id)) ?? [];
       numbers.set(ownerOf(id), known);

@@ -33,8 +33,9 @@ interface Change extends Omit<Authorship, 'restores' | 'purges'> {
 
 type Reader = Pick<DocumentReader, 'get' | 'ids' | 'lastNumber'>;
 
-const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
-export const versionId = (subject: Subject, version: number): string => formatNumberedId(historyId(subject), version);
+const formatHistoryId = ({ kind, id }: Subject): string => `${kind}/${id}`;
+export const formatVersionId = (subject: Subject, version: number): string =>
+  formatNumberedId(formatHistoryId(subject), version);
 
 /** Range of a document's versions: after `purged`, up to `latest`. */
 export interface HistoryHead {
@@ -50,14 +51,14 @@ export async function headOf(reader: Reader, subject: Subject): Promise<HistoryH
   const [last, record] = await Promise.all([readLastVersion(reader, subject), recordOf(reader, subject)]);
   if (record !== undefined) return { latest: Math.max(last, record.latest), purged: record.purged ?? 0 };
   if (last === 0) return undefined;
-  const prefix = createNumberedRange(historyId(subject)).from;
+  const prefix = createNumberedRange(formatHistoryId(subject)).from;
   const first = (await reader.ids('version')).find((id) => id.startsWith(prefix));
   return { latest: last, purged: first === undefined ? 0 : numberOf(first) - 1 };
 }
 
 /** Returns the number of the last stored version; 0 if there is none. */
 export function readLastVersion(reader: Pick<DocumentReader, 'lastNumber'>, subject: Subject): Promise<number> {
-  return reader.lastNumber('version', historyId(subject));
+  return reader.lastNumber('version', formatHistoryId(subject));
 }
 
 /** Reads a version of a document. @returns undefined if no version has the number; the cause if it is unreadable */
@@ -66,19 +67,19 @@ export async function versionOf(
   subject: Subject,
   version: number,
 ): Promise<StoredVersion | UnreadableCause | undefined> {
-  const stored = await reader.get('version', versionId(subject, version));
+  const stored = await reader.get('version', formatVersionId(subject, version));
   if (stored === undefined) return undefined;
   return 'unreadable' in stored ? stored.unreadable : (readVersion(stored.body) ?? 'invalid');
 }
 
 /** Returns the number of the last version of a document if it has the ETag; null otherwise. */
-export async function versionWith(
+export async function findVersionByEtag(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   subject: Subject,
   etag: string,
 ): Promise<number | null> {
   const last = await readLastVersion(reader, subject);
-  const stored = last === 0 ? undefined : await reader.get('version', versionId(subject, last));
+  const stored = last === 0 ? undefined : await reader.get('version', formatVersionId(subject, last));
   return parseStored(stored, VersionDocument)?.etag === etag ? last : null;
 }
 
@@ -92,7 +93,7 @@ export function readVersion(body: unknown): StoredVersion | undefined {
 }
 
 /** State of a document before a write. */
-export interface Standing {
+export interface DocumentState {
   readonly document: FoundDocument;
   /** Number of the last version; 0 without versions. */
   readonly latest: number;
@@ -108,7 +109,11 @@ export interface PendingReads {
 }
 
 /** Returns the state of a document before a write. Starts the history of a document from a release without versions. */
-export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: PendingReads): Promise<Standing> {
+export async function readDocumentState(
+  tx: DocumentTransaction,
+  subject: Subject,
+  reading: PendingReads,
+): Promise<DocumentState> {
   const { kind } = subject;
   const [document, stored] = await Promise.all([reading.document, reading.last ?? readLastVersion(tx, subject)]);
   const latest = stored > 0 ? stored : (await headOf(tx, subject))?.latest;
@@ -157,7 +162,7 @@ interface PutOutcome {
 }
 
 interface VersionedPut extends PutRecord {
-  readonly standing: Standing;
+  readonly standing: DocumentState;
 }
 
 export interface PutRecord {
@@ -185,13 +190,14 @@ export async function purgeHistory(tx: DocumentTransaction, subject: Subject): P
   const head = await headOf(tx, subject);
   if (!hasVersions(head)) return false;
   const { latest, purged } = head;
-  for (let version = purged + 1; version <= latest; version++) await tx.delete('version', versionId(subject, version));
-  await tx.put('history', historyId(subject), { latest, purged: latest } satisfies HistoryDocument);
+  for (let version = purged + 1; version <= latest; version++)
+    await tx.delete('version', formatVersionId(subject, version));
+  await tx.put('history', formatHistoryId(subject), { latest, purged: latest } satisfies HistoryDocument);
   return true;
 }
 
 /** Maximum number of versions that one write removes; if the limit was lowered, later writes remove the rest. */
-const TRIMMED_AT_ONCE = 100;
+const TRIM_BATCH = 100;
 
 /**
  * Removes the oldest versions beyond the limit. Version numbers are not reused, and the author of the first version
@@ -206,11 +212,12 @@ export async function trimHistory(
 ): Promise<void> {
   if (latest <= kept) return;
   const [{ purged } = { purged: 0 }, record] = await Promise.all([headOf(tx, subject), recordOf(tx, subject)]);
-  const last = Math.min(latest - kept, purged + TRIMMED_AT_ONCE);
+  const last = Math.min(latest - kept, purged + TRIM_BATCH);
   if (last <= purged) return;
   const owner = record?.owner ?? (await authorOf(tx, subject, purged + 1));
-  for (let version = purged + 1; version <= last; version++) await tx.delete('version', versionId(subject, version));
-  await tx.put('history', historyId(subject), {
+  for (let version = purged + 1; version <= last; version++)
+    await tx.delete('version', formatVersionId(subject, version));
+  await tx.put('history', formatHistoryId(subject), {
     latest,
     purged: last,
     ...(owner && { owner }),
@@ -236,7 +243,7 @@ async function authorOf(
 }
 
 async function recordOf(reader: Pick<DocumentReader, 'get'>, subject: Subject): Promise<HistoryDocument | undefined> {
-  const stored = await reader.get('history', historyId(subject));
+  const stored = await reader.get('history', formatHistoryId(subject));
   return parseStored(stored, HistoryDocument);
 }
 
@@ -257,7 +264,7 @@ async function append(
   { author, keyId, note, requestId, restores, action, at, etag, content }: Change,
 ): Promise<number> {
   const version = latest + 1;
-  await tx.put('version', versionId(subject, version), {
+  await tx.put('version', formatVersionId(subject, version), {
     // members in stored order
     action,
     at,
@@ -270,7 +277,7 @@ async function append(
     ...(restores === undefined ? {} : { restored_from: restores }),
     version,
   } satisfies VersionDocument);
-  if (latest === 0) await tx.put('history', historyId(subject), { latest: version } satisfies HistoryDocument);
+  if (latest === 0) await tx.put('history', formatHistoryId(subject), { latest: version } satisfies HistoryDocument);
   return version;
 }
 

@@ -14,13 +14,13 @@ export interface KeyQuota {
   };
 }
 
-interface Written {
+interface WriterRecord {
   readonly keyId: string;
   readonly bytes: number;
 }
 
 /** Returns the key and the size of a version; undefined if it was not written with a key. */
-function writtenBy(body: unknown): Written | undefined {
+function readWriter(body: unknown): WriterRecord | undefined {
   const { key_id: keyId, content } = body as { readonly key_id?: unknown; readonly content?: unknown };
   if (typeof keyId !== 'string') return undefined;
   return { keyId, bytes: typeof content === 'string' ? content.length : 0 };
@@ -35,7 +35,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
   let reading: Promise<void> | undefined;
 
   async function read(): Promise<void> {
-    const { documents: versions } = await documents.list('version', writtenBy);
+    const { documents: versions } = await documents.list('version', readWriter);
     for (const { keyId, bytes } of versions) add(keyId, bytes);
   }
   const add = (keyId: string, bytes: number): void => void taken.set(keyId, (taken.get(keyId) ?? 0) + bytes);
@@ -48,7 +48,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
     },
     meter(tx) {
       const changes = new Map<string, number>();
-      const change = ({ keyId, bytes }: Written): number => {
+      const change = ({ keyId, bytes }: WriterRecord): number => {
         const sum = (changes.get(keyId) ?? 0) + bytes;
         changes.set(keyId, sum);
         return (taken.get(keyId) ?? 0) + sum;
@@ -58,13 +58,13 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
         tx: {
           ...tx,
           async put(kind, id, body) {
-            const written = kind === 'version' ? writtenBy(body) : undefined;
-            if (written !== undefined && change(written) > bytesMax) throw quotaRefusal(written.keyId, bytesMax);
+            const written = kind === 'version' ? readWriter(body) : undefined;
+            if (written !== undefined && change(written) > bytesMax) throw createQuotaRefusal(written.keyId, bytesMax);
             return tx.put(kind, id, body);
           },
           async delete(kind, id) {
             const stored = kind === 'version' ? await tx.get(kind, id) : undefined;
-            const written = readStored(stored, writtenBy);
+            const written = readStored(stored, readWriter);
             if (written !== undefined) change({ ...written, bytes: -written.bytes });
             return tx.delete(kind, id);
           },
@@ -74,7 +74,7 @@ export function createKeyQuota(documents: Pick<DocumentStore, 'list'>, bytesMax:
   };
 }
 
-const quotaRefusal = (keyId: string, limit: number): Refusal =>
+const createQuotaRefusal = (keyId: string, limit: number): Refusal =>
   new Refusal(
     'QUOTA_EXCEEDED',
     `The documents and versions of the key ${keyId} exceed its limit of ${Math.floor(limit / 2 ** 20)} MiB; purge some to free space.`,

@@ -51,7 +51,7 @@ export function shorten(text: string): Buffer {
     const slot = hashAt(at);
     const from = places[slot]! - 1;
     places[slot] = at + 1;
-    const length = from < 0 ? 0 : matchLength(from, at, end);
+    const length = from < 0 ? 0 : measureMatch(from, at, end);
     if (length < MATCH_MIN) {
       at++;
       continue;
@@ -64,7 +64,7 @@ export function shorten(text: string): Buffer {
   return output.subarray(0, written);
 }
 
-function matchLength(from: number, at: number, end: number): number {
+function measureMatch(from: number, at: number, end: number): number {
   let length = 0;
   while (at + length < end && window[from + length] === window[at + length]) length++;
   return length;

@@ -4,7 +4,7 @@ import { SigningKey } from '#domain/documents/publication-document.js';
 import type { Subject, VersionDocument } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentStore } from '../port.js';
-import { etagOfCanonical, headOf, versionId, versionOf } from './history.js';
+import { etagOfCanonical, headOf, formatVersionId, versionOf } from './history.js';
 import { packContent } from './version-content.js';
 
 /** Returns a replaced signing key without its private half; the public half still verifies its signatures. */
@@ -51,5 +51,5 @@ async function erasePassword(documents: DocumentStore, subject: Subject, number:
   if (typeof source !== 'string' || removePassword(source) === source) return;
   const content = toCanonicalJson({ ...declared, source: removePassword(source) });
   const body: VersionDocument = { ...version, content: await packContent(content), etag: etagOfCanonical(content) };
-  await documents.transaction((tx) => tx.put('version', versionId(subject, number), body));
+  await documents.transaction((tx) => tx.put('version', formatVersionId(subject, number), body));
 }

@@ -23,7 +23,7 @@ const MEMORY_LEVEL = 5;
  * Maximum length of a text that is deflated synchronously, in characters: half a millisecond. Another thread deflates
  * longer texts.
  */
-const AT_ONCE_MAX = 32 * 1024;
+const SYNCHRONOUS_BYTES_MAX = 32 * 1024;
 
 /**
  * Number of output bytes allocated at a time: most versions are shorter, and larger allocations account for half of
@@ -38,7 +38,7 @@ const [WINDOW_BITS_MIN, WINDOW_BITS_MAX] = [10, 15];
  * Returns the settings for a text length. A window longer than the text finds no more matches, and its allocation
  * takes longer than deflating a definition.
  */
-function settingsFor(length: number): ZlibOptions {
+function chooseSettings(length: number): ZlibOptions {
   const bits = Math.ceil(Math.log2(Math.max(1, length)));
   const windowBits = Math.min(Math.max(bits, WINDOW_BITS_MIN), WINDOW_BITS_MAX);
   return { level: LEVEL, memLevel: MEMORY_LEVEL, chunkSize: CHUNK_BYTES, windowBits };
@@ -64,8 +64,9 @@ const JSON_START = '{';
  */
 export async function packContent(text: string): Promise<string> {
   if (text.length <= SHORT_MAX) return SHORT_START + shorten(text).toString('base64');
-  const settings = settingsFor(text.length);
-  const bytes = text.length <= AT_ONCE_MAX ? deflateRawSync(text, settings) : await deflateRaw(text, settings);
+  const settings = chooseSettings(text.length);
+  const bytes =
+    text.length <= SYNCHRONOUS_BYTES_MAX ? deflateRawSync(text, settings) : await deflateRaw(text, settings);
   return bytes.toString('base64');
 }
 

@@ -13,7 +13,7 @@ import {
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
 import { isDocumentId, ownerOf } from '../document-id.js';
-import { appendAudit, auditHead, isAudited } from '../audit/log.js';
+import { appendAudit, readAuditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
 import { createKeyQuota } from './key-quota.js';
 import {
@@ -21,7 +21,7 @@ import {
   purgeHistory,
   putVersioned,
   recordDeletion,
-  standingOf,
+  readDocumentState,
   trimHistory,
   type PendingReads,
 } from './history.js';
@@ -82,7 +82,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   const time = (): string => (at ??= formatTimestamp(now()));
   const ahead = createReadsAhead(tx, options?.by !== undefined);
 
-  async function log(kind: AuditedKind, id: string, written: Written): Promise<void> {
+  async function log(kind: AuditedKind, id: string, written: WrittenVersion): Promise<void> {
     const { author: name, keyId, note, requestId: request_id } = author();
     const subject = kind === 'data-version' ? ownerOf(id) : id;
     const by = keyId == null ? { author: name } : { author: name, key_id: keyId };
@@ -93,7 +93,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   /** Deletes a versioned document. @returns true if the document or its versions existed */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
-    const standing = await standingOf(tx, subject, ahead.take(subject));
+    const standing = await readDocumentState(tx, subject, ahead.take(subject));
     const existed = await tx.delete(kind, id);
     const by = author();
     if (by.purges === true) {
@@ -125,7 +125,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        const standing = await standingOf(tx, { kind, id }, ahead.take({ kind, id }));
+        const standing = await readDocumentState(tx, { kind, id }, ahead.take({ kind, id }));
         const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), standing });
         if (added !== undefined) await trimHistory(tx, { kind, id }, { latest: added.version, kept });
         const changes =
@@ -145,7 +145,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
       if (kind === 'kept-run') return deleteKept(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
       const before = await tx.get(kind, id);
-      const names = before === undefined || 'unreadable' in before ? NO_NAMES : namesOf(kind, before.body);
+      const names = before === undefined || 'unreadable' in before ? NO_VERSION : namesOf(kind, before.body);
       const existed = await tx.delete(kind, id);
       const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
       if (existed && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
@@ -180,7 +180,7 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
     if (known !== undefined) return known;
     const document = tx.get(subject.kind, subject.id);
     const last = isWritten && isDocumentId(subject.id) ? readLastVersion(tx, subject) : undefined;
-    if (isWritten) end ??= auditHead(tx);
+    if (isWritten) end ??= readAuditHead(tx);
     for (const each of [last, end]) each?.catch(() => {}); // the caller that awaits the read receives the error
     const reading = { document, last };
     readings.set(keyOf(subject), reading);
@@ -194,7 +194,7 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
       readings.delete(keyOf(subject));
       return reading;
     },
-    logEnd: () => (end ??= auditHead(tx)),
+    logEnd: () => (end ??= readAuditHead(tx)),
     logEndsWith(head) {
       end = Promise.resolve(head);
     },
@@ -202,13 +202,13 @@ function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhe
 }
 
 /** Outcome of a write to a document. */
-type Written = Pick<AuditEntry, 'action' | 'version' | 'etag' | 'run_id'>;
+type WrittenVersion = Pick<AuditEntry, 'action' | 'version' | 'etag' | 'run_id'>;
 
-type Names = Pick<AuditEntry, 'version' | 'run_id'>;
-const NO_NAMES: Names = { version: null };
+type VersionReference = Pick<AuditEntry, 'version' | 'run_id'>;
+const NO_VERSION: VersionReference = { version: null };
 
 /** Returns members that identify a written document in addition to its id. */
-function namesOf(kind: AuditedKind, body: unknown): Names {
+function namesOf(kind: AuditedKind, body: unknown): VersionReference {
   if (kind === 'data-version') return { version: (body as Pick<DataVersionDocument, 'version'>).version };
   if (kind !== 'run') return { version: null };
   const { run_id, artifacts } = body as Partial<RunDocument>;
@@ -224,10 +224,10 @@ function storeChanges(
   before: FoundDocument,
   body: unknown,
   { etag, isVersion }: { readonly etag: string; readonly isVersion: boolean },
-): readonly Written[] {
+): readonly WrittenVersion[] {
   if (before !== undefined && 'unreadable' in before) return [];
   const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // bodies of this kind are datasets
-  const actions: Written['action'][] = [];
+  const actions: WrittenVersion['action'][] = [];
   if (!isVersion && was !== undefined && is!.source !== was.source) actions.push('updated');
   if (is!.active === true && was?.active !== true) actions.push('activated');
   else if (was !== undefined && is!.content_hash !== was.content_hash) actions.push('loaded');
@@ -235,7 +235,7 @@ function storeChanges(
 }
 
 /** Maximum number of documents that one transaction adopts. */
-const ADOPTED_AT_ONCE = 256;
+const ADOPTION_BATCH = 256;
 
 /**
  * Creates version 1 of every document written by releases without versions.
@@ -247,8 +247,8 @@ export async function adoptDocuments(documents: DocumentStore): Promise<number> 
   let adopted = 0;
   for (const kind of VERSIONED_KINDS) {
     const missing = (await documents.ids(kind)).filter((id) => !known.has(`${kind}/${id}`));
-    for (let from = 0; from < missing.length; from += ADOPTED_AT_ONCE) {
-      const batch = missing.slice(from, from + ADOPTED_AT_ONCE);
+    for (let from = 0; from < missing.length; from += ADOPTION_BATCH) {
+      const batch = missing.slice(from, from + ADOPTION_BATCH);
       if (!(await isWritten(documents, kind, batch))) return adopted;
       adopted += batch.length;
     }
@@ -263,7 +263,7 @@ export async function adoptDocuments(documents: DocumentStore): Promise<number> 
 async function isWritten(documents: DocumentStore, kind: VersionedKind, ids: readonly string[]): Promise<boolean> {
   try {
     await documents.transaction(async (tx) => {
-      for (const id of ids) await standingOf(tx, { kind, id }, { document: tx.get(kind, id), last: undefined });
+      for (const id of ids) await readDocumentState(tx, { kind, id }, { document: tx.get(kind, id), last: undefined });
     });
     return true;
   } catch (thrown) {

@@ -6,7 +6,7 @@ import { MANIFEST_NAME } from './backup-manifest.js';
  * Returns the age of the newest complete backup in a folder, in seconds; undefined if there is none. A backup is
  * complete if its manifest exists, which is written last.
  */
-export async function backupAge(folder: string, now: () => number = Date.now): Promise<number | undefined> {
+export async function findBackupAge(folder: string, now: () => number = Date.now): Promise<number | undefined> {
   const names = (await readdir(folder).catch(() => [])).filter((name) => !name.startsWith('.'));
   const writtenMs = await Promise.all(
     names.map((name) =>

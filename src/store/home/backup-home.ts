@@ -60,7 +60,7 @@ export async function backupHome({
     await mkdir(join(draft, 'documents'), { recursive: true, mode: 0o700 });
     const createdAt = formatTimestamp(now());
     const snapshot = await takeSnapshot(home, draft, pins);
-    await assertRoom(dirname(target), snapshot.pinned);
+    await assertFreeSpace(dirname(target), snapshot.pinned);
     const { files, damaged } = await copyPinned(draft, pins, snapshot, onProgress);
     const content = { home_format: format, engine_version: engineVersion, created_at: createdAt };
     const manifest = await finishBackup({ draft, target }, { ...content, documents: snapshot.documents, files });
@@ -85,7 +85,7 @@ export async function finishBackup(
   return manifest;
 }
 
-interface Pinned {
+interface PinnedFile {
   /** Path relative to the folder of the backup and to the folder of hard links. */
   readonly path: string;
   readonly bytes: number;
@@ -95,7 +95,7 @@ interface Pinned {
 
 interface Snapshot {
   readonly documents: number;
-  readonly pinned: readonly Pinned[];
+  readonly pinned: readonly PinnedFile[];
   readonly missing: readonly string[];
 }
 
@@ -123,12 +123,12 @@ async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Pro
 
 async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
   const reader = openDocumentsReader(copy);
-  const pinned = new Map<string, Pinned>();
+  const pinned = new Map<string, PinnedFile>();
   const missing: string[] = [];
   let documents = 0;
   const pin = async (path: string, sha256?: string): Promise<void> => {
     if (pinned.has(path)) return;
-    const bytes = await hold(join(home.path, path), join(pins, path));
+    const bytes = await pinFile(join(home.path, path), join(pins, path));
     if (bytes === undefined) missing.push(path);
     else pinned.set(path, { path, bytes, sha256 });
   };
@@ -158,7 +158,7 @@ async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<
  * Creates a hard link to a file, so that its content survives a deletion.
  * @returns its size; undefined if the file does not exist
  */
-async function hold(path: string, pin: string): Promise<number | undefined> {
+async function pinFile(path: string, pin: string): Promise<number | undefined> {
   try {
     await link(path, pin);
     return (await stat(pin)).size;
@@ -224,18 +224,18 @@ export async function assertFree(target: string): Promise<void> {
  * Checks the free space, because a backup that fills the volume of the service would stop its writes. @throws
  * StartRefusal
  */
-async function assertRoom(folder: string, pinned: readonly Pinned[]): Promise<void> {
+async function assertFreeSpace(folder: string, pinned: readonly PinnedFile[]): Promise<void> {
   const needed = pinned.reduce((sum, { bytes }) => sum + bytes, 0);
   const { bavail, bsize } = await statfs(folder);
   const free = bavail * bsize;
   if (needed > free)
     throw new StartRefusal(
       EXIT_TEMPORARY,
-      `The backup needs ${mebibytes(needed)} MiB; ${mebibytes(free)} MiB are free at ${folder}.`,
+      `The backup needs ${formatMebibytes(needed)} MiB; ${formatMebibytes(free)} MiB are free at ${folder}.`,
     );
 }
 
-const mebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
+const formatMebibytes = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
 
 /** Removes hard links that a killed backup left behind. */
 async function removeOldPins({ path }: HomeFolders): Promise<void> {

@@ -42,7 +42,7 @@ export function createRunsCheck(): RunsCheck {
       if (kind === 'run-list') lists.set(id, RunListDocument.safeParse(body).data);
       if (kind === 'kept-run')
         kept.set(ownerOf(id), (kept.get(ownerOf(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
-      if (kind === 'run') newest.set(id, newestId(body));
+      if (kind === 'run') newest.set(id, readNewestId(body));
     },
     gaps: () =>
       [...new Set([...lists.keys(), ...kept.keys()])].flatMap((name) =>
@@ -52,7 +52,7 @@ export function createRunsCheck(): RunsCheck {
 }
 
 /** Returns the id of a run; undefined if it is unreadable, or was written before runs had ids. */
-function newestId(body: unknown): string | undefined {
+function readNewestId(body: unknown): string | undefined {
   const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // the stored shape
   return run_id === undefined || artifacts?.columns === undefined ? undefined : runIdOf({ run_id, artifacts });
 }

@@ -23,7 +23,7 @@ const ROUNDS_MAX = 20;
 export async function lockHome(folder: string, watchMs: number = WATCH_MS): Promise<HomeLock> {
   const path = join(folder, 'lock');
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    if (await create(path)) return hold(path);
+    if (await create(path)) return maintainLock(path);
     const holder = await readHolder(path);
     if (holder === undefined) continue;
     if (await isHeld(path, holder, watchMs)) {
@@ -68,27 +68,27 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
   const claim = `${path}.claim`;
   if (!(await create(claim))) {
     const claimant = await readHolder(claim);
-    if (claimant !== undefined && isAlive(claimant) === false) await unlinkIfThere(claim);
+    if (claimant !== undefined && isAlive(claimant) === false) await unlinkIfPresent(claim);
     await wait(50);
     return;
   }
   try {
     const now = await readHolder(path);
-    if (now !== undefined && isSame(now, holder)) await unlinkIfThere(path);
+    if (now !== undefined && isSame(now, holder)) await unlinkIfPresent(path);
   } finally {
-    await unlinkIfThere(claim);
+    await unlinkIfPresent(claim);
   }
 }
 
 async function isHeld(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
   const alive = isAlive(holder);
   if (alive !== 'unknown') return alive;
-  const before = await touchedAt(path);
+  const before = await readTouchTime(path);
   await wait(watchMs);
-  return (await touchedAt(path)) !== before;
+  return (await readTouchTime(path)) !== before;
 }
 
-function hold(path: string): HomeLock {
+function maintainLock(path: string): HomeLock {
   const touch = setInterval(() => {
     const now = new Date();
     utimes(path, now, now).catch(() => clearInterval(touch)); // the home was removed, so there is no lock to release
@@ -98,7 +98,7 @@ function hold(path: string): HomeLock {
     async release() {
       clearInterval(touch);
       const holder = await readHolder(path);
-      if (holder !== undefined && isSame(holder, readOwnIdentity())) await unlinkIfThere(path);
+      if (holder !== undefined && isSame(holder, readOwnIdentity())) await unlinkIfPresent(path);
     },
   };
 }
@@ -120,12 +120,12 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
   return { pid: 0, started: text, world: null };
 }
 
-async function touchedAt(path: string): Promise<number | undefined> {
+async function readTouchTime(path: string): Promise<number | undefined> {
   const result = await stat(path).catch(() => undefined);
   return result?.mtimeMs;
 }
 
-async function unlinkIfThere(path: string): Promise<void> {
+async function unlinkIfPresent(path: string): Promise<void> {
   try {
     await unlink(path);
   } catch (thrown) {

@@ -22,12 +22,12 @@ export function watchSizes<P extends string>(
 
 async function measure<P extends string>(folders: Readonly<Record<P, string>>): Promise<Sizes<P>> {
   const sizes: [string, number][] = [];
-  for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await folderBytes(folder)]);
+  for (const [part, folder] of Object.entries<string>(folders)) sizes.push([part, await measureFolder(folder)]);
   return Object.fromEntries(sizes) as Sizes<P>; // one entry per folder
 }
 
 /** Sums the sizes of the files of a folder; ignores files that appear or disappear meanwhile. */
-async function folderBytes(folder: string): Promise<number> {
+async function measureFolder(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
   let bytes = 0;
   for (const entry of entries) {

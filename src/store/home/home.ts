@@ -1,7 +1,7 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { flushFolder } from '../files/flush-folder.js';
-import { closeToOthers } from '../files/own-files.js';
+import { restrictToOwner } from '../files/own-files.js';
 import { makeFolder } from '../files/make-folder.js';
 import { lockHome } from './home-lock.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
@@ -41,7 +41,7 @@ export const HOME_FORMAT = UPGRADES.length + 1;
 /** Content of the format file during a restore or copy into the home, while the home is incomplete. */
 export const RESTORING = 'restoring';
 
-export function homeFolders(path: string): HomeFolders {
+export function listHomeFolders(path: string): HomeFolders {
   const folder = resolve(path);
   return {
     path: folder,
@@ -75,12 +75,12 @@ export async function openTargetHome(path: string): Promise<Home> {
 }
 
 async function openPrepared(path: string, prepare: (home: HomeFolders) => Promise<void>): Promise<Home> {
-  const home = homeFolders(path);
+  const home = listHomeFolders(path);
   const { path: folder } = home;
   await makeFolders([folder, home.artifacts, home.stores, home.scratch]);
-  await closeToOthers({ folders: [home.backups], files: [home.format] });
+  await restrictToOwner({ folders: [home.backups], files: [home.format] });
   const lock = await lockHome(folder).catch((cause: unknown) => {
-    throw cause instanceof StartRefusal ? cause : unwritable(folder, cause);
+    throw cause instanceof StartRefusal ? cause : createUnwritableRefusal(folder, cause);
   });
   try {
     await prepare(home);
@@ -99,13 +99,13 @@ async function openPrepared(path: string, prepare: (home: HomeFolders) => Promis
 async function makeFolders(folders: readonly string[]): Promise<void> {
   try {
     for (const folder of folders) await makeFolder(folder, 0o700);
-    await closeToOthers({ folders });
+    await restrictToOwner({ folders });
   } catch (cause) {
-    throw unwritable(folders[0]!, cause);
+    throw createUnwritableRefusal(folders[0]!, cause);
   }
 }
 
-function unwritable(folder: string, cause: unknown): StartRefusal {
+function createUnwritableRefusal(folder: string, cause: unknown): StartRefusal {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new StartRefusal(EXIT_CONFIGURATION, `The home ${folder} cannot be written: ${reason}.`, { cause });
 }

@@ -25,7 +25,7 @@ export function isAlive(identity: ProcessIdentity): boolean | 'unknown' {
 }
 
 /** States of a process that has ended but was not yet reaped by its parent: zombie, dead. */
-const ENDED: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
+const ENDED_STATES: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
 
 /**
  * Reads field 22 of /proc/PID/stat, null for a process that has ended. The second field, the process name, may contain
@@ -34,7 +34,7 @@ const ENDED: ReadonlySet<string | undefined> = new Set(['Z', 'X', 'x']);
 function startOf(pid: number): string | null {
   const stat = readOrNull(() => readFileSync(`/proc/${pid}/stat`, 'utf8'));
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
-  return ENDED.has(fields[0]) ? null : (fields[19] ?? null);
+  return ENDED_STATES.has(fields[0]) ? null : (fields[19] ?? null);
 }
 
 function findOwnWorld(): string | null {

@@ -4,7 +4,7 @@ import { readManifest, type BackupFile, type BackupManifest } from './backup-man
 import { copyFlushed, digestFile } from '../files/file-digest.js';
 import { flushFolder } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
-import { HOME_FORMAT, homeFolders, readFormat, RESTORING, writeFormat, type HomeFolders } from './home.js';
+import { HOME_FORMAT, listHomeFolders, readFormat, RESTORING, writeFormat, type HomeFolders } from './home.js';
 import { lockHome } from './home-lock.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
@@ -19,7 +19,7 @@ export interface RestoreOptions {
   readonly onProgress?: (fraction: number, message: string) => void;
 }
 
-export interface Restored {
+export interface RestoreResult {
   readonly manifest: BackupManifest;
   /** Folder with the previous content of the home; undefined if it was empty. */
   readonly aside: string | undefined;
@@ -38,16 +38,16 @@ export async function restoreHome({
   replace,
   now = Date.now,
   onProgress = () => {},
-}: RestoreOptions): Promise<Restored> {
+}: RestoreOptions): Promise<RestoreResult> {
   const manifest = await readManifest(backup);
   await assertIntact(backup, manifest, (fraction, file) => onProgress(fraction / 2, file));
   await probeDocuments(join(backup, 'documents'));
 
-  const home = homeFolders(path);
+  const home = listHomeFolders(path);
   await makeFolder(home.path, 0o700);
   const lock = await lockHome(home.path);
   try {
-    const held = await partsHeld(home);
+    const held = await listExistingParts(home);
     const isCutShort = (await readFormat(home).catch(() => undefined)) === RESTORING;
     if (held.length > 0 && !replace && !isCutShort) {
       throw new StartRefusal(
@@ -100,7 +100,7 @@ export async function findDamagedFiles(
   return damaged;
 }
 
-async function partsHeld(home: HomeFolders): Promise<readonly string[]> {
+async function listExistingParts(home: HomeFolders): Promise<readonly string[]> {
   const held: string[] = [];
   for (const part of PARTS) if ((await readdir(home[part]).catch(() => [])).length > 0) held.push(part);
   return held;

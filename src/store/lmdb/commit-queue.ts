@@ -44,7 +44,7 @@ export interface ChangeOptions {
   readonly onDurable?: () => void;
 }
 
-interface Waiting {
+interface WaitingCommit {
   readonly change: (view: KeyView) => Promise<unknown>;
   readonly options: ChangeOptions;
   readonly resolve: (value: never) => void;
@@ -59,19 +59,19 @@ const BATCH_MAX = 256;
  * commit). Each change is staged separately, so that a failing change has no effect, and sees every earlier change.
  */
 export function createCommitQueue(port: CommitPort): CommitQueue {
-  const waiting: Waiting[] = [];
+  const waiting: WaitingCommit[] = [];
   let draining: Promise<void> | undefined;
   let refusal: Refusal | undefined;
 
   async function drain(): Promise<void> {
     do {
-      await endOfTurn();
+      await awaitTurnEnd();
       await commitNext(waiting.splice(0, BATCH_MAX));
     } while (waiting.length > 0);
     draining = undefined;
   }
 
-  async function commitNext(batch: readonly Waiting[]): Promise<void> {
+  async function commitNext(batch: readonly WaitingCommit[]): Promise<void> {
     if (refusal !== undefined) {
       for (const { reject } of batch) reject(refusal);
       return;
@@ -82,9 +82,9 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
     for (const entry of batch) {
       const staged = new Map<string, Buffer | null>();
       try {
-        const result = await entry.change(viewOver(port, writes, staged));
+        const result = await entry.change(createKeyView(port, writes, staged));
         const bytes = sizeOf(staged);
-        await port.admit(bytes, { reserve: entry.options.reserve === true || onlyDeletes(staged), ahead });
+        await port.admit(bytes, { reserve: entry.options.reserve === true || hasOnlyDeletions(staged), ahead });
         ahead += bytes;
         for (const [key, value] of staged) writes.set(key, value);
         done.push(() => {
@@ -112,7 +112,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
     run(change, options = {}) {
       if (refusal !== undefined) return Promise.reject(refusal);
       return new Promise((resolve, reject) => {
-        waiting.push({ change, options, resolve: resolve as Waiting['resolve'], reject });
+        waiting.push({ change, options, resolve: resolve as WaitingCommit['resolve'], reject });
         draining ??= drain();
       });
     },
@@ -127,10 +127,10 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
  * Resolves at the end of this turn of the event loop. An immediate commit would miss the consequences of the previous
  * commit, such as the starts of jobs after their predecessors have ended.
  */
-const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const awaitTurnEnd = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
-  function keys(start: string, end: string): string[] {
+function createKeyView(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
+  function listKeys(start: string, end: string): string[] {
     const results = new Set(port.keys(start, end));
     for (const layer of [before, staged]) {
       for (const [key, value] of layer) {
@@ -150,13 +150,13 @@ function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer |
       return earlier === undefined ? port.get(key) : (earlier ?? undefined);
     },
     isStored: (key) => !staged.has(key) && !before.has(key),
-    keys,
+    keys: listKeys,
     lastKey(start, end) {
       let last = port.lastKey(start, end);
       for (const layer of [before, staged]) {
         for (const [key, value] of layer) {
           if (key < start || key >= end) continue;
-          if (value === null) return keys(start, end).at(-1);
+          if (value === null) return listKeys(start, end).at(-1);
           if (last === undefined || key > last) last = key;
         }
       }
@@ -177,7 +177,7 @@ function sizeOf(writes: Writes): number {
   return bytes;
 }
 
-function onlyDeletes(writes: Writes): boolean {
+function hasOnlyDeletions(writes: Writes): boolean {
   for (const value of writes.values()) if (value !== null) return false;
   return true;
 }

@@ -8,7 +8,7 @@ const DOCUMENT_BYTES = 256 * 1024;
  * Share of a full cache that is kept by an eviction. Several entries are evicted at once, because the search for the
  * oldest entry also passes deleted entries.
  */
-const STAYING = 7 / 8;
+const RETAINED_SHARE = 7 / 8;
 
 /**
  * Cache of documents that were read at least twice, by key: verified, parsed and frozen. A commit that changes a
@@ -81,7 +81,7 @@ function createRecency<T extends { readonly bytes: number }>(bytesMax: number): 
 
   function makeRoom(): void {
     for (const oldest of values.keys()) {
-      if (held <= bytesMax * STAYING) break;
+      if (held <= bytesMax * RETAINED_SHARE) break;
       remove(oldest);
     }
   }

@@ -15,13 +15,13 @@ const PLAIN = /^[ -~]{1,512}$/;
  * engine, and by code points of ids. Returns undefined for an invalid id.
  */
 export function keyOf(kind: DocumentKind, id: string): string | undefined {
-  const { start } = kindRange(kind);
+  const { start } = getKindRange(kind);
   if (PLAIN.test(id)) return start + id;
   return isDocumentId(id) ? start + Buffer.from(id).toString('latin1') : undefined;
 }
 
 /** Returns the key of a valid id. */
-export function documentKey(kind: DocumentKind, id: string): string {
+export function formatDocumentKey(kind: DocumentKind, id: string): string {
   const key = keyOf(kind, id);
   if (key === undefined) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
   return key;
@@ -40,11 +40,11 @@ const RANGES = new Map<DocumentKind, KeyRange>(
   ]),
 );
 
-export const kindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // contains every kind
+export const getKindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!; // contains every kind
 
 /** Returns the id in a key of a kind; undefined for an invalid key from a damaged page. */
 export function idOf(kind: DocumentKind, key: string): string | undefined {
-  const { start } = kindRange(kind);
+  const { start } = getKindRange(kind);
   const id = key.slice(start.length);
   if (PLAIN.test(id)) return key.startsWith(start) ? id : undefined;
   const parsed = parseKey(key);
@@ -58,5 +58,5 @@ export function parseKey(key: string): { readonly kind: DocumentKind; readonly i
   return tenant === TENANT && known !== undefined && id !== undefined ? { kind: known, id } : undefined;
 }
 
-export const keyBytes = (key: string): Buffer => Buffer.from(key, 'latin1');
-export const keyText = (key: Buffer): string => key.toString('latin1');
+export const encodeKey = (key: string): Buffer => Buffer.from(key, 'latin1');
+export const decodeKey = (key: Buffer): string => key.toString('latin1');

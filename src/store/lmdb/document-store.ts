@@ -3,14 +3,14 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import { artifactOwners, namesIn } from '../files/artifact-owners.js';
+import { createArtifactOwners, namesIn } from '../files/artifact-owners.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
 import { formatNumberedId, createNumberedRange, numberOf } from '../document-id.js';
 import { createLastKeys } from './last-keys.js';
-import { documentKey, idOf, keyBytes, keyOf, keyText, kindRange, parseKey } from './document-key.js';
+import { formatDocumentKey, idOf, encodeKey, keyOf, decodeKey, getKindRange, parseKey } from './document-key.js';
 import type {
   BodyReader,
   DocumentEngine,
@@ -23,7 +23,7 @@ import type {
   UnreadableCause,
 } from '../port.js';
 import { flushFolder } from '../files/flush-folder.js';
-import { closeToOthers } from '../files/own-files.js';
+import { restrictToOwner } from '../files/own-files.js';
 import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
 import { recordClosedDocuments, probeDocuments } from './probe-documents.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
@@ -48,14 +48,14 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await probeDocuments(folder, options.backups);
   const database = openDatabase(folder);
-  await closeToOthers({ folders: [folder], files: ['data.mdb', 'lock.mdb'].map((name) => join(folder, name)) });
+  await restrictToOwner({ folders: [folder], files: ['data.mdb', 'lock.mdb'].map((name) => join(folder, name)) });
   await flushFolder(folder);
   const freeSpace = options.freeSpace ?? watchFreeSpace(folder);
-  const owners = artifactOwners();
+  const owners = createArtifactOwners();
   const revisions = new Map<DocumentKind, number>();
   const cache = createDocumentCache();
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
-  for (const { key, value } of database.getRange({})) owners.own(keyText(key), namesIn(value));
+  for (const { key, value } of database.getRange({})) owners.own(decodeKey(key), namesIn(value));
 
   let isClosed = false;
 
@@ -63,22 +63,22 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
    * Returns the open environment; a read of a closed environment would end the process. @throws Refusal
    * STORE_UNAVAILABLE
    */
-  function environment(): RootDatabase<Buffer, Buffer> {
+  function requireEnvironment(): RootDatabase<Buffer, Buffer> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     return database;
   }
-  const read = (key: string): Buffer | undefined => environment().get(keyBytes(key));
-  const keysBetween = (start: string, end: string): string[] =>
-    [...environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText);
+  const read = (key: string): Buffer | undefined => requireEnvironment().get(encodeKey(key));
+  const listKeysBetween = (start: string, end: string): string[] =>
+    [...requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })].map(decodeKey);
   const lastKeys = createLastKeys((start, end) => {
-    const backwards = { start: keyBytes(end), end: keyBytes(start), reverse: true, limit: 1 };
-    for (const key of environment().getKeys(backwards)) return keyText(key);
+    const backwards = { start: encodeKey(end), end: encodeKey(start), reverse: true, limit: 1 };
+    for (const key of requireEnvironment().getKeys(backwards)) return decodeKey(key);
     return undefined;
   });
 
   const queue = createCommitQueue({
     get: read,
-    keys: keysBetween,
+    keys: listKeysBetween,
     lastKey: lastKeys.find,
     admit: (bytes, options) => freeSpace.admit(bytes, options),
     commit: (writes) => commitDurably(database, writes),
@@ -98,40 +98,40 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   const find = (key: string, id: string): FoundDocument =>
     cache.find(
       key,
-      () => transient(database, key),
+      () => readTransient(database, key),
       (value) => openValue(id, key, value),
     );
 
   return {
     async get(kind, id) {
-      environment();
+      requireEnvironment();
       const key = keyOf(kind, id);
       return key === undefined ? undefined : find(key, id);
     },
-    ids: async (kind) => idsOf(kind, keysBetween),
+    ids: async (kind) => idsOf(kind, listKeysBetween),
     lastNumber: async (kind, owner) => readLastNumber(kind, owner, lastKeys.find),
     async numbers(kind, owner, { below, limit }) {
       const { from, until } = createNumberedRange(owner);
-      const end = documentKey(kind, below === undefined ? until : formatNumberedId(owner, below));
-      const backwards = { start: keyBytes(end), end: keyBytes(documentKey(kind, from)), reverse: true };
+      const end = formatDocumentKey(kind, below === undefined ? until : formatNumberedId(owner, below));
+      const backwards = { start: encodeKey(end), end: encodeKey(formatDocumentKey(kind, from)), reverse: true };
       const numbers: number[] = [];
-      for (const bytes of environment().getKeys(backwards)) {
+      for (const bytes of requireEnvironment().getKeys(backwards)) {
         if (numbers.length >= limit) break;
-        const key = keyText(bytes);
+        const key = decodeKey(bytes);
         if (key !== end) numbers.push(numberOf(key));
       }
       return numbers;
     },
     async revision(kind) {
-      environment();
+      requireEnvironment();
       return revisions.get(kind) ?? 0;
     },
     async list<T>(kind: DocumentKind, readBody: BodyReader<T>): Promise<Listing<T>> {
       const documents: T[] = [];
       const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
-      const { start, end } = kindRange(kind);
-      for (const bytes of environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })) {
-        const key = keyText(bytes);
+      const { start, end } = getKindRange(kind);
+      for (const bytes of requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })) {
+        const key = decodeKey(bytes);
         const id = idOf(kind, key);
         const result: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
         if (result === undefined) continue; // deleted since its key was read
@@ -173,8 +173,8 @@ function openDatabase(folder: string): RootDatabase<Buffer, Buffer> {
 }
 
 /** Returns a stored value in memory of the LMDB reader, valid until the next read. */
-function transient(database: RootDatabase<Buffer, Buffer>, key: string): Buffer | undefined {
-  const value = database.getBinaryFast(keyBytes(key));
+function readTransient(database: RootDatabase<Buffer, Buffer>, key: string): Buffer | undefined {
+  const value = database.getBinaryFast(encodeKey(key));
   return value?.subarray(0, value.length); // the memory of the reader is longer than the value
 }
 
@@ -185,7 +185,7 @@ function openValue(id: string, key: string, value: Buffer): FoundDocument {
 }
 
 function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[]): string[] {
-  const { start, end } = kindRange(kind);
+  const { start, end } = getKindRange(kind);
   return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
 }
 
@@ -195,7 +195,7 @@ function readLastNumber(
   lastKey: (start: string, end: string) => string | undefined,
 ): number {
   const { from, until } = createNumberedRange(owner);
-  const key = lastKey(documentKey(kind, from), documentKey(kind, until));
+  const key = lastKey(formatDocumentKey(kind, from), formatDocumentKey(kind, until));
   return key === undefined ? 0 : numberOf(key);
 }
 
@@ -216,13 +216,13 @@ async function runWithin<T>(view: KeyView, change: TransactionBody<T>, parts: Tr
     return view;
   };
   try {
-    return await change(transactionOver(open, parts));
+    return await change(createTransaction(open, parts));
   } finally {
     isOver = true;
   }
 }
 
-function transactionOver(open: () => KeyView, { find, time, events }: TransactionParts): DocumentTransaction {
+function createTransaction(open: () => KeyView, { find, time, events }: TransactionParts): DocumentTransaction {
   return {
     async get(kind, id) {
       const view = open();
@@ -236,7 +236,7 @@ function transactionOver(open: () => KeyView, { find, time, events }: Transactio
     lastNumber: async (kind, owner) => readLastNumber(kind, owner, open().lastKey),
     async put(kind, id, body) {
       const view = open();
-      const key = documentKey(kind, id);
+      const key = formatDocumentKey(kind, id);
       const { value, etag } = sealDocument(key, body, { schema: SCHEMA_VERSION, time });
       view.put(key, value);
       return etag;

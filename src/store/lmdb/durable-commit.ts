@@ -1,6 +1,6 @@
 import type { Buffer } from 'node:buffer';
 import type { Writes } from './commit-queue.js';
-import { keyBytes } from './document-key.js';
+import { encodeKey } from './document-key.js';
 
 /** Part of the interface of lmdb-js that a commit needs. */
 export interface WritableDatabase {
@@ -21,8 +21,8 @@ export async function commitDurably(database: WritableDatabase, writes: Writes):
   try {
     await database.batch(() => {
       for (const [key, value] of writes) {
-        if (value === null) void database.remove(keyBytes(key));
-        else void database.put(keyBytes(key), value);
+        if (value === null) void database.remove(encodeKey(key));
+        else void database.put(encodeKey(key), value);
       }
     });
     await database.flushed;

@@ -30,7 +30,7 @@ export async function probeDocuments(folder: string, backups?: string): Promise<
   if (state !== undefined && walkedStates.get(file) === state) return;
   const fault = size === 0n ? 'is empty' : await walk(folder);
   if (fault === undefined) return remember(file, state);
-  const remedy = await newestBackup(backups);
+  const remedy = await findNewestBackup(backups);
   throw new StartRefusal(EXIT_CONFIGURATION, `The document store ${file} ${fault}; ${remedy}.`);
 }
 
@@ -77,7 +77,7 @@ function walk(folder: string): Promise<string | undefined> {
   });
 }
 
-async function newestBackup(folder: string | undefined): Promise<string> {
+async function findNewestBackup(folder: string | undefined): Promise<string> {
   const names = folder === undefined ? [] : await readdir(folder).catch(() => []);
   const newest = names.sort().at(-1);
   return folder === undefined || newest === undefined

@@ -45,7 +45,7 @@ export function sealDocument(
   value.write(text, BODY_AT, 'utf8');
   const etag = hash('sha256', value.subarray(BODY_AT), 'hex');
   value.write(etag, ETAG_AT, 'hex');
-  value.write(seal(key, value), 0, 'latin1');
+  value.write(computeSeal(key, value), 0, 'latin1');
   return { value, etag };
 }
 
@@ -54,7 +54,7 @@ export function openDocument(
   id: string,
   { key, value, schemaMax }: { readonly key: string; readonly value: Buffer; readonly schemaMax: number },
 ): StoredDocument | UnreadableCause {
-  if (value.length < BODY_AT || seal(key, value) !== value.toString('latin1', 0, SEAL)) return 'unreadable';
+  if (value.length < BODY_AT || computeSeal(key, value) !== value.toString('latin1', 0, SEAL)) return 'unreadable';
   if (value[FORMAT_AT]! > FORMAT || value.readUInt16LE(SCHEMA_AT) > schemaMax) return 'unsupported';
   try {
     return {
@@ -72,7 +72,7 @@ export function openDocument(
 const scratch = Buffer.allocUnsafeSlow(64 * 1024);
 
 /** Returns the SHA-256 over the key and the value after the seal, as latin-1 text. */
-function seal(key: string, value: Uint8Array): string {
+function computeSeal(key: string, value: Uint8Array): string {
   const size = key.length + value.length - SEAL;
   if (size > scratch.length)
     return createHash('sha256').update(key, 'latin1').update(value.subarray(SEAL)).digest('binary');

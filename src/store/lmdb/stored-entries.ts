@@ -1,7 +1,7 @@
 import { open } from 'lmdb';
 import { namesIn } from '../files/artifact-owners.js';
 import type { ArtifactRef, DocumentsReader, StoredEntry } from '../port.js';
-import { keyBytes, keyText, parseKey } from './document-key.js';
+import { encodeKey, decodeKey, parseKey } from './document-key.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument } from './sealed-document.js';
 
@@ -23,11 +23,11 @@ export function openDocumentsReader(folder: string): LmdbDocumentsReader {
   });
   return {
     async *entries() {
-      for (const { key, value } of database.getRange({})) yield entryOf(keyText(key), value);
+      for (const { key, value } of database.getRange({})) yield entryOf(decodeKey(key), value);
     },
     async entry(key) {
       database.resetReadTxn(); // otherwise, reads would return the state at the beginning of this turn of the event loop
-      const value = database.get(keyBytes(key));
+      const value = database.get(encodeKey(key));
       return value === undefined ? undefined : entryOf(key, value);
     },
     copyTo: (target) => database.backup(target, true),

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sayPlace, type ArtifactPlace } from './artifact-place.js';
+import { formatLocationSubject, type ArtifactLocation } from './artifact-place.js';
 import type { DocumentStore } from '../port.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { openMarker } from './marker.js';
-import { misfit, readRecordedStore, recordStore } from './recorded-store.js';
-import type { DatabaseIdentity, PlaceMark } from '../access/store-id.js';
+import { createMismatchRefusal, readRecordedStore, recordStore } from './recorded-store.js';
+import type { DatabaseIdentity, StoreMark } from '../access/store-id.js';
 
 export interface AdoptOptions {
   readonly identity: DatabaseIdentity;
@@ -14,7 +14,7 @@ export interface AdoptOptions {
 }
 
 const OBSERVE_MS = 25_000;
-const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
 const HOLDER = 'adopt';
 
 /**
@@ -23,24 +23,24 @@ const HOLDER = 'adopt';
  * @returns the id of the store
  * @throws StartRefusal 75 while another database renews its lease, 78 if the artifact store belongs to another store
  */
-export async function takePlaceOver(
+export async function takeStoreOver(
   documents: DocumentStore,
-  place: ArtifactPlace,
+  place: ArtifactLocation,
   { identity, observeMs = OBSERVE_MS }: AdoptOptions,
 ): Promise<string> {
-  const marker = await openMarker(place, PATIENCE);
+  const marker = await openMarker(place, RETRY_LIMITS);
   const before = await marker.read();
   const recorded = await readRecordedStore(documents);
   if (before === undefined || recorded === undefined || before.storeId !== recorded.store_id)
-    throw misfit(
-      `${sayPlace(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names ${recorded === undefined ? 'no store' : `the store ${recorded.store_id}`}.`,
+    throw createMismatchRefusal(
+      `${formatLocationSubject(place)} ${before === undefined ? 'has no marker' : `is the store ${before.storeId}`}; the database names ${recorded === undefined ? 'no store' : `the store ${recorded.store_id}`}.`,
     );
   await sleep(observeMs);
   const after = await marker.read();
   if (after?.owner?.token !== before.owner?.token)
     throw new StartRefusal(
       EXIT_TEMPORARY,
-      `${sayPlace(place)} was renewed during the check: a service still uses it with another database. Stop that service, or use --new-place.`,
+      `${formatLocationSubject(place)} was renewed during the check: a service still uses it with another database. Stop that service, or use --new-place.`,
     );
   const next = randomUUID();
   const ownership = { token: before.owner?.token ?? null, next, earlier: [], holder: HOLDER };
@@ -62,17 +62,19 @@ export function createStoreId(from: string, identity: DatabaseIdentity, place: s
  * Marks a new, empty location as an artifact store, or finds the marker of an interrupted adoption. @throws
  * StartRefusal 78
  */
-export async function markNewPlace(place: ArtifactPlace, storeId: string): Promise<void> {
-  const marker = await openMarker(place, PATIENCE);
-  const result: PlaceMark | undefined = await marker.read();
+export async function markNewStore(place: ArtifactLocation, storeId: string): Promise<void> {
+  const marker = await openMarker(place, RETRY_LIMITS);
+  const result: StoreMark | undefined = await marker.read();
   if (result?.storeId === storeId) return;
   if (result !== undefined)
-    throw misfit(`${sayPlace(place)} is already the store ${result.storeId}; choose an empty folder or prefix.`);
+    throw createMismatchRefusal(
+      `${formatLocationSubject(place)} is already the store ${result.storeId}; choose an empty folder or prefix.`,
+    );
   await marker.write({ storeId });
   await marker.probe();
 }
 
 /** Records the location to which the results of a database were copied. */
-export async function recordNewPlace(documents: DocumentStore, storeId: string): Promise<void> {
+export async function recordNewStore(documents: DocumentStore, storeId: string): Promise<void> {
   await documents.transaction((tx) => recordStore(tx, { store_id: storeId, is_marked: true }));
 }

@@ -1,11 +1,11 @@
 import { fileURLToPath } from 'node:url';
 import { trimTrailingSlashes } from '#base/text/trailing-slashes.js';
-import { awsOrigin, chooseKeys, type AwsSettings } from '../s3/keys/choose-source.js';
+import { formatAwsOrigin, chooseKeys, type AwsSettings } from '../s3/keys/choose-source.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 
 /** Location of an artifact store that several machines share. */
-export type ArtifactPlace =
+export type ArtifactLocation =
   | { readonly kind: 'folder'; readonly folder: string }
   | {
       readonly kind: 's3';
@@ -25,7 +25,7 @@ export interface ArtifactSettings {
  * Parses the location. @throws StartRefusal 78 if the URL is invalid, credentials of a bucket are missing or its
  * endpoint is not a URL
  */
-export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPlace {
+export function parseArtifactLocation({ url, cache, aws }: ArtifactSettings): ArtifactLocation {
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
   if (bucket === undefined)
@@ -33,7 +33,7 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
       'The place of results (--artifacts, DIVISOR_ARTIFACTS) must be a URL like file:///mnt/shared or s3://bucket/prefix, with a bucket name of 3 to 63 lower-case letters, digits, dots and dashes.',
     );
   const { region, keys } = chooseKeys(aws);
-  const endpoint = trimTrailingSlashes(aws.endpoint ?? awsOrigin('s3', region));
+  const endpoint = trimTrailingSlashes(aws.endpoint ?? formatAwsOrigin('s3', region));
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
     throw refuse('AWS_ENDPOINT_URL_S3 must be a URL like https://objects.example:9000.');
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');
@@ -53,11 +53,12 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
 const refuse = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
 /** Describes a location for an operator. */
-export function describePlace(place: ArtifactPlace): string {
+export function describeLocation(place: ArtifactLocation): string {
   return place.kind === 'folder'
     ? `file://${place.folder}`
     : `s3://${place.access.bucket}/${place.access.prefix} at ${place.access.endpoint}`;
 }
 
 /** Returns the subject of a sentence about a location, with the setting that specifies it. */
-export const sayPlace = (place: ArtifactPlace): string => `The place of results, --artifacts ${describePlace(place)},`;
+export const formatLocationSubject = (place: ArtifactLocation): string =>
+  `The place of results, --artifacts ${describeLocation(place)},`;

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { isUnavailable } from '#domain/refusals/refusal.js';
-import { describePlace, sayPlace, type ArtifactPlace } from './artifact-place.js';
+import { describeLocation, formatLocationSubject, type ArtifactLocation } from './artifact-place.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { openMarker, type PlaceMarker } from './marker.js';
-import { codeOf, PlaceFault } from '../access/place-fault.js';
-import { misfit, readRecordedStore, recordStore, type RecordedStore } from './recorded-store.js';
+import { openMarker, type StoreMarker } from './marker.js';
+import { codeOf, ArtifactStoreFault } from '../access/place-fault.js';
+import { createMismatchRefusal, readRecordedStore, recordStore, type RecordedStore } from './recorded-store.js';
 import { MARKER } from '../access/store-id.js';
 
 /** Artifact store that a database has just claimed. */
-export interface PlaceClaim {
+export interface StoreClaim {
   readonly place: string;
   readonly storeId: string;
   /** True if the folder did not exist and was created. */
@@ -17,7 +17,7 @@ export interface PlaceClaim {
 }
 
 /** Maximum wait for an object store at a start, because the supervisor retries the start. */
-const PATIENCE = { patienceMs: 5000, answerMs: 10_000 };
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 10_000 };
 /** Number of artifacts of a database that are searched in a location that the database has not recorded yet. */
 const SAMPLE = 20;
 
@@ -28,13 +28,13 @@ const SAMPLE = 20;
  * @returns the id of the store
  * @throws StartRefusal 75 if the artifact store is unavailable, 78 if it belongs to another database or is unusable
  */
-export function claimPlace(
+export function claimStore(
   documents: DocumentEngine,
-  place: ArtifactPlace,
-  onClaim: (claim: PlaceClaim) => void = () => {},
+  place: ArtifactLocation,
+  onClaim: (claim: StoreClaim) => void = () => {},
 ): Promise<string> {
-  return refusing(place, async () => {
-    const marker = await openMarker(place, PATIENCE);
+  return convertFailures(place, async () => {
+    const marker = await openMarker(place, RETRY_LIMITS);
     const storeId = await claimRecorded(documents, place, { marker, onClaim });
     await marker.probe();
     return storeId;
@@ -46,36 +46,39 @@ export function claimPlace(
  * @returns the id of the store; undefined if the database has recorded none
  * @throws StartRefusal 75, 78
  */
-export function assertPlace(documents: Pick<DocumentReader, 'get'>, place: ArtifactPlace): Promise<string | undefined> {
-  return refusing(place, async () => {
+export function assertStore(
+  documents: Pick<DocumentReader, 'get'>,
+  place: ArtifactLocation,
+): Promise<string | undefined> {
+  return convertFailures(place, async () => {
     const recorded = await readRecordedStore(documents);
     if (recorded?.is_marked === true)
-      assertSame(place, recorded.store_id, (await (await openMarker(place, PATIENCE)).read())?.storeId);
+      assertSame(place, recorded.store_id, (await (await openMarker(place, RETRY_LIMITS)).read())?.storeId);
     return recorded?.store_id;
   });
 }
 
 /** Writes, reads and removes a test object in an artifact store. @throws StartRefusal 75, 78 */
-export function probePlace(place: ArtifactPlace): Promise<void> {
-  return refusing(place, async () => (await openMarker(place, PATIENCE)).probe());
+export function probeStore(place: ArtifactLocation): Promise<void> {
+  return convertFailures(place, async () => (await openMarker(place, RETRY_LIMITS)).probe());
 }
 
-interface Claiming {
-  readonly marker: PlaceMarker;
-  readonly onClaim: (claim: PlaceClaim) => void;
+interface ClaimOptions {
+  readonly marker: StoreMarker;
+  readonly onClaim: (claim: StoreClaim) => void;
 }
 
 async function claimRecorded(
   documents: DocumentEngine,
-  place: ArtifactPlace,
-  { marker, onClaim }: Claiming,
+  place: ArtifactLocation,
+  { marker, onClaim }: ClaimOptions,
 ): Promise<string> {
-  const recorded = (await readRecordedStore(documents)) ?? (await recordPlace(documents, place, marker));
+  const recorded = (await readRecordedStore(documents)) ?? (await recordClaimedStore(documents, place, marker));
   const { store_id: storeId } = recorded;
   const result = (await marker.read())?.storeId;
   // The process that recorded the store may have ended before it wrote the marker.
   if (recorded.is_marked || result !== undefined) assertSame(place, storeId, result);
-  else onClaim({ place: describePlace(place), storeId, isMade: await marker.write({ storeId }) });
+  else onClaim({ place: describeLocation(place), storeId, isMade: await marker.write({ storeId }) });
   if (!recorded.is_marked)
     await documents.transaction(async (tx) => {
       // another process may have claimed the store meanwhile, and own it now
@@ -85,10 +88,10 @@ async function claimRecorded(
 }
 
 /** Records an artifact store for a database that has none, unless another process has done so meanwhile. */
-async function recordPlace(
+async function recordClaimedStore(
   documents: DocumentEngine,
-  place: ArtifactPlace,
-  marker: PlaceMarker,
+  place: ArtifactLocation,
+  marker: StoreMarker,
 ): Promise<RecordedStore> {
   const result = (await marker.read())?.storeId;
   if (result === undefined) await assertHolds(documents, place, marker);
@@ -96,8 +99,8 @@ async function recordPlace(
     const recorded = await readRecordedStore(tx);
     if (recorded !== undefined) return recorded;
     if (result !== undefined)
-      throw misfit(
-        `${sayPlace(place)} is the store ${result} of another database; give this database a separate place, or remove the ${MARKER} of that one.`,
+      throw createMismatchRefusal(
+        `${formatLocationSubject(place)} is the store ${result} of another database; give this database a separate place, or remove the ${MARKER} of that one.`,
       );
     const own: RecordedStore = { store_id: randomUUID(), is_marked: false };
     await recordStore(tx, own);
@@ -106,26 +109,26 @@ async function recordPlace(
 }
 
 /** Checks that the location contains artifacts of the database, if the database is from a release without markers. */
-async function assertHolds(documents: DocumentEngine, place: ArtifactPlace, marker: PlaceMarker): Promise<void> {
+async function assertHolds(documents: DocumentEngine, place: ArtifactLocation, marker: StoreMarker): Promise<void> {
   const names = [...(await documents.referencedArtifacts())];
   for (const name of names.slice(0, SAMPLE)) if (await marker.has(name)) return;
   if (names.length > 0)
-    throw misfit(
-      `${sayPlace(place)} has none of the ${names.length} files of results that the database names: it is the wrong place, or is not mounted.`,
+    throw createMismatchRefusal(
+      `${formatLocationSubject(place)} has none of the ${names.length} files of results that the database names: it is the wrong place, or is not mounted.`,
     );
 }
 
-function assertSame(place: ArtifactPlace, storeId: string, found: string | undefined): void {
+function assertSame(place: ArtifactLocation, storeId: string, found: string | undefined): void {
   if (found === storeId) return;
   const is = found === undefined ? `has no ${MARKER}, does not exist or is not mounted` : `is the store ${found}`;
-  throw misfit(`${sayPlace(place)} ${is}; the database names the store ${storeId}.`);
+  throw createMismatchRefusal(`${formatLocationSubject(place)} ${is}; the database names the store ${storeId}.`);
 }
 
 /** System error codes of failures that require a change of settings. */
 const SETTINGS = new Set(['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST']);
 
 /** Runs work on an artifact store and converts its failure to the refusal of a start. */
-async function refusing<T>(place: ArtifactPlace, work: () => Promise<T>): Promise<T> {
+async function convertFailures<T>(place: ArtifactLocation, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
@@ -133,8 +136,9 @@ async function refusing<T>(place: ArtifactPlace, work: () => Promise<T>): Promis
     const code = codeOf(cause);
     const isStore = isUnavailable(cause);
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
-    const status = cause instanceof PlaceFault || SETTINGS.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
+    const status =
+      cause instanceof ArtifactStoreFault || SETTINGS.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
     const reason = isStore ? cause.message : code === 'ENOENT' ? 'it does not exist.' : `${code}.`;
-    throw new StartRefusal(status, `${sayPlace(place)} cannot be used: ${reason}`, { cause });
+    throw new StartRefusal(status, `${formatLocationSubject(place)} cannot be used: ${reason}`, { cause });
   }
 }

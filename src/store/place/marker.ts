@@ -3,22 +3,22 @@ import { createHash, randomBytes } from 'node:crypto';
 import { readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { ArtifactPlace } from './artifact-place.js';
+import type { ArtifactLocation } from './artifact-place.js';
 import { createArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
 import type { S3Patience } from '../s3/s3-client.js';
-import { callsTo } from '../access/folder-calls.js';
-import { PlaceFault, ignoreAbsentFile } from '../access/place-fault.js';
-import { MARKER, markerText, markIn, type PlaceMark } from '../access/store-id.js';
+import { createFolderCalls } from '../access/folder-calls.js';
+import { ArtifactStoreFault, ignoreAbsentFile } from '../access/place-fault.js';
+import { MARKER, formatMarker, parseMark, type StoreMark } from '../access/store-id.js';
 
 /** Marker of an artifact store, with the basic operations that a start needs. */
-export interface PlaceMarker {
+export interface StoreMarker {
   /** Returns the id and the owner of the store; undefined without a marker. */
-  read(): Promise<PlaceMark | undefined>;
+  read(): Promise<StoreMark | undefined>;
   /** Replaces the marker. @returns true if the folder did not exist and was created */
-  write(mark: PlaceMark): Promise<boolean>;
+  write(mark: StoreMark): Promise<boolean>;
   /** Returns true if an artifact exists. */
   has(name: string): Promise<boolean>;
   /** Writes, reads and removes a test object. */
@@ -28,8 +28,8 @@ export interface PlaceMarker {
 }
 
 /** Opens the marker. @param patience maximum wait for an object store */
-export async function openMarker(place: ArtifactPlace, patience: S3Patience): Promise<PlaceMarker> {
-  if (place.kind === 'folder') return folderMarker(place.folder);
+export async function openMarker(place: ArtifactLocation, patience: S3Patience): Promise<StoreMarker> {
+  if (place.kind === 'folder') return createFolderMarker(place.folder);
   const { createS3Client } = await import('../s3/s3-client.js'); // loaded on demand
   const client = createS3Client(place.access, patience);
   const put = (name: string, content: string) =>
@@ -38,10 +38,10 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
   return {
     async read() {
       const result = await read(MARKER);
-      return result === undefined ? undefined : markIn(result);
+      return result === undefined ? undefined : parseMark(result);
     },
     async write(mark) {
-      await put(MARKER, markerText(mark));
+      await put(MARKER, formatMarker(mark));
       return false;
     },
     has: async (name) => (await client.get(name, async () => true)) === true,
@@ -50,20 +50,20 @@ export async function openMarker(place: ArtifactPlace, patience: S3Patience): Pr
   };
 }
 
-function folderMarker(folder: string): PlaceMarker {
+function createFolderMarker(folder: string): StoreMarker {
   const path = (name: string): string => join(folder, name);
-  const call = callsTo(folder);
+  const call = createFolderCalls(folder);
   const read = (name: string): Promise<string | undefined> =>
     call(() => readFile(path(name), 'utf8')).catch(ignoreAbsentFile);
   return {
     async read() {
       const text = await read(MARKER);
-      return text === undefined ? undefined : markIn(text);
+      return text === undefined ? undefined : parseMark(text);
     },
     async write(mark) {
       const isNew = await call(() => makeFolder(folder));
       const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
-      await writeFlushed(draft, Buffer.from(markerText(mark)), call);
+      await writeFlushed(draft, Buffer.from(formatMarker(mark)), call);
       await call(() => rename(draft, path(MARKER)));
       await flushFolder(folder, call);
       return isNew;
@@ -79,17 +79,17 @@ function folderMarker(folder: string): PlaceMarker {
   };
 }
 
-interface ProbedPlace {
+interface ProbedStore {
   put(name: string, text: string): Promise<void>;
   read(name: string): Promise<string | undefined>;
   remove(name: string): Promise<void>;
 }
 
-async function probeWith({ put, read, remove }: ProbedPlace): Promise<void> {
+async function probeWith({ put, read, remove }: ProbedStore): Promise<void> {
   const name = createArtifactName(); // garbage collection removes a remaining test object
   const text = randomBytes(512).toString('hex');
   await put(name, text);
   const result = await read(name);
   await remove(name);
-  if (result !== text) throw new PlaceFault('The place of results returns other bytes than were written.');
+  if (result !== text) throw new ArtifactStoreFault('The place of results returns other bytes than were written.');
 }

@@ -1,5 +1,5 @@
 import type { ArtifactStore } from '../port.js';
-import type { PlaceOwnership } from './ownership.js';
+import type { StoreOwnership } from './ownership.js';
 
 /**
  * Wraps an artifact store so that nothing is removed until its ownership is confirmed, because the store may belong to
@@ -8,7 +8,7 @@ import type { PlaceOwnership } from './ownership.js';
  */
 export function createOwnedArtifacts(
   artifacts: ArtifactStore,
-  ownership: Pick<PlaceOwnership, 'isConfirmed' | 'isHolder'>,
+  ownership: Pick<StoreOwnership, 'isConfirmed' | 'isHolder'>,
 ): ArtifactStore {
   return {
     ...artifacts,

@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sayPlace, type ArtifactPlace } from './artifact-place.js';
+import { formatLocationSubject, type ArtifactLocation } from './artifact-place.js';
 import type { DocumentEngine } from '../port.js';
 import { StartRefusal } from '../start-refusal.js';
-import { openMarker, type PlaceMarker } from './marker.js';
+import { openMarker, type StoreMarker } from './marker.js';
 import {
-  misfit,
+  createMismatchRefusal,
   readRecordedStore,
   recordStore,
   type RecordedOwnership,
   type RecordedStore,
 } from './recorded-store.js';
-import type { DatabaseIdentity, PlaceMark, PlaceOwner } from '../access/store-id.js';
+import type { DatabaseIdentity, StoreMark, StoreOwner } from '../access/store-id.js';
 
 /**
  * Lease of a database on its artifact store. A token is renewed in the database and in the artifact store. A copy of
  * the database does not receive the renewals, finds an unknown token, and stops. All deletions check `isConfirmed`
  * first.
  */
-export interface PlaceOwnership {
+export interface StoreOwnership {
   /** Returns true if a recent renewal of the lease by the database was observed since this process started. */
   isConfirmed(): boolean;
   /** Returns true if this process renews the lease for the whole cluster. */
@@ -27,7 +27,7 @@ export interface PlaceOwnership {
 }
 
 /** Ownership of a process that removes nothing from an artifact store. */
-export const noOwnership: PlaceOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
+export const noOwnership: StoreOwnership = { isConfirmed: () => false, isHolder: () => false, close() {} };
 
 export interface OwnershipOptions {
   /** Identity of the database; its name and server distinguish it from logical copies. */
@@ -52,7 +52,7 @@ export interface OwnershipTimes {
   readonly repeatMs: number;
 }
 
-const TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
+const OWNERSHIP_TIMES: OwnershipTimes = { renewMs: 10_000, observeMs: 30_000, repeatMs: 1000 };
 /** Number of renewal intervals without an answer after which the ownership is no longer confirmed. */
 const CONFIRMED_RENEWALS = 3;
 /**
@@ -61,7 +61,7 @@ const CONFIRMED_RENEWALS = 3;
  */
 const EARLIER_MAX = 60;
 /** Maximum wait for an object store. */
-const PATIENCE = { patienceMs: 5000, answerMs: 5000 };
+const RETRY_LIMITS = { patienceMs: 5000, answerMs: 5000 };
 
 /**
  * Takes part in the lease of a database on its artifact store, until it is closed.
@@ -69,18 +69,18 @@ const PATIENCE = { patienceMs: 5000, answerMs: 5000 };
  */
 export async function openOwnership(
   documents: DocumentEngine,
-  place: ArtifactPlace,
-  { identity, onLost, times = TIMES }: OwnershipOptions,
-): Promise<PlaceOwnership> {
-  const marker = await openMarker(place, PATIENCE);
+  place: ArtifactLocation,
+  { identity, onLost, times = OWNERSHIP_TIMES }: OwnershipOptions,
+): Promise<StoreOwnership> {
+  const marker = await openMarker(place, RETRY_LIMITS);
   const lease: Lease = { documents, place, marker, identity, times, self: randomUUID() };
-  let seen: Seen = { token: null, at: performance.now() };
+  let seen: ObservedToken = { token: null, at: performance.now() };
   let confirmedAt = -Infinity;
   let isHolder = false;
   let isClosed = false;
   let timer: NodeJS.Timeout | undefined;
 
-  async function look(): Promise<void> {
+  async function checkOwnership(): Promise<void> {
     const now = performance.now();
     const result = await findAgreedState(lease);
     if (result === undefined) return; // the artifact store is unavailable, which its watch reports
@@ -90,7 +90,7 @@ export async function openOwnership(
     if (ownership?.token !== seen.token) seen = { token: ownership?.token ?? null, at: now };
     // The artifact store has no owner yet, or the first renewal was interrupted.
     const isUnowned = ownership?.token == null;
-    if (!isUnowned && now - seen.at < (isHolder ? EARLY * times.renewMs : times.observeMs)) return;
+    if (!isUnowned && now - seen.at < (isHolder ? RENEWAL_FRACTION * times.renewMs : times.observeMs)) return;
     const token = await renew(lease, result);
     if (token === undefined) return;
     seen = { token, at: performance.now() };
@@ -98,22 +98,22 @@ export async function openOwnership(
     isHolder = true;
   }
 
-  function lookLater(): void {
+  function scheduleCheck(): void {
     if (isClosed) return;
-    timer = setTimeout(() => void look().then(lookLater, failed), times.renewMs);
+    timer = setTimeout(() => void checkOwnership().then(scheduleCheck, recordFailure), times.renewMs);
     timer.unref();
   }
 
-  function failed(thrown: unknown): void {
+  function recordFailure(thrown: unknown): void {
     if (isClosed) return;
-    if (!(thrown instanceof StartRefusal)) return lookLater(); // the database or the artifact store is temporarily unavailable
+    if (!(thrown instanceof StartRefusal)) return scheduleCheck(); // the database or the artifact store is temporarily unavailable
     isClosed = true;
     confirmedAt = -Infinity;
     onLost(thrown);
   }
 
-  await look();
-  lookLater();
+  await checkOwnership();
+  scheduleCheck();
   return {
     isConfirmed: () => performance.now() - confirmedAt < CONFIRMED_RENEWALS * times.renewMs,
     isHolder: () => isHolder,
@@ -125,17 +125,17 @@ export async function openOwnership(
 }
 
 /** Fraction of the renewal interval after which the holder renews, because a check may be slightly early. */
-const EARLY = 0.9;
+const RENEWAL_FRACTION = 0.9;
 
-interface Seen {
+interface ObservedToken {
   readonly token: string | null;
   readonly at: number;
 }
 
 interface Lease {
   readonly documents: DocumentEngine;
-  readonly place: ArtifactPlace;
-  readonly marker: PlaceMarker;
+  readonly place: ArtifactLocation;
+  readonly marker: StoreMarker;
   readonly identity: DatabaseIdentity;
   readonly times: OwnershipTimes;
   /** Id of this process in the lease. */
@@ -153,20 +153,20 @@ async function findAgreedState(lease: Lease): Promise<RecordedStore | undefined>
     const mark = await marker.read();
     const recorded = await readRecordedStore(documents); // read after the marker, so that the marker's token is never newer than the record
     if (mark === undefined || recorded === undefined || mark.storeId !== recorded.store_id) return undefined;
-    const fault = ownerFault(lease, mark.owner, recorded.ownership);
+    const fault = findOwnerFault(lease, mark.owner, recorded.ownership);
     if (fault === undefined) {
-      await bringBack(lease, mark, recorded);
+      await restoreToken(lease, mark, recorded);
       return recorded;
     }
-    if (isAgain) throw misfit(fault);
+    if (isAgain) throw createMismatchRefusal(fault);
     await sleep(times.repeatMs);
   }
 }
 
 /** Returns the reason why an artifact store does not belong to the database; undefined if it does. */
-function ownerFault(
+function findOwnerFault(
   { place, identity }: Lease,
-  owner: PlaceOwner | undefined,
+  owner: StoreOwner | undefined,
   recorded: RecordedOwnership | undefined,
 ): string | undefined {
   if (owner === undefined) return undefined;
@@ -175,7 +175,7 @@ function ownerFault(
   if (!isOther && known.includes(owner.token)) return undefined;
   const [own, theirs] = [identity, owner].map(describeDatabase);
   const relation = isOther ? `belongs to ${theirs}; this is ${own}` : `was renewed by another copy of ${own}`;
-  return `${sayPlace(place)} ${relation}. Give this database a separate place (divisor adopt --new-place URL), take the place over if no service uses the other database (divisor adopt --take-over), or serve read-only (--read-only on).`;
+  return `${formatLocationSubject(place)} ${relation}. Give this database a separate place (divisor adopt --new-place URL), take the place over if no service uses the other database (divisor adopt --take-over), or serve read-only (--read-only on).`;
 }
 
 const isOtherSystem = (one: DatabaseIdentity, other: DatabaseIdentity): boolean =>
@@ -185,7 +185,7 @@ const describeDatabase = ({ system, database }: DatabaseIdentity): string =>
   `the database ${database} of the PostgreSQL system ${system ?? 'unknown'}`;
 
 /** Restores the current token in the marker after a delayed write of an earlier token. */
-async function bringBack({ marker, identity }: Lease, mark: PlaceMark, { ownership }: RecordedStore): Promise<void> {
+async function restoreToken({ marker, identity }: Lease, mark: StoreMark, { ownership }: RecordedStore): Promise<void> {
   const { token, next, earlier } = ownership ?? { token: null, next: null, earlier: [] };
   if (mark.owner === undefined || token === null || next !== null) return;
   // The previous token may remain if a renewal happened between the two reads.

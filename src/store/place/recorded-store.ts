@@ -34,7 +34,7 @@ export async function readRecordedStore(documents: Pick<DocumentReader, 'get'>):
   if (stored === undefined) return undefined;
   const { store_id, is_marked, ownership } = ('unreadable' in stored ? {} : stored.body) as Partial<RecordedStore>; // written only by `recordStore`
   if (typeof store_id !== 'string' || typeof is_marked !== 'boolean')
-    throw misfit('The record of the place of results in the database cannot be read.');
+    throw createMismatchRefusal('The record of the place of results in the database cannot be read.');
   return { store_id, is_marked, ownership };
 }
 
@@ -45,4 +45,4 @@ export async function recordStore(
   await tx.put(KIND, ID, { ...store, ...(ownership && { ownership }) });
 }
 
-export const misfit = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
+export const createMismatchRefusal = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);

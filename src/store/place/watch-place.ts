@@ -1,22 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal, isUnavailable } from '#domain/refusals/refusal.js';
-import type { ArtifactPlace } from './artifact-place.js';
+import type { ArtifactLocation } from './artifact-place.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
-import { openMarker, type PlaceMarker } from './marker.js';
+import { openMarker, type StoreMarker } from './marker.js';
 import { codeOf } from '../access/place-fault.js';
 
 /** Periodic check of an artifact store, so that requests need not check it. */
-export interface PlaceWatch extends ArtifactHealth {
+export interface StoreWatch extends ArtifactHealth {
   close(): void;
 }
 
 /** Intervals between checks of a healthy and of a faulty artifact store. */
-const LOOK_MS = 5000;
-const FAULT_LOOK_MS = 1000;
+const CHECK_INTERVAL_MS = 5000;
+const FAULT_CHECK_MS = 1000;
 /** Time without an answer after which a check counts as failed; the next check waits for its end. */
 const ANSWER_MS = 5000;
 
-export interface PlaceWatchOptions {
+export interface StoreWatchOptions {
   /** Required id of the store. */
   readonly storeId: string;
   /** Called with the fault when one appears, and with undefined when it is resolved. */
@@ -25,10 +25,10 @@ export interface PlaceWatchOptions {
   readonly onWarning?: ((warning: string | undefined) => void) | undefined;
 }
 
-export async function watchPlace(
-  place: ArtifactPlace,
-  { storeId, onChange = () => {}, onWarning = () => {} }: PlaceWatchOptions,
-): Promise<PlaceWatch> {
+export async function watchStore(
+  place: ArtifactLocation,
+  { storeId, onChange = () => {}, onWarning = () => {} }: StoreWatchOptions,
+): Promise<StoreWatch> {
   const marker = await openMarker(place, { patienceMs: 0, answerMs: ANSWER_MS });
   let fault: string | undefined;
   let warning: string | undefined;
@@ -38,7 +38,7 @@ export async function watchPlace(
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
-  function say(found: string | undefined): void {
+  function reportFault(found: string | undefined): void {
     const isNews = (found === undefined) !== (fault === undefined);
     fault = found;
     if (isNews && !isClosed) onChange(found);
@@ -48,35 +48,38 @@ export async function watchPlace(
     if (isWarning && !isClosed) onWarning(warned);
   }
 
-  function look(): Promise<void> {
+  function checkStore(): Promise<void> {
     looking ??= faultOf(storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
-    const late = sleep(ANSWER_MS, `${SAID} does not answer.`, { ref: false });
+    const late = sleep(ANSWER_MS, `${FAULT_SUBJECT} does not answer.`, { ref: false });
     return Promise.race([looking, late]).then((found) => {
-      say(found);
+      reportFault(found);
       if (found === undefined) isSuspect = false;
     });
   }
 
-  function lookLater(): void {
+  function scheduleCheck(): void {
     clearTimeout(timer);
     if (isClosed) return;
-    timer = setTimeout(() => void look().finally(lookLater), isSuspect || fault ? FAULT_LOOK_MS : LOOK_MS);
+    timer = setTimeout(
+      () => void checkStore().finally(scheduleCheck),
+      isSuspect || fault ? FAULT_CHECK_MS : CHECK_INTERVAL_MS,
+    );
     timer.unref();
   }
 
-  lookLater();
+  scheduleCheck();
   return {
     fault: () => fault,
     async explain(thrown) {
       if (isUnavailable(thrown)) {
         isSuspect = true;
-        if (fault === undefined) say(thrown.message);
-        lookLater();
+        if (fault === undefined) reportFault(thrown.message);
+        scheduleCheck();
         return thrown;
       }
       if (thrown instanceof Refusal && thrown.code !== 'DOCUMENT_UNREADABLE') return thrown;
-      await look();
-      lookLater();
+      await checkStore();
+      scheduleCheck();
       return fault === undefined ? thrown : new Refusal('STORE_UNAVAILABLE', fault, null, { cause: thrown });
     },
     close() {
@@ -86,24 +89,24 @@ export async function watchPlace(
   };
 }
 
-interface Look {
-  readonly marker: PlaceMarker;
+interface FaultCheck {
+  readonly marker: StoreMarker;
   /** True to test writing as well. */
   readonly isProbed: boolean;
 }
 
 /** Returns the current fault of an artifact store; undefined if it is healthy. Never rejects. */
-async function faultOf(storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
+async function faultOf(storeId: string, { marker, isProbed }: FaultCheck): Promise<string | undefined> {
   try {
     const result = (await marker.read())?.storeId;
-    if (result === undefined) return `${SAID} is unavailable: there is no marker of the store ${storeId}.`;
-    if (result !== storeId) return `${SAID} is the store ${result}; the database names the store ${storeId}.`;
+    if (result === undefined) return `${FAULT_SUBJECT} is unavailable: there is no marker of the store ${storeId}.`;
+    if (result !== storeId) return `${FAULT_SUBJECT} is the store ${result}; the database names the store ${storeId}.`;
     if (isProbed) await marker.probe();
     return undefined;
   } catch (thrown) {
-    return thrown instanceof Refusal ? thrown.message : `${SAID} cannot be used: ${codeOf(thrown) ?? thrown}.`;
+    return thrown instanceof Refusal ? thrown.message : `${FAULT_SUBJECT} cannot be used: ${codeOf(thrown) ?? thrown}.`;
   }
 }
 
 /** Subject of faults for clients, without the location of the artifact store, which only the log contains. */
-const SAID = 'The place of results';
+const FAULT_SUBJECT = 'The place of results';

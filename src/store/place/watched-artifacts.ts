@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import type { ArtifactStore } from '../port.js';
 import type { ArtifactHealth } from '../access/artifact-health.js';
-import { isAway } from '../access/place-fault.js';
+import { isUnavailable } from '../access/place-fault.js';
 
 /**
  * Wraps an artifact store that may become unavailable. Missing files are then reported as STORE_UNAVAILABLE and not as
@@ -58,20 +58,20 @@ export function watchArtifacts(artifacts: ArtifactStore, health: ArtifactHealth)
         const missing = refuseDamagedArtifact(first);
         return (await health.explain(missing)) === missing ? result : new Set();
       } catch (thrown) {
-        if (isAway(thrown)) return new Set();
+        if (isUnavailable(thrown)) return new Set();
         throw thrown;
       }
     },
     async remove(names) {
       if (health.fault() !== undefined) return;
       await artifacts.remove(names).catch((thrown: unknown) => {
-        if (!isAway(thrown)) throw thrown;
+        if (!isUnavailable(thrown)) throw thrown;
       });
     },
     async discard(names) {
       if (health.fault() !== undefined) return;
       await artifacts.discard(names).catch((thrown: unknown) => {
-        if (!isAway(thrown)) throw thrown;
+        if (!isUnavailable(thrown)) throw thrown;
       });
     },
     restore: (names) => writeText(() => artifacts.restore(names)),

@@ -40,14 +40,14 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
   let isProbing = false;
   let timer: NodeJS.Timeout | undefined;
 
-  function hear(): void {
+  function recordAnswer(): void {
     silentTicks = 0;
     if (!isOpen) return;
     isOpen = false;
     onChange?.(false);
   }
 
-  function tick(): void {
+  function advanceTick(): void {
     silentTicks++;
     if (!isOpen && waiting.size === 0) return stop();
     if (!isOpen && silentTicks >= SILENT_TICKS) open();
@@ -66,14 +66,14 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
     isProbing = true;
     const isAlive = await probe().catch(() => false);
     isProbing = false;
-    if (isAlive) hear();
+    if (isAlive) recordAnswer();
     else if (isOpen) silentTicks = 0;
   }
 
   function keepTicking(): void {
     if (timer !== undefined) return;
     silentTicks = 0;
-    timer = setInterval(tick, TICK_MS);
+    timer = setInterval(advanceTick, TICK_MS);
     timer.unref();
   }
 
@@ -93,10 +93,10 @@ export function createCircuitBreaker({ probe, onSilence, onChange }: CircuitBrea
       });
       try {
         const answer = await Promise.race([work(ending.signal), silence]);
-        hear();
+        recordAnswer();
         return answer;
       } catch (thrown) {
-        if (!isUnavailable(thrown)) hear(); // a refusal by the server is also an answer
+        if (!isUnavailable(thrown)) recordAnswer(); // a refusal by the server is also an answer
         throw thrown;
       } finally {
         waiting.delete(ending);

@@ -4,7 +4,7 @@
  * until it has statistics. All writes of a commit have one version, which the function returns; 0 if it writes no
  * document, null if a document or listing that it read has changed.
  */
-export const commitFunction = (schema: string, stripes: number): string => `
+export const formatCommitFunction = (schema: string, stripes: number): string => `
   CREATE FUNCTION ${schema}.commit_2(
     commit_token uuid, commit_node uuid, commit_at timestamptz,
     read_kinds text[], read_ids text[], read_versions bigint[],
@@ -19,7 +19,7 @@ export const commitFunction = (schema: string, stripes: number): string => `
     written_ids text[] := put_ids || deleted_ids;
     named text[];
   BEGIN
-    ${locks(schema, stripes)}
+    ${formatLocks(schema, stripes)}
     /* Each statement from here on sees every commit that held one of the locks before. */
     IF EXISTS (
       SELECT FROM unnest(read_kinds, read_ids, read_versions) AS r(kind, id, version) WHERE r.version <>
@@ -32,7 +32,7 @@ export const commitFunction = (schema: string, stripes: number): string => `
       )
     ) THEN RETURN; END IF;
     written_version := 0;
-    ${puts(schema)}
+    ${formatPuts(schema)}
     IF cardinality(deleted_kinds) > 0 THEN
       DELETE FROM ${schema}.documents AS d USING unnest(deleted_kinds, deleted_ids) AS gone(kind, id)
         WHERE d.kind = gone.kind AND d.id = gone.id;
@@ -43,7 +43,7 @@ export const commitFunction = (schema: string, stripes: number): string => `
       END IF;
     END IF;
     IF job_rows IS NOT NULL THEN
-      ${jobs(schema)}
+      ${formatJobs(schema)}
     END IF;
     IF cardinality(commit_events) > 0 THEN
       INSERT INTO ${schema}.events (node, event)
@@ -59,7 +59,7 @@ export const commitFunction = (schema: string, stripes: number): string => `
 /**
  * Returns statements that lock like `lock_1`, in numeric order, so that commits of both functions wait for each other.
  */
-const locks = (schema: string, stripes: number): string => `
+const formatLocks = (schema: string, stripes: number): string => `
     PERFORM CASE WHEN is_alone THEN pg_advisory_xact_lock(hashtext('${schema}'), number)
         ELSE pg_advisory_xact_lock_shared(hashtext('${schema}'), number) END
       FROM (
@@ -75,7 +75,7 @@ const locks = (schema: string, stripes: number): string => `
 `;
 
 /** Returns statements that write the documents, and read their previous references. */
-const puts = (schema: string): string => `
+const formatPuts = (schema: string): string => `
     INSERT INTO ${schema}.changes (kind, token)
       SELECT DISTINCT kind, commit_token FROM unnest(written_kinds) AS k(kind)
       UNION ALL SELECT '', commit_token WHERE cardinality(commit_events) > 0;
@@ -100,7 +100,7 @@ const puts = (schema: string): string => `
 /**
  * Returns statements that write jobs like `put_jobs_1`; a turn is assigned when a job starts to wait, and not again.
  */
-const jobs = (schema: string): string => `
+const formatJobs = (schema: string): string => `
       INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
           node, lease_until, revision)
         SELECT r.job_id, r.kind, r.lane, r.owner, r.status, r.sequence, r.attempt, r.estimated_bytes,

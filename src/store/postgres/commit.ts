@@ -1,22 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { OutcomeUnknown, stateOf, type Database } from './database.js';
+import { UnknownOutcomeError, stateOf, type Database } from './database.js';
 import type { CommitOrder } from './commit-order.js';
 import type { TransactionDraft } from './draft.js';
 import { createJobAdditions } from './job-additions.js';
-import { jobStatement } from './job-commit.js';
+import { createJobStatement } from './job-commit.js';
 
-export interface Written {
+export interface WrittenVersion {
   /** Artifacts that have become orphaned. */
   readonly unreferenced: readonly string[];
 }
 
 /** Outcome of a commit; undefined if a document or listing that it read has changed, so that nothing was written. */
-export type Committed = Written | undefined;
+export type CommitResult = WrittenVersion | undefined;
 
 export interface Commits {
   /** Writes a transaction if everything that it read is unchanged. @throws Refusal like `Database.query` */
-  commit(order: CommitOrder): Promise<Committed>;
+  commit(order: CommitOrder): Promise<CommitResult>;
   /** Returns true if everything that a transaction read is consistent with one snapshot. */
   holds(draft: TransactionDraft): Promise<boolean>;
 }
@@ -27,13 +27,13 @@ interface CommitRow {
 }
 
 /** Time for which a broken connection is retried to determine the outcome of a commit. */
-const DOUBT_MS = 15_000;
+const OUTCOME_RETRY_MS = 15_000;
 const ASK_AGAIN_MS = 200;
 
 /** SQLSTATEs of a transaction that the server aborted in favour of another transaction. */
 const CONFLICTS = ['40001', '40P01'];
 /** SQLSTATE of a duplicate key. */
-const TAKEN = '23505';
+const UNIQUE_VIOLATION = '23505';
 
 /** Creates the commits of a process. @param node id of this process, which does not read its own events */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
@@ -41,7 +41,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   const statement = `SELECT ${schema}.commit_3(${parameters}) AS written`;
   const additions = createJobAdditions(database, schema);
 
-  async function commit(order: CommitOrder): Promise<Committed> {
+  async function runCommit(order: CommitOrder): Promise<CommitResult> {
     const { draft, events, jobs, time } = order;
     const token = randomUUID();
     const rows = jobs.length === 0 ? null : JSON.stringify(jobs);
@@ -51,7 +51,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
       if (CONFLICTS.includes(stateOf(thrown) ?? '')) return undefined;
-      if (!(thrown instanceof OutcomeUnknown) || (!draft.isWritten && events.length === 0)) throw thrown;
+      if (!(thrown instanceof UnknownOutcomeError) || (!draft.isWritten && events.length === 0)) throw thrown;
       const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
       return isCommitted ? { unreferenced: [] } : undefined;
     }
@@ -59,7 +59,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
 
   /** Writes a commit that concerns only one job. @returns false if the commit needs another statement */
   async function writesJob(order: CommitOrder, token: string): Promise<boolean> {
-    const statement = jobStatement(order, token);
+    const statement = createJobStatement(order, token);
     if (statement === undefined) return false;
     const { call, values } = statement;
     const parameters = values.map((_, i) => `$${i + 1}`).join(', ');
@@ -69,12 +69,12 @@ export function createCommits(database: Database, { schema, node }: { schema: st
       const [row] = await database.query<CommitRow>(sql, values);
       return row!.written !== null; // exactly one row
     } catch (thrown) {
-      if (stateOf(thrown) === TAKEN) return false;
+      if (stateOf(thrown) === UNIQUE_VIOLATION) return false;
       throw thrown;
     }
   }
 
-  async function call(token: string, at: Date, columns: readonly unknown[]): Promise<Committed> {
+  async function call(token: string, at: Date, columns: readonly unknown[]): Promise<CommitResult> {
     const [row] = await database.query<CommitRow>(statement, [token, node, at, ...columns]);
     const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // exactly one row
     return version === undefined ? undefined : { unreferenced };
@@ -85,7 +85,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
    * outcome: it waits for a running commit, and prevents a later one.
    */
   async function hasCommitted(token: string, kind: string, lost: Refusal): Promise<boolean> {
-    const until = performance.now() + DOUBT_MS;
+    const until = performance.now() + OUTCOME_RETRY_MS;
     for (;;) {
       try {
         const decided = await database.query(
@@ -102,7 +102,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   }
 
   return {
-    commit,
+    commit: runCommit,
     async holds(draft) {
       const nothing = [...Array.from({ length: 8 }, () => []), null, false];
       return (await call(randomUUID(), new Date(0), [...draft.readColumns(), ...nothing])) !== undefined;

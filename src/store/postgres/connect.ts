@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { clientOptions, stateOf } from './database.js';
+import { createClientOptions, stateOf } from './database.js';
 
 /**
  * Opens a connection.
@@ -8,7 +8,7 @@ import { clientOptions, stateOf } from './database.js';
  * useless; 75 if it is unavailable
  */
 export async function connect(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
-  const client = new pg.Client({ ...clientOptions(url), ...options });
+  const client = new pg.Client({ ...createClientOptions(url), ...options });
   client.on('error', () => {}); // the pending or the next query reports the error
   try {
     await client.connect();

@@ -64,7 +64,7 @@ export async function openDatabaseClock({
 }
 
 /** Describes the clock difference as a sentence; undefined within the limit. */
-export function clockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitMs: number): string | undefined {
+export function describeClockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitMs: number): string | undefined {
   const ms = offsetMs();
   if (Math.abs(ms) <= limitMs) return undefined;
   const seconds = (Math.abs(ms) / 1000).toFixed(1);
@@ -73,6 +73,6 @@ export function clockFault({ offsetMs }: Pick<DatabaseClock, 'offsetMs'>, limitM
 
 /** Checks the clock of this machine. @throws StartRefusal 75 if it differs too much from the clock of the database */
 export function assertClock(clock: DatabaseClock): void {
-  const fault = clockFault(clock, CLOCK_REFUSED_MS);
+  const fault = describeClockFault(clock, CLOCK_REFUSED_MS);
   if (fault !== undefined) throw new StartRefusal(EXIT_TEMPORARY, `${fault} Set it, for example by NTP.`);
 }

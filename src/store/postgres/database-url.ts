@@ -23,7 +23,7 @@ const FORM =
  * Returns the error in a database URL as a clause; undefined if the URL is valid. No part of the URL is repeated,
  * because any part of an invalid URL may be the password.
  */
-export function databaseUrlFault(text: string): string | undefined {
+export function findUrlFault(text: string): string | undefined {
   if (!/^postgres(ql)?:\/\/\S+$/.test(text) || !URL.canParse(text)) return FORM;
   const url = new URL(text);
   // An unencoded special character makes the following text part of another URL component.
@@ -42,5 +42,5 @@ export function databaseUrlFault(text: string): string | undefined {
 }
 
 /** Converts the URL to the form that the driver accepts without a warning. */
-export const driverUrl = (url: string): string =>
+export const toDriverUrl = (url: string): string =>
   url.replace(/([?&]sslmode=)(?:require|verify-ca)(?=&|$)/, '$1verify-full');

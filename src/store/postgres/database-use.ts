@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { connect } from './connect.js';
-import { createLine } from './line.js';
+import { createWorkQueue } from './line.js';
 
 /** Lock on a database, exclusive or shared. */
 export interface DatabaseUse {
@@ -39,10 +39,10 @@ const SILENT_MS = 3000;
 export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unknown) => void): Promise<DatabaseUse> {
   const { isShared } = options;
   const listeners = new Set<(text: string) => void>();
-  const hear = (text: string): void => listeners.forEach((call) => call(text));
-  let client = await connectWithRight(options, hear);
+  const notifyListeners = (text: string): void => listeners.forEach((call) => call(text));
+  let client = await connectWithRight(options, notifyListeners);
   /** Queue of the statements of the connection, which run one at a time. */
-  const statements = createLine();
+  const statements = createWorkQueue();
   let isOver = false;
   let askedMs: number | undefined;
   let isLost = false;
@@ -63,7 +63,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   /** Reconnects; if the database is unavailable, the next check retries. */
   async function retryLater(): Promise<void> {
     await client.end().catch(() => {}); // the connection is already gone
-    const next = await connectWithRight(options, hear).catch(() => undefined);
+    const next = await connectWithRight(options, notifyListeners).catch(() => undefined);
     isLost = next === undefined;
     client = next ?? client;
     if (isOver) await client.end().catch(() => {});

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { createCircuitBreaker } from './circuit-breaker.js';
-import { databaseUrlFault, driverUrl, URL_FILES } from './database-url.js';
+import { findUrlFault, toDriverUrl, URL_FILES } from './database-url.js';
 
 /** Connections to a database. */
 export interface Database {
@@ -56,7 +56,7 @@ const ANSWER_MS = 35_000;
 /**
  * Timeouts of statements that requests wait for; they are longer than a lease, which must survive a short interruption.
  */
-const POOLED = { statement_timeout: 15_000, query_timeout: 18_000 };
+const REQUEST_TIMEOUTS = { statement_timeout: 15_000, query_timeout: 18_000 };
 
 /**
  * Planner settings: each statement has one generic plan, because all statements find rows by keys or small sets, so
@@ -65,10 +65,10 @@ const POOLED = { statement_timeout: 15_000, query_timeout: 18_000 };
 const PLANNING = '-c plan_cache_mode=force_generic_plan -c jit=off';
 
 /** Returns the settings of every connection, with timeouts in both client and server. @throws StartRefusal 78 */
-export function clientOptions(url: string): pg.ClientConfig {
+export function createClientOptions(url: string): pg.ClientConfig {
   assertUrl(url);
   return {
-    connectionString: driverUrl(url),
+    connectionString: toDriverUrl(url),
     application_name: 'divisor',
     options: PLANNING,
     connectionTimeoutMillis: CONNECT_MS,
@@ -83,9 +83,9 @@ export function clientOptions(url: string): pg.ClientConfig {
  * Returns the settings of a connection to a pooler, which accepts no session settings, so that only the client has
  * timeouts.
  */
-function poolerOptions(url: string): pg.ClientConfig {
-  const { connectionString, application_name, connectionTimeoutMillis, keepAlive } = clientOptions(url);
-  const { query_timeout } = POOLED;
+function createPoolerOptions(url: string): pg.ClientConfig {
+  const { connectionString, application_name, connectionTimeoutMillis, keepAlive } = createClientOptions(url);
+  const { query_timeout } = REQUEST_TIMEOUTS;
   return { connectionString, application_name, connectionTimeoutMillis, keepAlive, query_timeout };
 }
 
@@ -97,7 +97,7 @@ export function openDatabase({
   onSilence,
 }: DatabaseOptions): Database {
   const pool = new pg.Pool({
-    ...(isPooled ? poolerOptions(url) : { ...clientOptions(url), ...POOLED }),
+    ...(isPooled ? createPoolerOptions(url) : { ...createClientOptions(url), ...REQUEST_TIMEOUTS }),
     max: connectionsMax,
     idleTimeoutMillis: IDLE_MS,
     ...(prepare && !isPooled && { onConnect: prepare }),
@@ -105,8 +105,8 @@ export function openDatabase({
   // The pool replaces a connection that breaks while it is idle; a connection in use fails its query.
   pool.on('error', () => {});
   const breaker = createCircuitBreaker({
-    probe: () => givesSign(isPooled ? poolerOptions(url) : clientOptions(url)),
-    onSilence: () => new OutcomeUnknown('STORE_UNAVAILABLE', 'The database does not answer.'),
+    probe: () => answersProbe(isPooled ? createPoolerOptions(url) : createClientOptions(url)),
+    onSilence: () => new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database does not answer.'),
     onChange: onSilence,
   });
   let observe: (seconds: number, isAnswered: boolean) => void = () => {};
@@ -139,11 +139,11 @@ export function openDatabase({
     silence: AbortSignal,
   ): Promise<readonly R[]> {
     const client = await pool.connect().catch((cause: unknown) => {
-      throw unavailable(cause);
+      throw createUnavailableRefusal(cause);
     });
     if (silence.aborted) {
       client.release();
-      throw unavailable(undefined);
+      throw createUnavailableRefusal(undefined);
     }
     const ignore = (): void => {}; // the query reports the error too
     client.on('error', ignore);
@@ -192,11 +192,11 @@ interface Statement {
 }
 
 /** Maximum wait for the answer of a silent server to a probe. */
-const SIGN_MS = 1000;
+const PROBE_MS = 1000;
 
 /** Returns true if the server answers a new connection, even with an error. */
-async function givesSign(options: pg.ClientConfig): Promise<boolean> {
-  const client = new pg.Client({ ...options, connectionTimeoutMillis: SIGN_MS, query_timeout: SIGN_MS });
+async function answersProbe(options: pg.ClientConfig): Promise<boolean> {
+  const client = new pg.Client({ ...options, connectionTimeoutMillis: PROBE_MS, query_timeout: PROBE_MS });
   client.on('error', () => {}); // the query reports the error too
   try {
     await client.connect();
@@ -210,11 +210,11 @@ async function givesSign(options: pg.ClientConfig): Promise<boolean> {
 }
 
 /** Thrown if the statement may or may not have succeeded. */
-export class OutcomeUnknown extends Refusal {}
+export class UnknownOutcomeError extends Refusal {}
 
 /** Checks the URL and its files. @throws StartRefusal 78, without text of the URL, which may contain a password */
 function assertUrl(url: string): void {
-  const fault = databaseUrlFault(url);
+  const fault = findUrlFault(url);
   if (fault !== undefined) throw new StartRefusal(EXIT_CONFIGURATION, `The address of the database ${fault}.`);
   const parameters = new URL(url).searchParams;
   for (const name of URL_FILES) {
@@ -236,7 +236,7 @@ function assertReadable(path: string, name: string): void {
   }
 }
 
-const unavailable = (cause: unknown): Refusal =>
+const createUnavailableRefusal = (cause: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.', null, { cause });
 
 /** Returns the SQLSTATE of an error from the server. */
@@ -244,11 +244,11 @@ export const stateOf = (thrown: unknown): string | undefined =>
   thrown instanceof pg.DatabaseError ? thrown.code : undefined;
 
 /** SQLSTATEs of connection failures and of shutdowns of the server. */
-const LOST = /^(08|57P)/;
+const LOST_CONNECTION = /^(08|57P)/;
 
 function isLost(thrown: unknown): boolean {
   const state = stateOf(thrown);
-  return state === undefined || LOST.test(state);
+  return state === undefined || LOST_CONNECTION.test(state);
 }
 
 /** SQLSTATE classes of temporary conditions: insufficient resources, operator intervention, a standby server. */
@@ -256,8 +256,9 @@ const UNAVAILABLE = /^(53|57|25006)/;
 const DISK_FULL = '53100';
 
 function refusalOf(cause: unknown): unknown {
-  if (isLost(cause)) return new OutcomeUnknown('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
+  if (isLost(cause))
+    return new UnknownOutcomeError('STORE_UNAVAILABLE', 'The database did not answer.', null, { cause });
   const state = stateOf(cause)!; // `isLost` has checked that the server sent a code
   if (state === DISK_FULL) return new Refusal('STORAGE_FULL', 'The disk of the database is full.', null, { cause });
-  return UNAVAILABLE.test(state) ? unavailable(cause) : cause;
+  return UNAVAILABLE.test(state) ? createUnavailableRefusal(cause) : cause;
 }

@@ -15,8 +15,8 @@ import type { CommitOrder, JobRow } from './commit-order.js';
 import { createCommits } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
-import { openEventReader, type EventReaderOptions, type RiddenEvents } from './event-reader.js';
-import { createLine } from './line.js';
+import { openEventReader, type EventReaderOptions, type PiggybackedEvents } from './event-reader.js';
+import { createWorkQueue } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type DocumentRow } from './rows.js';
 import { runBody, type JobTransactionBody } from './transaction.js';
@@ -31,7 +31,7 @@ export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventR
 /** Document engine with the functions that a job queue on the same database needs. */
 export interface PostgresDocuments extends DocumentEngine {
   /** Reader of the events of other processes. */
-  readonly events: RiddenEvents;
+  readonly events: PiggybackedEvents;
   /** Runs a transaction that includes job rows; see `transaction`. */
   jobTransaction<T>(change: JobTransactionBody<T>, options?: TransactionOptions): Promise<T>;
 }
@@ -49,7 +49,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   let isClosed = false;
 
   /** Runs work for which `close` waits. @throws Refusal STORE_UNAVAILABLE */
-  async function whileOpen<T>(work: () => Promise<T>): Promise<T> {
+  async function runWhileOpen<T>(work: () => Promise<T>): Promise<T> {
     if (isClosed) throw new Refusal('STORE_UNAVAILABLE', 'The document store is closed.');
     const started = work();
     underWay.add(started);
@@ -58,30 +58,30 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
 
   return {
     get: (kind, id) =>
-      whileOpen(async () => {
+      runWhileOpen(async () => {
         const row = isDocumentId(id) ? await rows.row(kind, id) : undefined;
         return row && openRow(row);
       }),
-    ids: (kind) => whileOpen(() => rows.ids(kind)),
+    ids: (kind) => runWhileOpen(() => rows.ids(kind)),
     lastNumber: (kind, owner) =>
-      whileOpen(async () => {
+      runWhileOpen(async () => {
         const [row] = await rows.several([{ kind, owner }]);
         return row === undefined ? 0 : numberOf(row.id);
       }),
     numbers: (kind, owner, { below, limit }) =>
-      whileOpen(async () => {
+      runWhileOpen(async () => {
         const { from, until: end } = createNumberedRange(owner);
         const until = below === undefined ? end : formatNumberedId(owner, below);
         return (await rows.idsBetween(kind, { from, until, limit })).map(numberOf);
       }),
-    revision: (kind) => whileOpen(() => rows.revision(kind)),
-    list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
-    transaction: (change) => whileOpen(() => transaction(change)),
-    jobTransaction: (change) => whileOpen(() => transaction(change)),
+    revision: (kind) => runWhileOpen(() => rows.revision(kind)),
+    list: (kind, readBody) => runWhileOpen(async () => listingOf(await rows.rows(kind), readBody)),
+    transaction: (change) => runWhileOpen(() => transaction(change)),
+    jobTransaction: (change) => runWhileOpen(() => transaction(change)),
     subscribe: listeners.add,
     events,
-    referencedArtifacts: () => whileOpen(() => rows.artifacts()),
-    referencedAmong: (names) => whileOpen(() => rows.artifactsAmong(names)),
+    referencedArtifacts: () => runWhileOpen(() => rows.artifacts()),
+    referencedAmong: (names) => runWhileOpen(() => rows.artifactsAmong(names)),
     async close() {
       isClosed = true;
       await Promise.allSettled(underWay);
@@ -122,9 +122,9 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
   const { schema, node, rows, publish } = parts;
   const commits = createCommits(database, { schema, node });
   /** Queue of commits with events, so that the events keep their order. */
-  const publishing = createLine();
+  const publishing = createWorkQueue();
   /** Queue of repeated bodies, so that those of one process do not conflict with each other. */
-  const repeating = createLine();
+  const repeating = createWorkQueue();
 
   async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {
     const draft = createDraft();

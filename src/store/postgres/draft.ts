@@ -7,7 +7,7 @@ import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
 
 /** Version number of an absent document. */
-export const ABSENT = '0';
+export const ABSENT_ETAG = '0';
 
 /** Document written by a transaction, as canonical JSON. */
 export interface DraftWrite {
@@ -104,7 +104,7 @@ export function createDraft(): TransactionDraft {
       return kinds.find((kind) => kind !== 'job-input') ?? kinds[0];
     },
     get isNarrow() {
-      const [first] = inOrder(writes);
+      const [first] = sortWrites(writes);
       const isOwn = first !== undefined && [...reads.keys()].every((key) => key === keyOf(first.kind, first.id));
       return isOwn && writes.size <= 2 && listings.size === 0;
     },
@@ -119,7 +119,7 @@ export function createDraft(): TransactionDraft {
       ];
     },
     writeColumns() {
-      const all = inOrder(writes);
+      const all = sortWrites(writes);
       const puts = all.flatMap(({ kind, id, write }) => (write === null ? [] : [{ kind, id, body: write.body }]));
       const gone = all.filter(({ write }) => write === null);
       return [
@@ -136,7 +136,7 @@ export function createDraft(): TransactionDraft {
 }
 
 /** puts precede deletions */
-const inOrder = <W extends { readonly write: DraftWrite | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
+const sortWrites = <W extends { readonly write: DraftWrite | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
   [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
 /** Computes the digest of a list of ids like the commit function: the length of each id in bytes, and the id. */

@@ -6,12 +6,12 @@ import type { Database } from './database.js';
  * Reader of the events of other processes. Events are notifications, not state; events during a long outage of the
  * database are lost.
  */
-export interface EventReader extends Pick<RiddenEvents, 'due'> {
+export interface EventReader extends Pick<PiggybackedEvents, 'due'> {
   stop(): Promise<void>;
 }
 
 /** Reads of events as part of another statement. */
-export interface RiddenEvents {
+export interface PiggybackedEvents {
   /** Returns the next read that is due; undefined if the last read is recent. */
   due(): EventReading | undefined;
 }
@@ -65,7 +65,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   let timer: NodeJS.Timeout | undefined;
   let isStopped = false;
 
-  function next(): EventReading {
+  function startReading(): EventReading {
     const own = count;
     return {
       horizon,
@@ -84,7 +84,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   }
 
   async function read(): Promise<void> {
-    const own = next();
+    const own = startReading();
     const [found] = await database.query<{ [M in keyof FoundEvents]: FoundEvents[M] | null }>(
       `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon, array_agg(id::text ORDER BY id) AS ids,
           array_agg(event ORDER BY id) AS events FROM ${schema}.events WHERE transaction >= $1::xid8 AND node <> $2`,
@@ -109,7 +109,7 @@ export async function openEventReader(database: Database, options: EventReaderOp
   readLater(readMs);
 
   return {
-    due: () => (performance.now() - readAtMs < readMs / 2 ? undefined : next()),
+    due: () => (performance.now() - readAtMs < readMs / 2 ? undefined : startReading()),
     async stop() {
       isStopped = true;
       clearTimeout(timer);

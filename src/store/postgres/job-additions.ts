@@ -1,5 +1,5 @@
 import type { Database } from './database.js';
-import { ADDED_COLUMNS, jobNumber } from './job-commit.js';
+import { ADDED_COLUMNS, formatJobNumber } from './job-commit.js';
 import { STRIPES } from './schema.js';
 
 /** Writer of new jobs. */
@@ -42,7 +42,7 @@ export function createJobAdditions(database: Pick<Database, 'query'>, schema: st
   // All locks are acquired first, in numeric order like in every commit, so that no two commits deadlock.
   const several = `WITH locked AS MATERIALIZED (
       SELECT count(pg_advisory_xact_lock(hashtext('${schema}'), number)) FROM (
-        SELECT DISTINCT ${jobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
+        SELECT DISTINCT ${formatJobNumber('id', STRIPES)} AS number FROM unnest(${ids}) AS added(id) ORDER BY number
       ) AS numbers
     ) SELECT ${schema}.add_job_1(${columns}) AS written FROM locked, unnest(${arrays}) AS added(${columns})`;
   let waiting: Addition[] = [];

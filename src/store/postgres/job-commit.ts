@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { KINDS_IN_PARTS } from '#domain/jobs/job-kinds.js';
 import { sealOfDocument } from './seal-rows.js';
 import type { CommitOrder, JobRow } from './commit-order.js';
-import { ABSENT } from './draft.js';
+import { ABSENT_ETAG } from './draft.js';
 
 /** Parameters of every SQL function that writes a job, with their types. */
 const WRITTEN_COLUMNS = [
@@ -30,17 +30,17 @@ export const ADDED_COLUMNS = [
   ['job_bytes', 'bigint'],
 ] as const;
 
-const declare = (columns: readonly (readonly [string, string])[]): string =>
+const formatDeclarations = (columns: readonly (readonly [string, string])[]): string =>
   columns.map((column) => column.join(' ')).join(', ');
-const WRITTEN = declare(WRITTEN_COLUMNS);
+const WRITTEN_DECLARATIONS = formatDeclarations(WRITTEN_COLUMNS);
 
 /**
  * Returns SQL functions for commits that write only one job with its row and its input, as most commits do: one
  * statement locks, compares and writes. It returns the version of the write, or no row if the job has changed since it
  * was read; then `commit_3` decides.
  */
-export const jobCommits = (schema: string, stripes: number): string => `
-  CREATE FUNCTION ${schema}.add_job_1(${declare(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$
+export const formatJobCommits = (schema: string, stripes: number): string => `
+  CREATE FUNCTION ${schema}.add_job_1(${formatDeclarations(ADDED_COLUMNS)}) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE
     written bigint;
   BEGIN
@@ -72,7 +72,7 @@ export const jobCommits = (schema: string, stripes: number): string => `
     RETURN written;
   END $$;
 
-${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
+${formatMoveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 'NULL' })}
 `;
 
 /**
@@ -80,7 +80,7 @@ ${moveFunction(schema, stripes, { name: 'move_job_1', terms: '', reservedUntil: 
  * and do not start it.
  */
 export const writeDelayedMoves = (schema: string, stripes: number): string =>
-  moveFunction(schema, stripes, {
+  formatMoveFunction(schema, stripes, {
     name: 'move_job_2',
     terms: ', delay_ms double precision',
     reservedUntil: "clock_timestamp() + delay_ms * interval '1 ms'",
@@ -93,8 +93,8 @@ interface MoveFunction {
   readonly reservedUntil: string;
 }
 
-const moveFunction = (schema: string, stripes: number, { name, terms, reservedUntil }: MoveFunction): string => `
-  CREATE FUNCTION ${schema}.${name}(${WRITTEN},
+const formatMoveFunction = (schema: string, stripes: number, { name, terms, reservedUntil }: MoveFunction): string => `
+  CREATE FUNCTION ${schema}.${name}(${WRITTEN_DECLARATIONS},
     read_version bigint, is_over boolean, job_status text, job_attempt int${terms}
   ) RETURNS bigint LANGUAGE plpgsql AS $$
   DECLARE
@@ -124,10 +124,10 @@ const moveFunction = (schema: string, stripes: number, { name, terms, reservedUn
  * the job.
  */
 const lock = (schema: string, stripes: number): string =>
-  `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), ${jobNumber('of_job', stripes)})) IS NOT NULL`;
+  `(SELECT pg_advisory_xact_lock(hashtext('${schema}'), ${formatJobNumber('of_job', stripes)})) IS NOT NULL`;
 
 /** Returns a SQL expression for the lock number of a job. */
-export const jobNumber = (id: string, stripes: number): string => `hashtext('job/' || ${id}) & ${stripes - 1}`;
+export const formatJobNumber = (id: string, stripes: number): string => `hashtext('job/' || ${id}) & ${stripes - 1}`;
 
 export interface JobStatement {
   readonly call: string;
@@ -138,7 +138,10 @@ export interface JobStatement {
  * Returns the statement that writes the whole commit if it concerns only one job: a new job with its input, or a status
  * change.
  */
-export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: string): JobStatement | undefined {
+export function createJobStatement(
+  { draft, events, jobs, time }: CommitOrder,
+  token: string,
+): JobStatement | undefined {
   const [row, ...others] = jobs;
   if (row === undefined || others.length > 0 || events.length > 0 || !draft.isNarrow || row.node !== null)
     return undefined;
@@ -147,27 +150,35 @@ export function jobStatement({ draft, events, jobs, time }: CommitOrder, token: 
   const id = row.job_id;
   const isOfJob = [...readIds!, ...ids!, ...goneIds!].every((each) => each === id) && readKinds![0] === 'job';
   const words = [...kinds!, '-', ...goneKinds!].join(' ');
-  const sealed = (i: number): readonly unknown[] => {
+  const listSealedValues = (i: number): readonly unknown[] => {
     const etag = draft.own(kinds![i] as 'job', id)!.etag; // the document is written, not deleted
     const bytes = Buffer.from(etag, 'hex');
     return [bodies![i], bytes, Buffer.from(sealOfDocument(kinds![i]!, id, bytes), 'hex'), named![i]];
   };
   const version = versions![0];
-  const common = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...sealed(0)];
+  const listCommonValues = (): readonly unknown[] => [token, new Date(time), id, schemas![0], ...listSealedValues(0)];
   if (!isOfJob) return undefined;
-  if (words === 'job job-input -' && version === ABSENT && row.status === 'pending' && row.attempt === 1)
+  if (words === 'job job-input -' && version === ABSENT_ETAG && row.status === 'pending' && row.attempt === 1)
     return {
       call: 'add_job_1',
-      values: [...common(), ...sealed(1), row.kind, row.lane, row.owner, row.sequence, row.estimated_bytes],
+      values: [
+        ...listCommonValues(),
+        ...listSealedValues(1),
+        row.kind,
+        row.lane,
+        row.owner,
+        row.sequence,
+        row.estimated_bytes,
+      ],
     };
   // Deleting the input of a job in parts may orphan artifacts, which only `commit_3` reports.
   const dropsArtifacts = goneIds!.length > 0 && KINDS_IN_PARTS.has(id.slice(0, id.indexOf(':')));
-  if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT && !dropsArtifacts)
-    return moveStatement(row, [...common(), version, goneIds!.length > 0]);
+  if ((words === 'job -' || words === 'job - job-input') && version !== ABSENT_ETAG && !dropsArtifacts)
+    return createMoveStatement(row, [...listCommonValues(), version, goneIds!.length > 0]);
   return undefined;
 }
 
-function moveStatement({ status, attempt, delay_ms: delayMs }: JobRow, values: readonly unknown[]): JobStatement {
+function createMoveStatement({ status, attempt, delay_ms: delayMs }: JobRow, values: readonly unknown[]): JobStatement {
   const moved = [...values, status, attempt];
   return delayMs === undefined
     ? { call: 'move_job_1', values: moved }

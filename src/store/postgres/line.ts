@@ -5,7 +5,7 @@ export interface WorkQueue {
   idle(): Promise<void>;
 }
 
-export function createLine(): WorkQueue {
+export function createWorkQueue(): WorkQueue {
   let last: Promise<unknown> = Promise.resolve();
   return {
     take(work) {

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { stateOf } from './database.js';
 import { listOwnNames, PROTOCOL, stepsOf } from './schema.js';
-import { sealRows } from './seal-rows.js';
+import { sealDocuments } from './seal-rows.js';
 
 /** Schema of the tables of a cluster; tests use other schemas. */
 export const SCHEMA = 'divisor';
@@ -28,7 +28,7 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
   await assertFit(client);
   const name = client.escapeIdentifier(schema);
   const from = await upgradeUnlessDone(client, schema);
-  await sealRows(client, name);
+  await sealDocuments(client, name);
   return { from, to: PROTOCOL };
 }
 
@@ -38,10 +38,10 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
  */
 async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
   try {
-    const result = await foundIn(client, schema);
+    const result = await readSchemaVersion(client, schema);
     return result?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
   } catch (thrown) {
-    if (stateOf(thrown) !== FORBIDDEN) throw thrown;
+    if (stateOf(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
     const { role, owner } = await rolesOf(client, schema);
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -52,7 +52,7 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
 }
 
 /** SQLSTATE of a missing right. */
-export const FORBIDDEN = '42501';
+export const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** Returns the connected role, and the owner of the schema, or of the database if there is no schema. */
 async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly role: string; readonly owner: string }> {
@@ -76,7 +76,7 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
       `CREATE TABLE IF NOT EXISTS ${name}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
     );
     const result = await numbersOf(client, name);
-    if (result !== undefined && result.number > PROTOCOL) throw newer(result.number);
+    if (result !== undefined && result.number > PROTOCOL) throw createNewerRefusal(result.number);
     const from = result?.number ?? 0;
     for (const [i, step] of stepsOf(name).entries()) if (i >= from) await client.query(step);
     if (from < PROTOCOL) await client.query(`INSERT INTO ${name}.protocol VALUES ($1, 1, now())`, [PROTOCOL]);
@@ -93,12 +93,14 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
  * @throws StartRefusal 78 if there is no schema, it is older, or it requires a newer program
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
-  const result = await foundIn(client, schema).catch(async (thrown: unknown) => {
-    throw stateOf(thrown) === FORBIDDEN ? await notGranted(client, schema, 'SELECT on protocol') : thrown;
+  const result = await readSchemaVersion(client, schema).catch(async (thrown: unknown) => {
+    throw stateOf(thrown) === INSUFFICIENT_PRIVILEGE
+      ? await createGrantRefusal(client, schema, 'SELECT on protocol')
+      : thrown;
   });
   if (result === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no tables of Divisor: run divisor migrate.');
-  if (result.least > PROTOCOL) throw newer(result.number);
+  if (result.least > PROTOCOL) throw createNewerRefusal(result.number);
   if (result.number < PROTOCOL) {
     throw new StartRefusal(
       EXIT_CONFIGURATION,
@@ -113,7 +115,7 @@ export async function assertMigrated(client: ClientBase, schema: string = SCHEMA
  */
 export async function assertGranted(client: ClientBase, schema: string = SCHEMA): Promise<void> {
   // A newer schema may contain objects that this program does not use.
-  if ((await foundIn(client, schema))?.number !== PROTOCOL) return;
+  if ((await readSchemaVersion(client, schema))?.number !== PROTOCOL) return;
   const { rows } = await client.query<{ readonly lacking: string }>(
     `SELECT privilege || ' on ' || string_agg(name, ', ' ORDER BY name) AS lacking FROM (
         SELECT privilege, relname::text AS name
@@ -129,10 +131,10 @@ export async function assertGranted(client: ClientBase, schema: string = SCHEMA)
       ) AS each GROUP BY privilege ORDER BY privilege`,
     [client.escapeIdentifier(schema), listOwnNames()],
   );
-  if (rows.length > 0) throw await notGranted(client, schema, rows.map(({ lacking }) => lacking).join('; '));
+  if (rows.length > 0) throw await createGrantRefusal(client, schema, rows.map(({ lacking }) => lacking).join('; '));
 }
 
-async function notGranted(client: ClientBase, schema: string, lacking: string): Promise<StartRefusal> {
+async function createGrantRefusal(client: ClientBase, schema: string, lacking: string): Promise<StartRefusal> {
   const { role, owner } = await rolesOf(client, schema);
   return new StartRefusal(
     EXIT_CONFIGURATION,
@@ -141,7 +143,7 @@ async function notGranted(client: ClientBase, schema: string, lacking: string): 
 }
 
 /** Returns the version of a schema; undefined if there is none. @throws the error of `pg` */
-async function foundIn(client: ClientBase, schema: string): Promise<Numbers | undefined> {
+async function readSchemaVersion(client: ClientBase, schema: string): Promise<Numbers | undefined> {
   const name = client.escapeIdentifier(schema);
   const { rows } = await client.query<{ readonly is_there: boolean }>(
     'SELECT to_regclass($1) IS NOT NULL AS is_there',
@@ -157,7 +159,7 @@ async function numbersOf(client: ClientBase, name: string): Promise<Numbers | un
   return rows[0];
 }
 
-function newer(number: number): StartRefusal {
+function createNewerRefusal(number: number): StartRefusal {
   return new StartRefusal(
     EXIT_CONFIGURATION,
     `The database has schema ${number}; this version supports ${PROTOCOL}: a newer version is required.`,

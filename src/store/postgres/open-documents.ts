@@ -6,12 +6,12 @@ import { openDatabase, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
 import { assertWhole } from './move-mark.js';
-import { preparation } from './preparation.js';
+import { createPreparation } from './preparation.js';
 import type { DatabaseIdentity } from '../access/store-id.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
 /** Location of documents outside the home. */
-export interface DatabasePlace {
+export interface DatabaseTarget {
   readonly url: string;
   /** Pooler in transaction mode for statements; the lock on the database does not use it. */
   readonly pooler?: string | undefined;
@@ -28,7 +28,7 @@ export interface DatabasePlace {
 }
 
 export interface DatabaseEngineOptions extends DocumentEngineOptions {
-  readonly place: DatabasePlace;
+  readonly place: DatabaseTarget;
   readonly onFailure: (cause: unknown) => void;
 }
 
@@ -47,7 +47,7 @@ export interface DatabaseDocuments extends PostgresDocuments {
 }
 
 /** Interval between reads of the database clock, ms. */
-const MEASURED_MS = 30_000;
+const MEASUREMENT_INTERVAL_MS = 30_000;
 
 /**
  * Opens the documents of a database with its connections, exclusively unless it is shared.
@@ -68,7 +68,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   const database = openDatabase({
     url: pooler ?? url,
     isPooled: pooler !== undefined,
-    prepare: preparation(`"${schema}"`),
+    prepare: createPreparation(`"${schema}"`),
   });
   try {
     const clock = await openDatabaseClock({ ask: () => timeOf(database) });
@@ -77,7 +77,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     const { now } = clock;
     const documents = await openPostgresDocuments({ ...options, now, database, schema, readMs: place.readMs });
     // a failed read is repeated at the next interval
-    const measuring = setInterval(() => void clock.measure().catch(() => {}), MEASURED_MS).unref();
+    const measuring = setInterval(() => void clock.measure().catch(() => {}), MEASUREMENT_INTERVAL_MS).unref();
     if (place.moves !== 'into')
       await assertWhole(documents).catch(async (thrown: unknown) => {
         await documents.close();
@@ -127,7 +127,7 @@ async function identityOf(client: Client): Promise<DatabaseIdentity> {
 }
 
 /** Creates or migrates the tables of a database. @throws StartRefusal 75, 78 */
-export function migrateDatabase({ url, schema = SCHEMA }: DatabasePlace): Promise<Migration> {
+export function migrateDatabase({ url, schema = SCHEMA }: DatabaseTarget): Promise<Migration> {
   return runWithClient(url, (client) => migrate(client, schema));
 }
 

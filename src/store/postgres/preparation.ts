@@ -6,14 +6,14 @@ import type { ClientBase } from 'pg';
  * and rolls back a commit and a queue query before it is used. A connection on which the preparation fails plans later.
  * @param schema quoted identifier
  */
-export const preparation =
+export const createPreparation =
   (schema: string) =>
   async (client: ClientBase): Promise<void> => {
     await client.query(`SELECT ${schema}.prepare_1(), ${schema}.prepare_2()`).catch(() => {});
   };
 
 /** Returns the SQL function for `preparation`, which runs a job from its submission to its end, and a queue query. */
-export const prepareFunction = (schema: string): string => `
+export const formatPreparation = (schema: string): string => `
   CREATE FUNCTION ${schema}.prepare_1() RETURNS void LANGUAGE plpgsql AS $$
   DECLARE
     key text := 'prepare:' || gen_random_uuid();

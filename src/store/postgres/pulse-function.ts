@@ -3,7 +3,7 @@
  * alive, reads the events of other nodes, and checks for work, for silent attempts and for the number of nodes. Queries
  * that are not requested are skipped.
  */
-export const pulseFunction = (schema: string): string => `
+export const formatPulseFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.pulse_1(
     /* What the node says of itself; null while it has nothing to say. */
     own_name text, own_state text,

@@ -1,7 +1,7 @@
-import { commitFunction as secondCommitFunction } from './commit-function.js';
-import { writeDelayedMoves, jobCommits } from './job-commit.js';
-import { prepareFunction, prepareJobsFunction } from './preparation.js';
-import { pulseFunction } from './pulse-function.js';
+import { formatCommitFunction as secondCommitFunction } from './commit-function.js';
+import { writeDelayedMoves, formatJobCommits } from './job-commit.js';
+import { formatPreparation, prepareJobsFunction } from './preparation.js';
+import { formatPulseFunction } from './pulse-function.js';
 import { writeKeptKinds, formatSealedDocuments } from './sealed-commit.js';
 
 /** Version of the schema of this program: the number of the last migration step below. */
@@ -17,15 +17,24 @@ export const STRIPES = 1024;
  * @param schema quoted identifier
  */
 export function stepsOf(schema: string): readonly string[] {
-  const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
+  const parts = [
+    formatDocumentTables,
+    formatJobTables,
+    formatLockFunction,
+    formatJobsFunction,
+    formatFirstCommitFunction,
+    formatTidyFunction,
+  ];
   const first = parts.map((part) => part(schema)).join('');
-  const fifth = [formatSealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
-  const sixth = [starts(schema), jobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
+  const fifth = [formatSealedDocuments(schema, STRIPES), formatPulseFunction(schema), formatPreparation(schema)].join(
+    '',
+  );
+  const sixth = [formatStarts(schema), formatJobCommits(schema, STRIPES), prepareJobsFunction(schema)].join('');
   const seventh = writeDelayedMoves(schema, STRIPES);
   const eighth = writeKeptKinds(schema, STRIPES);
   const second = secondCommitFunction(schema, STRIPES);
-  const ninth = indexAtOnce(schema);
-  return [first, nodeTables(schema), partTable(schema), second, fifth, sixth, seventh, eighth, ninth];
+  const ninth = formatIndexUpdate(schema);
+  return [first, formatNodeTables(schema), formatPartTable(schema), second, fifth, sixth, seventh, eighth, ninth];
 }
 
 /**
@@ -39,7 +48,7 @@ export function listOwnNames(): readonly string[] {
   return [...createdNames].map(([, name]) => name!); // the pattern has one group
 }
 
-const documentTables = (schema: string): string => `
+const formatDocumentTables = (schema: string): string => `
   CREATE TABLE ${schema}.documents (
     kind text COLLATE "C" NOT NULL,
     id text COLLATE "C" NOT NULL,
@@ -86,7 +95,7 @@ const documentTables = (schema: string): string => `
  * running jobs; the documents of the jobs contain all other data. Commits write a row with its document; heartbeats
  * change only the row.
  */
-const jobTables = (schema: string): string => `
+const formatJobTables = (schema: string): string => `
   CREATE SEQUENCE ${schema}.job_sequence;
   CREATE SEQUENCE ${schema}.job_revision;
   CREATE TABLE ${schema}.jobs (
@@ -123,7 +132,7 @@ const jobTables = (schema: string): string => `
  * Returns the SQL function that writes jobs. A new job follows the other jobs of its owner, at the current turn of the
  * queue or later; a requeued job keeps its turn, and so comes first.
  */
-const jobsFunction = (schema: string): string => `
+const formatJobsFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.put_jobs_1(job_rows jsonb) RETURNS void LANGUAGE sql AS $$
     INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
         node, lease_until, revision)
@@ -150,7 +159,7 @@ const jobsFunction = (schema: string): string => `
  * Returns the SQL function that locks until the end of a commit: a writer of a document excludes other writers and
  * readers of the document; a reader of a listing excludes writers of the kind.
  */
-const lockFunction = (schema: string): string => `
+const formatLockFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.lock_1(
     read_kinds text[], read_ids text[], written_kinds text[], written_ids text[], listed_kinds text[]
   ) RETURNS void LANGUAGE plpgsql AS $$
@@ -179,7 +188,7 @@ const lockFunction = (schema: string): string => `
  * program sleeps, waits or is disconnected: the program reads without locks and records the versions that it read, and
  * `commit_1` writes if they are unchanged. Locks are acquired in numeric order, so that no two commits deadlock.
  */
-const commitFunction = (schema: string): string => `
+const formatFirstCommitFunction = (schema: string): string => `
   CREATE FUNCTION ${schema}.commit_1(
     commit_token uuid, commit_node uuid, commit_at timestamptz,
     read_kinds text[], read_ids text[], read_versions bigint[],
@@ -242,7 +251,7 @@ const commitFunction = (schema: string): string => `
  * Returns the statements for the nodes of the database, and for the waiting time of jobs, which operators and
  * autoscalers read.
  */
-const nodeTables = (schema: string): string => `
+const formatNodeTables = (schema: string): string => `
   CREATE TABLE ${schema}.nodes (
     node text PRIMARY KEY,
     started_at timestamptz NOT NULL DEFAULT now(),
@@ -266,7 +275,7 @@ const nodeTables = (schema: string): string => `
  * Returns the statements for the parts of running jobs that any node may compute. The table is unlogged: after a crash
  * of the server it is empty, and the node of each job computes the missing parts.
  */
-const partTable = (schema: string): string => `
+const formatPartTable = (schema: string): string => `
   CREATE UNLOGGED TABLE ${schema}.parts (
     job_id text COLLATE "C" NOT NULL,
     sequence bigint NOT NULL,
@@ -282,11 +291,11 @@ const partTable = (schema: string): string => `
     PRIMARY KEY (job_id, sequence, attempt, part)
   );
   CREATE INDEX parts_waiting ON ${schema}.parts (job_id, sequence, attempt) WHERE node IS NULL;
-  ${grantsLike(schema, 'jobs', 'parts')}
+  ${formatGrants(schema, 'jobs', 'parts')}
 `;
 
 /** Returns statements that grant the rights on a new table to roles that may write a table of an earlier step. */
-const grantsLike = (schema: string, earlier: string, added: string): string => `
+const formatGrants = (schema: string, earlier: string, added: string): string => `
   DO $$
   DECLARE
     role oid;
@@ -304,7 +313,7 @@ const grantsLike = (schema: string, earlier: string, added: string): string => `
  * Returns the statements for starts that write only the row of a job, so that its document still describes a waiting
  * job. Programs of earlier steps show the job as waiting, and leave it to other programs when its node falls silent.
  */
-const starts = (schema: string): string => `
+const formatStarts = (schema: string): string => `
   ALTER TABLE ${schema}.jobs
     /* Of the attempt that runs. */
     ADD COLUMN started_at timestamptz,
@@ -321,12 +330,12 @@ const starts = (schema: string): string => `
  * search reads as a whole, a commit would need a millisecond or more for each name of which it deletes the last
  * reference.
  */
-const indexAtOnce = (schema: string): string => `
+const formatIndexUpdate = (schema: string): string => `
   ALTER INDEX ${schema}.documents_artifacts SET (fastupdate = off);
   SELECT gin_clean_pending_list('${schema}.documents_artifacts'::regclass);
 `;
 
-const tidyFunction = (schema: string): string => `
+const formatTidyFunction = (schema: string): string => `
   /* Sums up changes and forgets events once nobody can ask for them any more; one process at a time. */
   CREATE FUNCTION ${schema}.tidy_1() RETURNS void LANGUAGE plpgsql AS $$
   BEGIN

@@ -15,7 +15,7 @@ const BATCH = 1000;
  * documents that it writes.
  * @param schema quoted identifier
  */
-export async function sealRows(client: ClientBase, schema: string): Promise<void> {
+export async function sealDocuments(client: ClientBase, schema: string): Promise<void> {
   let last: Key | undefined = { kind: '', id: '' };
   while (last !== undefined) {
     const { rows }: QueryResult<Key> = await client.query<Key>(

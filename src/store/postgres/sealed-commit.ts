@@ -6,7 +6,7 @@
  */
 export const formatSealedDocuments = (schema: string, stripes: number): string => `
   ALTER TABLE ${schema}.documents ADD COLUMN seal bytea;
-  ${commitFunction(schema, stripes, { create: 'CREATE', kind: 'job.kind' })}
+  ${formatSealedCommit(schema, stripes, { create: 'CREATE', kind: 'job.kind' })}
   CREATE OR REPLACE FUNCTION ${schema}.commit_2(${PARAMETERS}, OUT written_version bigint, OUT unreferenced text[])
   LANGUAGE sql AS $$
     SELECT split_part(written, ' ', 1)::bigint, (string_to_array(written, ' '))[2:]
@@ -26,7 +26,7 @@ export const formatSealedDocuments = (schema: string, stripes: number): string =
  * could claim jobs that they do not support.
  */
 export const writeKeptKinds = (schema: string, stripes: number): string =>
-  commitFunction(schema, stripes, {
+  formatSealedCommit(schema, stripes, {
     create: 'CREATE OR REPLACE',
     kind: 'CASE WHEN j.sequence = job.sequence OR job.attempt > 1 THEN j.kind ELSE job.kind END',
   });
@@ -62,7 +62,7 @@ interface CommitForm {
  * followed by the names of orphaned artifacts; 0 if it writes no document, null if a document or listing that it read
  * has changed.
  */
-const commitFunction = (schema: string, stripes: number, { create, kind }: CommitForm): string => `
+const formatSealedCommit = (schema: string, stripes: number, { create, kind }: CommitForm): string => `
   ${create} FUNCTION ${schema}.commit_3(${PARAMETERS},
     /* Two writes at most, no listing, and one read at most, which is of the first write. */
     is_narrow boolean
@@ -79,9 +79,9 @@ const commitFunction = (schema: string, stripes: number, { create, kind }: Commi
     job ${schema}.jobs;
   BEGIN
     IF is_narrow THEN
-      ${narrowLocks(schema, stripes)}
+      ${formatNarrowLocks(schema, stripes)}
     ELSE
-      ${locks(schema, stripes)}
+      ${formatLocks(schema, stripes)}
     END IF;
     /* Each statement from here on sees every commit that held one of the locks before. */
     FOR i IN 1 .. cardinality(read_ids) LOOP
@@ -95,12 +95,12 @@ const commitFunction = (schema: string, stripes: number, { create, kind }: Commi
           FROM ${schema}.documents AS d WHERE d.kind = l.kind
       )
     ) THEN RETURN NULL; END IF;
-    ${puts(schema)}
-    ${deletions(schema)}
-    ${changes(schema)}
+    ${formatPuts(schema)}
+    ${formatDeletions(schema)}
+    ${formatChanges(schema)}
     IF job_rows IS NOT NULL THEN
       FOR i IN 0 .. jsonb_array_length(job_rows) - 1 LOOP
-        ${jobs(schema, kind)}
+        ${formatJobs(schema, kind)}
       END LOOP;
     END IF;
     IF cardinality(commit_events) > 0 THEN
@@ -123,7 +123,7 @@ const commitFunction = (schema: string, stripes: number, { create, kind }: Commi
  * Of two locks with one number the exclusive lock comes first, so that no commit waits for a lock that other commits
  * share.
  */
-const locks = (schema: string, stripes: number): string => `
+const formatLocks = (schema: string, stripes: number): string => `
       PERFORM CASE WHEN is_shared THEN pg_advisory_xact_lock_shared(hashtext('${schema}'), number)
           ELSE pg_advisory_xact_lock(hashtext('${schema}'), number) END
         FROM (
@@ -137,7 +137,7 @@ const locks = (schema: string, stripes: number): string => `
 `;
 
 /** Returns statements that lock for at most two writes; `least` and `greatest` ignore nulls. */
-function narrowLocks(schema: string, stripes: number): string {
+function formatNarrowLocks(schema: string, stripes: number): string {
   const hashTwice = (of: string): string =>
     [1, 2].map((i) => `hashtext(${of.replaceAll('#', `[${i}]`)}) & ${stripes - 1}`).join(', ');
   const keys = hashTwice(`written_kinds# || '/' || written_ids#`);
@@ -151,7 +151,7 @@ function narrowLocks(schema: string, stripes: number): string {
 }
 
 /** Returns statements that write the documents, under locks that exclude other writers. */
-const puts = (schema: string): string => `
+const formatPuts = (schema: string): string => `
     FOR i IN 1 .. cardinality(put_ids) LOOP
       IF i = 1 THEN written_version := nextval('${schema}.versions'); END IF;
       /* The one that was read is known. */
@@ -175,7 +175,7 @@ const puts = (schema: string): string => `
     END LOOP;
 `;
 
-const deletions = (schema: string): string => `
+const formatDeletions = (schema: string): string => `
     FOR i IN 1 .. cardinality(deleted_ids) LOOP
       DELETE FROM ${schema}.documents WHERE kind = deleted_kinds[i] AND id = deleted_ids[i] RETURNING artifacts INTO earlier;
       IF FOUND THEN named := named || earlier; END IF;
@@ -189,7 +189,7 @@ const deletions = (schema: string): string => `
  * Returns statements that count the changes of each kind once. Changes of job inputs are not counted together with
  * jobs, because their count is never read.
  */
-const changes = (schema: string): string => `
+const formatChanges = (schema: string): string => `
     FOR i IN 1 .. cardinality(written_kinds) LOOP
       IF written_kinds[i] <> ALL(counted_kinds) AND (written_kinds[i] <> 'job-input' OR 'job' <> ALL(written_kinds)) THEN
         counted_kinds := counted_kinds || written_kinds[i];
@@ -202,7 +202,7 @@ const changes = (schema: string): string => `
  * Returns statements that write the row of a job, which waits from its submission. Its turn is assigned when it starts
  * to wait, and not again: after the other jobs of its owner, at the current turn of the queue or later.
  */
-const jobs = (schema: string, kind: string): string => `
+const formatJobs = (schema: string, kind: string): string => `
         job := jsonb_populate_record(NULL::${schema}.jobs, job_rows -> i);
         job.lease_until := clock_timestamp() + (job_rows -> i ->> 'lease_ms')::double precision * interval '1 ms';
         job.revision := nextval('${schema}.job_revision');

@@ -2,7 +2,7 @@ import type { QueryResultRow } from 'pg';
 import { connect } from './connect.js';
 import type { Database } from './database.js';
 import { listingOf } from './document-store.js';
-import { createLine } from './line.js';
+import { createWorkQueue } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { assertWhole } from './move-mark.js';
 import { createRows, openRow } from './rows.js';
@@ -20,7 +20,7 @@ export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'l
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
   const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
   /** Queue of reads, because a connection runs one statement at a time. */
-  const statements = createLine();
+  const statements = createWorkQueue();
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   const database: Pick<Database, 'query'> = {
     query: <R extends QueryResultRow>(text: string, values: readonly unknown[]) =>

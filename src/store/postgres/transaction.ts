@@ -3,7 +3,7 @@ import { isDocumentId, formatNumberedId, numberOf } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit-order.js';
-import { ABSENT, type TransactionDraft, type DraftWrite } from './draft.js';
+import { ABSENT_ETAG, type TransactionDraft, type DraftWrite } from './draft.js';
 import { openRow, type DocumentKey, type DocumentRow, type RowRead, type Rows } from './rows.js';
 
 export interface TransactionParts {
@@ -36,13 +36,13 @@ export async function runBody<T>(change: JobTransactionBody<T>, parts: Transacti
     if (isOver) throw new Error('the transaction is over');
   };
   try {
-    return await change(transactionOver(parts, assertOpen));
+    return await change(createTransaction(parts, assertOpen));
   } finally {
     isOver = true;
   }
 }
 
-function transactionOver(
+function createTransaction(
   { rows, draft, time, events, jobs }: TransactionParts,
   assertOpen: () => void,
 ): JobTransaction {
@@ -55,19 +55,19 @@ function transactionOver(
   const read = createJoinedReads(rows);
   async function findStoredRow(kind: DocumentKind, id: string): Promise<DocumentRow | undefined> {
     const row = await read({ kind, id });
-    draft.hasRead(kind, id, row?.version ?? ABSENT);
+    draft.hasRead(kind, id, row?.version ?? ABSENT_ETAG);
     return row;
   }
   async function readStoredNumber(kind: DocumentKind, owner: string): Promise<number> {
     const row = await read({ kind, owner });
     if (row !== undefined) draft.hasRead(kind, row.id, row.version);
     const number = row === undefined ? 0 : numberOf(row.id);
-    draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT);
+    draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT_ETAG);
     return number;
   }
   async function isStored(kind: DocumentKind, id: string): Promise<boolean> {
     const version = await rows.version(kind, id);
-    draft.hasRead(kind, id, version ?? ABSENT);
+    draft.hasRead(kind, id, version ?? ABSENT_ETAG);
     return version !== undefined;
   }
 

@@ -15,7 +15,7 @@ import { parseStored } from '../read-stored.js';
  * Returns the head of the log of an index, with its last entry; undefined if nothing was published.
  * @throws Refusal DOCUMENT_UNREADABLE
  */
-export async function logHead(
+export async function readLogHead(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
 ): Promise<PublicationHead | undefined> {
@@ -27,7 +27,7 @@ export async function logHead(
 }
 
 /** Yields the entries of a log in batches, in order. @throws Refusal DOCUMENT_UNREADABLE */
-export async function* logBatches(
+export async function* readLogBatches(
   reader: Pick<DocumentReader, 'get'>,
   indexId: string,
   { batches }: PublicationHead,
@@ -86,7 +86,7 @@ async function batchOf(
  * later. Ignores an unreadable log.
  * @cost two reads per log
  */
-export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {
+export async function chooseTimeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {
   let latest = now;
   for (const indexId of await reader.ids('publication-head')) {
     const stored = await reader.get('publication-head', indexId);

@@ -11,7 +11,7 @@ export interface LogTerms {
 }
 
 /** Verdict on an intact log. */
-export interface SoundLog {
+export interface ValidLog {
   readonly entries: number;
   /** Hash of the last entry. */
   readonly head: string;
@@ -21,9 +21,9 @@ export interface SoundLog {
  * Verifies the hash chain and the signatures of entries, in log order.
  * @cost 0.1 ms per entry
  */
-export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): SoundLog | LogFault {
+export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): ValidLog | LogFault {
   const { keys } = terms;
-  const check = createLogCheck(keys === null ? null : (entry) => signatureFault(entry, keys));
+  const check = createLogCheck(keys === null ? null : (entry) => findSignatureFault(entry, keys));
   for (const entry of entries) {
     const fault = check.next(entry);
     if (fault !== undefined) return fault;
@@ -38,7 +38,7 @@ export function verifyLog(entries: Iterable<unknown>, terms: LogTerms): SoundLog
 export type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
 
 /** Returns the error of a signature; undefined if it is valid. */
-export function signatureFault(entry: Signed, keys: ReadonlyMap<string, PublicKey>): string | undefined {
+export function findSignatureFault(entry: Signed, keys: ReadonlyMap<string, PublicKey>): string | undefined {
   const key = keys.get(entry.key_id);
   if (key === undefined) return `its key ${entry.key_id} is unknown`;
   if (!isSigned(entry, key)) return `its signature does not match the key ${entry.key_id}`;

@@ -5,7 +5,7 @@ import type { BodyReader, DocumentKind, DocumentReader, DocumentStore, DocumentT
 import { findCurrentReach } from './reach-context.js';
 
 /** Rule that maps a document to the document that decides about access to it. */
-interface Guarded {
+interface AccessRule {
   /** Kind of the deciding document. */
   readonly of: DocumentKind;
   /** Returns the id of the deciding document from key and body; undefined if the body does not contain it. */
@@ -16,9 +16,9 @@ interface Guarded {
   readonly isNamedByChance?: true;
 }
 
-const byId = (of: DocumentKind): Guarded => ({ of, subject: (id) => id });
-const byOwner = (of: DocumentKind): Guarded => ({ of, subject: (id) => id.split('/')[0]! }); // split returns at least one element
-const member = (name: string) => (body: unknown) => {
+const createRuleById = (of: DocumentKind): AccessRule => ({ of, subject: (id) => id });
+const createRuleByOwner = (of: DocumentKind): AccessRule => ({ of, subject: (id) => id.split('/')[0]! }); // split returns at least one element
+const createMemberReader = (name: string) => (body: unknown) => {
   const value = (body as Readonly<Record<string, unknown>> | undefined)?.[name];
   return typeof value === 'string' ? value : undefined;
 };
@@ -27,39 +27,39 @@ const member = (name: string) => (body: unknown) => {
  * Kinds of documents with restricted access. The served store of prices is shared, so stores can be read by id; only
  * their owners list and write them.
  */
-const GUARDED: Partial<Record<DocumentKind, Guarded>> = {
-  index: byId('index'),
-  strategy: byId('strategy'),
-  'constraint-set': byId('constraint-set'),
-  template: byId('template'),
-  watchlist: byId('watchlist'),
-  plugin: byId('plugin'),
-  schedule: byId('schedule'),
-  procedure: byId('procedure'),
-  'schedule-day': byOwner('schedule'),
-  'schedule-state': byId('schedule'),
-  judgement: byOwner('schedule'),
-  client: byId('client'),
-  'client-secrets': byId('client'),
-  'file-delivery': byOwner('client'),
-  approval: { of: 'index', subject: (_, body) => member('subject')(body), isNamedByChance: true },
-  'risk-model': byId('risk-model'),
-  store: { ...byId('store'), isReadById: true },
-  run: byId('index'),
-  'run-list': byId('index'),
-  'kept-run': byOwner('index'),
-  publication: byOwner('index'),
-  'publication-head': byId('index'),
-  'publication-error': byOwner('index'),
-  'data-version': { ...byOwner('store'), isReadById: true },
+const ACCESS_RULES: Partial<Record<DocumentKind, AccessRule>> = {
+  index: createRuleById('index'),
+  strategy: createRuleById('strategy'),
+  'constraint-set': createRuleById('constraint-set'),
+  template: createRuleById('template'),
+  watchlist: createRuleById('watchlist'),
+  plugin: createRuleById('plugin'),
+  schedule: createRuleById('schedule'),
+  procedure: createRuleById('procedure'),
+  'schedule-day': createRuleByOwner('schedule'),
+  'schedule-state': createRuleById('schedule'),
+  judgement: createRuleByOwner('schedule'),
+  client: createRuleById('client'),
+  'client-secrets': createRuleById('client'),
+  'file-delivery': createRuleByOwner('client'),
+  approval: { of: 'index', subject: (_, body) => createMemberReader('subject')(body), isNamedByChance: true },
+  'risk-model': createRuleById('risk-model'),
+  store: { ...createRuleById('store'), isReadById: true },
+  run: createRuleById('index'),
+  'run-list': createRuleById('index'),
+  'kept-run': createRuleByOwner('index'),
+  publication: createRuleByOwner('index'),
+  'publication-head': createRuleById('index'),
+  'publication-error': createRuleByOwner('index'),
+  'data-version': { ...createRuleByOwner('store'), isReadById: true },
   'optimisation-run': {
     of: 'index',
-    subject: (_, body) => member('index_id')(body),
+    subject: (_, body) => createMemberReader('index_id')(body),
     isNamedByChance: true,
   },
   render: {
     of: 'index',
-    subject: (_, body) => member('index_id')(body) ?? member('template_id')(body),
+    subject: (_, body) => createMemberReader('index_id')(body) ?? createMemberReader('template_id')(body),
     isNamedByChance: true,
   },
 };
@@ -98,13 +98,13 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
       return (await documents.revision(kind)) * ORDINALS + (reach === undefined ? 0 : ordinalOf(reach));
     },
     async list<T>(kind: DocumentKind, read: BodyReader<T>) {
-      const [reach, guarded] = [findCurrentReach(), GUARDED[kind]];
+      const [reach, guarded] = [findCurrentReach(), ACCESS_RULES[kind]];
       if (reach === undefined || guarded === undefined) return documents.list(kind, read);
       const listing = await documents.list(kind, (body, id) => {
-        if (!isVisible(reach, guarded, id, body)) return HIDDEN;
+        if (!isVisible(reach, guarded, id, body)) return HIDDEN_DOCUMENT;
         return read(body, id);
       });
-      return { ...listing, documents: listing.documents.filter((found): found is T => found !== HIDDEN) };
+      return { ...listing, documents: listing.documents.filter((found): found is T => found !== HIDDEN_DOCUMENT) };
     },
     transaction(change, options) {
       const reach = findCurrentReach();
@@ -116,19 +116,19 @@ export function guardDocuments(documents: DocumentStore): DocumentStore {
 }
 
 /** Represents an omitted document, which does not count as unreadable. */
-const HIDDEN = Symbol('hidden');
+const HIDDEN_DOCUMENT = Symbol('hidden');
 
 function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined): DocumentReader {
   return {
     async get(kind, id) {
-      const [reach, guarded] = [reachNow(), GUARDED[kind]];
+      const [reach, guarded] = [reachNow(), ACCESS_RULES[kind]];
       const stored = await reader.get(kind, id);
       if (reach === undefined || guarded === undefined || guarded.isReadById === true || stored === undefined)
         return stored;
       return isVisible(reach, guarded, id, 'unreadable' in stored ? undefined : stored.body) ? stored : undefined;
     },
     async ids(kind) {
-      const [reach, guarded] = [reachNow(), GUARDED[kind]];
+      const [reach, guarded] = [reachNow(), ACCESS_RULES[kind]];
       const ids = await reader.ids(kind);
       if (reach === undefined || guarded === undefined) return ids;
       return ids.filter((id) => isVisible(reach, guarded, id, undefined));
@@ -137,14 +137,14 @@ function guardReader(reader: DocumentReader, reachNow: () => Reach | undefined):
   };
 }
 
-function isVisible(reach: Reach, { of, subject }: Guarded, id: string, body: unknown): boolean {
+function isVisible(reach: Reach, { of, subject }: AccessRule, id: string, body: unknown): boolean {
   const owner = subject(id, body);
   return owner !== undefined && mayRead(reach, of, owner);
 }
 
 function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
   function assertOwn(kind: DocumentKind, id: string): void {
-    const guarded = GUARDED[kind];
+    const guarded = ACCESS_RULES[kind];
     if (guarded === undefined || guarded.isNamedByChance === true) return;
     const owner = guarded.subject(id, undefined);
     if (owner !== undefined && isWithin(reach, owner)) return;

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { link, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
-import { sha256OfFile } from '../files/file-digest.js';
+import { computeFileSha256 } from '../files/file-digest.js';
 import { makeFolder } from '../files/make-folder.js';
-import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/made-bytes.js';
 import { sourceIn } from './file-source.js';
 import type { ObjectSource, OpenObject } from './s3-client.js';
 
@@ -28,7 +28,7 @@ export interface ObjectCache {
    * content is never in memory as a whole.
    * @returns its SHA-256, hex
    */
-  make(name: string, content: MadeBytes, send: SendObject): Promise<string>;
+  make(name: string, content: ProducedBytes, send: SendObject): Promise<string>;
   /** Links a file under another name as well; ignores an absent file. */
   link(from: string, to: string): Promise<void>;
   /** Removes a file; ignores an absent file. */
@@ -76,7 +76,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   async function isIntact(name: string): Promise<boolean> {
     try {
       const sum = await readFile(path(`${name}${SUM}`), 'utf8');
-      return (await sha256OfFile(path(name))) === sum;
+      return (await computeFileSha256(path(name))) === sum;
     } catch {
       return false; // an unreadable file is fetched again, whatever the reason
     }
@@ -103,7 +103,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
 
   async function makeRoom(): Promise<void> {
     takenIn = 0;
-    for (const name of await excessFiles(folder, bytesMax, now() - IN_USE_MS)) await remove(name);
+    for (const name of await listExcessFiles(folder, bytesMax, now() - IN_USE_MS)) await remove(name);
   }
 
   /**
@@ -111,7 +111,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
    * process is evicted like any file. Recreates a missing folder, because it contains only copies, and an operator may
    * have deleted it.
    */
-  async function withDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
+  async function runWithDraft<T>(work: (draft: string) => Promise<T>): Promise<T> {
     await makeFolder(folder);
     const draft = path(`${randomBytes(8).toString('hex')}.part`);
     try {
@@ -134,20 +134,20 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
       return (await markOf(name)) !== undefined;
     },
     async fill(name, object) {
-      await withDraft(async (draft) => {
+      await runWithDraft(async (draft) => {
         const { sha256, bytes } = await writeBody(draft, object.body);
         if (bytes !== object.bytes || sha256 !== object.sha256) throw refuseDamagedArtifact(name);
         await keep(name, draft, sha256, bytes);
       });
     },
     async put(name, bytes, sha256) {
-      await withDraft(async (draft) => {
+      await runWithDraft(async (draft) => {
         await writeFile(draft, bytes, { mode: 0o600 });
         await keep(name, draft, sha256, bytes.length);
       });
     },
     make: (name, content, send) =>
-      withDraft(async (draft) => {
+      runWithDraft(async (draft) => {
         const sha256 = await writeParts(draft, content, send);
         await keep(name, draft, sha256, content.length);
         return sha256;
@@ -168,7 +168,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
 }
 
 /** Returns the least recently used files in excess of the maximum size, except recently used ones. */
-async function excessFiles(folder: string, bytesMax: number, keptFrom: number): Promise<readonly string[]> {
+async function listExcessFiles(folder: string, bytesMax: number, keptFrom: number): Promise<readonly string[]> {
   const files: { readonly name: string; readonly bytes: number; readonly usedAt: number }[] = [];
   for (const name of await readdir(folder)) {
     const result = name.endsWith(SUM) ? undefined : await stat(join(folder, name)).catch(() => undefined);
@@ -202,7 +202,7 @@ async function writeBody(draft: string, body: OpenObject['body']): Promise<{ sha
 }
 
 /** Writes content to a new file piece by piece, and sends it from the file. @returns its SHA-256, hex */
-async function writeParts(draft: string, content: MadeBytes, send: SendObject): Promise<string> {
+async function writeParts(draft: string, content: ProducedBytes, send: SendObject): Promise<string> {
   const file = await open(draft, 'wx+', 0o600);
   const hash = createHash('sha256');
   try {

@@ -7,8 +7,8 @@ import type { ObjectCache } from './object-cache.js';
 import type { OpenObject, S3Client } from './s3-client.js';
 
 /** Maximum number of objects that are remembered as existing, and the time for which they are remembered. */
-const LOOKED_MAX = 32_768;
-const LOOKED_MS = 60_000;
+const CACHED_OBJECTS_MAX = 32_768;
+const CACHE_AGE_MAX_MS = 60_000;
 
 /** Returns true if an object has the size and hash recorded by its writer. */
 export const isObjectOf = (
@@ -62,11 +62,11 @@ export function createObjectReads({ reader, cached, freeSpace, claimed }: Object
   async function isThere(ref: DatedArtifact['ref']): Promise<boolean> {
     const { name } = ref;
     if (await cached.has(name)) return true;
-    if (Date.now() - (lookedAt.get(name) ?? 0) < LOOKED_MS) return true;
+    if (Date.now() - (lookedAt.get(name) ?? 0) < CACHE_AGE_MAX_MS) return true;
     if (!isObjectOf(ref, await reader.look(name))) return false;
     lookedAt.delete(name);
     lookedAt.set(name, Date.now());
-    for (const oldest of lookedAt.keys()) if (lookedAt.size > LOOKED_MAX) lookedAt.delete(oldest);
+    for (const oldest of lookedAt.keys()) if (lookedAt.size > CACHED_OBJECTS_MAX) lookedAt.delete(oldest);
     return true;
   }
 

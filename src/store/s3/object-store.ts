@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuseDamagedArtifact } from '../access/artifact-damage.js';
 import { isArtifactName, createArtifactName, TRASH } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
-import type { HashApart } from '../files/passing-hash.js';
+import type { BackgroundHash } from '../files/passing-hash.js';
 import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import { SWEEP_PAGE } from '../artifact-terms.js';
@@ -19,11 +19,11 @@ export interface ObjectArtifactsOptions {
   readonly cache: ObjectCacheOptions;
   /** Free space of the volume of the cache. */
   readonly freeSpace: FreeSpace;
-  readonly hashApart?: HashApart | undefined;
+  readonly hashApart?: BackgroundHash | undefined;
 }
 
 /** Maximum wait of a request for an object without data; jobs wait for the default time of the client. */
-const REQUEST_PATIENCE = { patienceMs: 1000, answerMs: 3000 };
+const REQUEST_LIMITS = { patienceMs: 1000, answerMs: 3000 };
 
 /** Opens an artifact store in a bucket. Objects are read as files of a cache, so that threads can open them by path. */
 export async function openObjectArtifacts(options: ObjectArtifactsOptions): Promise<ArtifactStore> {
@@ -36,14 +36,14 @@ export async function openObjectArtifacts(options: ObjectArtifactsOptions): Prom
     files: await openArtifacts(cache.folder, freeSpace, { hashApart }),
     claimed: new Set(),
   };
-  const forRequests = objectArtifacts(opened, createS3Client(access, REQUEST_PATIENCE));
-  return { ...objectArtifacts(opened, client), forRequests };
+  const forRequests = createObjectArtifacts(opened, createS3Client(access, REQUEST_LIMITS));
+  return { ...createObjectArtifacts(opened, client), forRequests };
 }
 
 /** Number of concurrent removals: a job in parts or a study has thousands of objects. */
-const REMOVED_AT_ONCE = 64;
+const REMOVAL_CONCURRENCY = 64;
 /** Number of concurrent checks of objects. */
-const LOOKS_AT_ONCE = 16;
+const CHECK_CONCURRENCY = 16;
 
 interface OpenedObjects extends ObjectArtifactsOptions {
   readonly client: S3Client;
@@ -55,7 +55,7 @@ interface OpenedObjects extends ObjectArtifactsOptions {
 }
 
 /** Creates the artifact store. @param reader client with the retry limits of the caller */
-function objectArtifacts(
+function createObjectArtifacts(
   { access, cache, freeSpace, client, cached, files, claimed }: OpenedObjects,
   reader: Pick<S3Client, 'get' | 'look'>,
 ): ArtifactStore {
@@ -79,7 +79,7 @@ function objectArtifacts(
   async function discardOne(name: string): Promise<void> {
     await cached.remove(name);
     // an object that could not be copied is left to a later sweep
-    if (await client.copy(name, inTrash(name))) await client.remove(name);
+    if (await client.copy(name, formatTrashName(name))) await client.remove(name);
   }
 
   return {
@@ -128,10 +128,10 @@ function objectArtifacts(
     async damaged(artifacts) {
       const damaged = new Set<string>();
       const rest = artifacts.values();
-      const look = async (): Promise<void> => {
+      const checkObjects = async (): Promise<void> => {
         for (const { ref } of rest) if (!(await isThere(ref))) damaged.add(ref.name);
       };
-      await Promise.all(Array.from({ length: Math.min(LOOKS_AT_ONCE, artifacts.length) }, look));
+      await Promise.all(Array.from({ length: Math.min(CHECK_CONCURRENCY, artifacts.length) }, checkObjects));
       return damaged;
     },
     async file({ name }) {
@@ -144,15 +144,16 @@ function objectArtifacts(
       return name;
     },
     async remove(names) {
-      await inGroups(names, removeOne);
+      await removeInGroups(names, removeOne);
     },
     async discard(names) {
-      await inGroups(names, discardOne);
+      await removeInGroups(names, discardOne);
     },
     async restore(names) {
       const missing: string[] = [];
       for (const name of names) {
-        const isThere = (await client.get(name, async () => true)) === true || (await client.copy(inTrash(name), name));
+        const isThere =
+          (await client.get(name, async () => true)) === true || (await client.copy(formatTrashName(name), name));
         if (!isThere) missing.push(name);
       }
       return missing;
@@ -185,7 +186,7 @@ async function sweepObjects(
   for await (const { name, writtenAt } of client.list()) {
     if (!isWanted()) return count;
     if (isArtifactName(name) && writtenAt < now - olderThanMs) page.push(name);
-    const discarded = name.startsWith(inTrash('')) ? name.slice(inTrash('').length) : '';
+    const discarded = name.startsWith(formatTrashName('')) ? name.slice(formatTrashName('').length) : '';
     if (isArtifactName(discarded) && writtenAt < now - trashMs) await client.remove(name);
     if (page.length === SWEEP_PAGE) await sweepPage();
   }
@@ -193,10 +194,10 @@ async function sweepObjects(
   return count;
 }
 
-async function inGroups(names: readonly string[], remove: (name: string) => Promise<void>): Promise<void> {
-  for (let from = 0; from < names.length; from += REMOVED_AT_ONCE)
-    await Promise.all(names.slice(from, from + REMOVED_AT_ONCE).map(remove));
+async function removeInGroups(names: readonly string[], remove: (name: string) => Promise<void>): Promise<void> {
+  for (let from = 0; from < names.length; from += REMOVAL_CONCURRENCY)
+    await Promise.all(names.slice(from, from + REMOVAL_CONCURRENCY).map(remove));
 }
 
 /** Returns the name of a discarded object. */
-const inTrash = (name: string): string => `${TRASH}/${name}`;
+const formatTrashName = (name: string): string => `${TRASH}/${name}`;

@@ -3,13 +3,13 @@ import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { PlaceFault } from '../access/place-fault.js';
+import { ArtifactStoreFault } from '../access/place-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timeRequest } from '#base/tracing/object-requests.js';
 import { distrustOf, isClosed, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
-import { EXPIRED, explainRefusal, mayPass } from './service-refusals.js';
+import { EXPIRED_TOKEN, explainRefusal, mayPass } from './service-refusals.js';
 
 /** Object in a listing. */
 export interface ListedObject {
@@ -34,7 +34,7 @@ export interface OpenObject {
 
 /**
  * Client of the objects in a bucket under one prefix. Temporary failures are retried. Every method throws Refusal
- * STORE_UNAVAILABLE, or a PlaceFault for a failure that requires other settings.
+ * STORE_UNAVAILABLE, or an ArtifactStoreFault for a failure that requires other settings.
  */
 export interface S3Client {
   /** Writes an object; the service verifies its SHA-256. @param sha256 of the bytes, hex */
@@ -89,7 +89,7 @@ function patienceOf(ms: number): Patience {
 }
 
 /** Thrown when the transfer of an object breaks off, because the service or the network is unavailable. */
-class Interrupted extends Error {
+class InterruptedError extends Error {
   override readonly name = 'Interrupted';
 }
 
@@ -114,14 +114,14 @@ function createSilenceTimer(ms: number): Silence {
   };
 }
 
-async function* arriving(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
+async function* readBody(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
   try {
     for await (const bytes of body) {
       silence.broken();
       yield bytes;
     }
   } catch (cause) {
-    throw new Interrupted('the transfer broke off', { cause });
+    throw new InterruptedError('the transfer broke off', { cause });
   }
 }
 
@@ -145,7 +145,7 @@ export function createS3Client(
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
       const { answer, cause, used } = await attemptOpen(url, init);
-      if (cause instanceof PlaceFault || (cause instanceof Refusal && patience.isOver())) throw cause;
+      if (cause instanceof ArtifactStoreFault || (cause instanceof Refusal && patience.isOver())) throw cause;
       if (cause instanceof Refusal) continue;
       let message = '';
       if (answer !== undefined) {
@@ -153,18 +153,25 @@ export function createS3Client(
         const code = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
         message = `${answer.status} ${code}`.trim();
         // A missing bucket does not prove that an object is missing.
-        if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
+        if (code === NO_BUCKET) throw new ArtifactStoreFault(`The object store ${endpoint} has no bucket ${bucket}.`);
         if (known.includes(answer.status)) return answer;
-        const isOld = used !== undefined && EXPIRED.test(code) && keys.expired(used);
-        if (!isOld && !mayPass(answer.status, code)) throw new PlaceFault(explainRefusal(access, answer.status, code));
+        const isOld = used !== undefined && EXPIRED_TOKEN.test(code) && keys.expired(used);
+        if (!isOld && !mayPass(answer.status, code))
+          throw new ArtifactStoreFault(explainRefusal(access, answer.status, code));
       }
       if (isWithoutTls(cause))
-        throw new PlaceFault(`${endpoint} answers without TLS: should AWS_ENDPOINT_URL_S3 begin with http://?`, cause);
+        throw new ArtifactStoreFault(
+          `${endpoint} answers without TLS: should AWS_ENDPOINT_URL_S3 begin with http://?`,
+          cause,
+        );
       const distrust = distrustOf(cause);
       if (distrust !== undefined)
-        throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
+        throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())
-        throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(message, cause)}.`, cause);
+        throw createUnavailableRefusal(
+          `The object store cannot be reached at ${endpoint}${reasonOf(message, cause)}.`,
+          cause,
+        );
     }
   }
 
@@ -206,10 +213,11 @@ export function createS3Client(
           const { ok, headers, body } = await ask(urlOf(name), { signal: silence.signal }, [404]);
           if (!ok || body === null) return undefined;
           const bytes = Number(headers.get('content-length'));
-          return await take({ body: arriving(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
+          return await take({ body: readBody(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
         } catch (thrown) {
-          if (!(thrown instanceof Interrupted)) throw thrown;
-          if (patience.isOver()) throw unavailable(`The object store ${endpoint} broke off a response.`, thrown);
+          if (!(thrown instanceof InterruptedError)) throw thrown;
+          if (patience.isOver())
+            throw createUnavailableRefusal(`The object store ${endpoint} broke off a response.`, thrown);
         } finally {
           silence.end();
         }
@@ -255,7 +263,7 @@ async function putParts(
     const send = async (): Promise<void> => {
       for (let i = next++; i * PART_BYTES < length; i = next++) {
         const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
-        const init = { method: 'PUT', body: part, headers: await checksumHeader(part) };
+        const init = { method: 'PUT', body: part, headers: await computeChecksumHeader(part) };
         const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
         tags[i] = sent.headers.get('etag') ?? '';
       }
@@ -265,7 +273,8 @@ async function putParts(
     const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
     const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
     // the status is sent before the parts have been joined, so the body is checked
-    if ((await ended.text()).includes('<Error>')) throw unavailable('The object store could not join parts.');
+    if ((await ended.text()).includes('<Error>'))
+      throw createUnavailableRefusal('The object store could not join parts.');
   } catch (thrown) {
     await attempt(`${url}?${upload}`, { method: 'DELETE' }); // the service removes an unfinished upload later if this fails
     throw thrown;
@@ -308,19 +317,19 @@ function signerOf({ region }: S3Access, used: Keys): Signer {
 
 const sourceOf = (bytes: Uint8Array): ObjectSource => ({
   length: bytes.length,
-  slice: async (start, end) => unshared(bytes.subarray(start, end)),
+  slice: async (start, end) => copyShared(bytes.subarray(start, end)),
 });
 
 /** Copies a body if it is in shared memory, as for run columns, which `fetch` does not accept. */
-function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+function copyShared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes.buffer instanceof SharedArrayBuffer ? new Uint8Array(bytes) : (bytes as Uint8Array<ArrayBuffer>); // not shared
 }
 
 /** Returns the header by which the service detects and rejects a corrupted body. */
-async function checksumHeader(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, string>> {
+async function computeChecksumHeader(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, string>> {
   const digest = await webcrypto.subtle.digest('SHA-256', bytes);
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
 }
 
-const unavailable = (message: string, cause?: unknown): Refusal =>
+const createUnavailableRefusal = (message: string, cause?: unknown): Refusal =>
   new Refusal('STORE_UNAVAILABLE', message, null, { cause });

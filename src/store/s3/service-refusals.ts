@@ -1,7 +1,7 @@
 import type { S3Access } from '../access/s3-access.js';
 
 /** Matches error codes of expired keys. */
-export const EXPIRED = /^(ExpiredToken|InvalidToken)$/;
+export const EXPIRED_TOKEN = /^(ExpiredToken|InvalidToken)$/;
 
 /** Settings to check, by the error code of a service; messages repeat only the code. */
 const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
@@ -9,7 +9,7 @@ const SETTINGS: readonly (readonly [code: RegExp, setting: string])[] = [
     /^(InvalidAccessKeyId|SignatureDoesNotMatch)$/,
     'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or those of the profile, are unknown to it',
   ],
-  [EXPIRED, 'AWS_SESSION_TOKEN has expired or belongs to another key'],
+  [EXPIRED_TOKEN, 'AWS_SESSION_TOKEN has expired or belongs to another key'],
   [
     /^(AccessDenied|AllAccessDisabled)$/,
     'the role, or the key of AWS_ACCESS_KEY_ID, may not read, write and list there',
@@ -31,11 +31,11 @@ export function explainRefusal({ endpoint, region, bucket }: S3Access, status: n
 }
 
 /** Matches error codes of a corrupted or slow request body, all with status 400. */
-const SENT_BADLY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
+const FAULTY_BODY = /^(XAmzContentSHA256Mismatch|BadDigest|RequestTimeout)$/;
 
 /**
  * Returns true for responses of a service that is overloaded, starting or stopping, and for a request body that must be
  * sent again.
  */
 export const mayPass = (status: number, code: string): boolean =>
-  status >= 500 || status === 429 || status === 408 || SENT_BADLY.test(code);
+  status >= 500 || status === 429 || status === 408 || FAULTY_BODY.test(code);

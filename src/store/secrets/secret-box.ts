@@ -83,7 +83,7 @@ export function createSecretBox(key: Buffer | undefined, earlier: readonly Buffe
       if (opening.length === 0) throw refuseSecret('no key is configured');
       const bytes = Buffer.from(stored.slice(PREFIX.length), 'base64url');
       for (const each of opening) {
-        const text = openedWith(each, bytes);
+        const text = decryptWith(each, bytes);
         if (text !== undefined) return text;
       }
       throw refuseSecret('the key is a different one');
@@ -104,7 +104,7 @@ const deriveKey = (key: Buffer, label: string): Buffer =>
   Buffer.from(hkdfSync('sha256', key, '', `divisor ${label}`, KEY_BYTES));
 
 /** Decrypts bytes; undefined if they were encrypted with another key or altered. */
-function openedWith(key: Buffer, bytes: Buffer): string | undefined {
+function decryptWith(key: Buffer, bytes: Buffer): string | undefined {
   try {
     const decipher = createDecipheriv(ALGORITHM, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));

@@ -27,8 +27,8 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
-import { csvTable } from '../csv-table.js';
-import { divisors, isDivisorFixed } from '../exports/tables/events.js';
+import { formatCsvTable } from '../csv-table.js';
+import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
 import { readHeldOn, marketValues } from './held-on.js';
@@ -41,7 +41,7 @@ const LISTED_MAX = 10_000;
  * Returns the effects of past and future corporate actions on held securities.
  * @cost reads [H] weights for each action
  */
-export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
+export function createActionsView(columns: RunColumns, input: ActionsInput): ActionsView {
   const { sm, from, to } = input;
   const days = columns.i32('days');
   const last = days.at(-1)!;
@@ -78,7 +78,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const last = days.at(-1)!;
   const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
-  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const level = marketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
@@ -115,15 +115,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const held = {
-      weight,
-      price: close / split,
-      variant,
-      treatment,
-      growth,
-      withheld: withheldOf(action.identifier, action.exDay),
-      isTotal,
-    };
+    const withheld = withheldOf(action.identifier, action.exDay);
+    const held = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
     const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
     const after = isComing
@@ -175,8 +168,8 @@ function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoic
 }
 
 /** Formats the figures of all actions as CSV, one row per action. Effects of pending elections are omitted. */
-export function actionsCsv({ actions }: ActionsView): string {
-  return csvTable(
+export function formatActionsCsv({ actions }: ActionsView): string {
+  return formatCsvTable(
     FIGURES,
     actions.map((action) => FIGURES.map((figure) => action[figure])),
   );

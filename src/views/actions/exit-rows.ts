@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { findTreatment } from '#domain/documents/treatment.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
-import { divisors, listFreeTrades } from '../exports/tables/events.js';
+import { readDivisors, listFreeTrades } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { readHeldOn, marketValues } from './held-on.js';
 import { findTakenOutcome } from './taken-outcome.js';
@@ -21,7 +21,7 @@ export function listSilentExits(
   { sm, rates, from, to }: ActionsInput,
 ): ActionRow[] {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
-  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const ended = new Set(
     sm.actions.all
@@ -66,7 +66,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = toDatedRunTreatment(columns.header);
   const terms = { sm, rates, treatment, growth: readRunGrowthTerms(columns.header, variant) };
-  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
   const level = marketValues(columns, days);
   return listFreeTrades(columns).flatMap(({ at, name }): ActionRow[] => {

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
-import { divisors } from '../exports/tables/events.js';
+import { readDivisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
 import type { HeldIndex, HeldName } from './pro-forma-rows.js';
 
@@ -44,6 +44,6 @@ export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }:
 export function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
   const level = levelsOf(columns);
   if (!columns.has('dividendPoints')) return level;
-  const divisor = divisors(columns, days);
+  const divisor = readDivisors(columns, days);
   return level.map((points, t) => points * divisor[t]!);
 }

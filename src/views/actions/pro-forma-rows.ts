@@ -1,5 +1,5 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
-import { csvTable } from '../csv-table.js';
+import { formatCsvTable } from '../csv-table.js';
 
 /** A constituent of the index at the last close. */
 export interface HeldName {
@@ -108,8 +108,8 @@ const COLUMNS = [
   'shares_after',
 ] as const satisfies readonly (keyof ProFormaRow)[];
 
-export function proFormaCsv(rows: readonly ProFormaRow[]): string {
-  return csvTable(
+export function formatProFormaCsv(rows: readonly ProFormaRow[]): string {
+  return formatCsvTable(
     COLUMNS,
     rows.map((row) => COLUMNS.map((column) => row[column])),
   );

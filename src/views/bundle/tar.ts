@@ -19,7 +19,7 @@ export interface TarMember {
  * Yields the bytes of a tar archive in parts.
  * @param members files, with names of at most 100 ASCII characters
  */
-export function* tarParts(members: readonly TarMember[]): Generator<Uint8Array> {
+export function* createTarParts(members: readonly TarMember[]): Generator<Uint8Array> {
   for (const { name, bytes } of members) {
     yield headerOf(name, bytes.length);
     if (bytes.length > 0) yield bytes;
@@ -30,7 +30,7 @@ export function* tarParts(members: readonly TarMember[]): Generator<Uint8Array> 
 }
 
 /** Returns the size of the archive in bytes. */
-export function tarLength(members: readonly TarMember[]): number {
+export function computeTarLength(members: readonly TarMember[]): number {
   return members.reduce((sum, { bytes }) => sum + RECORD + RECORD * Math.ceil(bytes.length / RECORD), 2 * RECORD);
 }
 

@@ -7,8 +7,8 @@ import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { panelRows } from '../panel-rows.js';
-import { datesWithin, type AskedWindow } from '../run-window.js';
+import { openPanelRows } from '../panel-rows.js';
+import { findDatesWithin, type AskedWindow } from '../run-window.js';
 
 export interface DividendPointsInput {
   readonly window: AskedWindow;
@@ -26,13 +26,13 @@ const LISTED_MAX = 10_000;
  * @throws Refusal NO_DATA_IN_RANGE
  * @cost reads [n x H] weights on the dates before dividends
  */
-export function dividendPointsView(columns: RunColumns, input: DividendPointsInput): DividendPointsView {
+export function createDividendPointsView(columns: RunColumns, input: DividendPointsInput): DividendPointsView {
   const days = columns.i32('days');
   const last = days.length - 1;
-  const { from, to } = datesWithin(days, input.window);
+  const { from, to } = findDatesWithin(days, input.window);
   const level = levelsOf(columns);
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
-  const points = isStored ? listStoredPoints(columns) : pointsOn(columns, level, input.paid);
+  const points = isStored ? listStoredPoints(columns) : sumPointsByDate(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
   const pointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
@@ -42,7 +42,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   }
   const yearBefore = addMonths(days[last]!, -12);
   const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(pointsAt));
-  const toCome = comingRows(columns, level[last]!, input.toCome);
+  const toCome = createComingRows(columns, level[last]!, input.toCome);
   const coming = sumOf(toCome);
   return {
     index_id: columns.header.run_id,
@@ -90,7 +90,7 @@ function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholdin
 export function levelsOf(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
   const { variant } = columns.header;
-  return ofIndex(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
+  return readIndexValues(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
 }
 
 /** Returns true if the weights and levels of the run are those of an index. */
@@ -99,7 +99,7 @@ function isOfIndex({ header: { has_index_weights: hasOwn, run_id: runId, index_i
 }
 
 /** Returns an index series on the dates of the run. */
-function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
+function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): Float64Array {
   const days = columns.i32('days');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(block, first, first + days.length);
@@ -107,18 +107,22 @@ function ofIndex(columns: RunColumns, block: Parameters<RunColumns['f64']>[0]): 
 
 /** Returns the dividend points stored with the run, by position of the date. */
 function listStoredPoints(columns: RunColumns): Map<number, Points> {
-  const points = ofIndex(columns, 'dividendPoints');
-  const net = ofIndex(columns, 'netDividendPoints');
+  const points = readIndexValues(columns, 'dividendPoints');
+  const net = readIndexValues(columns, 'netDividendPoints');
   const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));
   return new Map(dated.map((at) => [at, { points: points[at]!, net_points: net[at]! }]));
 }
 
 /** Computes the dividend points by position of the date, in ascending order. */
-function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly DividendFraction[]): Map<number, Points> {
+function sumPointsByDate(
+  columns: RunColumns,
+  level: Float64Array,
+  paid: readonly DividendFraction[],
+): Map<number, Points> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');
   const places = new Map(names.map((name, place) => [name, place]));
-  const weights = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
+  const weights = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
   const points = new Map<number, Points>();
   for (const { identifier, day, fraction, withheld } of paid) {
     const at = findFirstAtLeast(days, day);
@@ -133,7 +137,7 @@ function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly Divid
 
 type ComingRow = DividendPointsView['announced']['dividends'][number];
 
-function comingRows(columns: RunColumns, level: number, toCome: readonly DividendFraction[]): ComingRow[] {
+function createComingRows(columns: RunColumns, level: number, toCome: readonly DividendFraction[]): ComingRow[] {
   const { names, has_index_weights: hasOwn } = columns.header;
   const last = columns.i32('days').length - 1;
   const held = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);

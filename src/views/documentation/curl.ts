@@ -1,5 +1,5 @@
 import type { ExampleRequest } from './operation.js';
-import { jsonText } from './json-text.js';
+import { formatJson } from './json-text.js';
 
 /** Width of a sample in characters. */
 export const COLUMNS = 64;
@@ -13,11 +13,11 @@ export function curlOf({ method, path, body }: ExampleRequest, file?: string): s
   return [
     'curl',
     ...(method === natural ? [] : [`-X ${method}`]),
-    quote(path),
-    ...(body === undefined ? [] : [`--json '${jsonText(body, COLUMNS).replaceAll("'", String.raw`'\''`)}'`]),
+    quoteAddress(path),
+    ...(body === undefined ? [] : [`--json '${formatJson(body, COLUMNS).replaceAll("'", String.raw`'\''`)}'`]),
     ...(file === undefined ? [] : [`-o ${file}`]),
   ].join(' ');
 }
 
 /** Quotes a path with characters that the shell or curl would interpret, such as `?`, `&` and brackets. */
-const quote = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);
+const quoteAddress = (path: string) => (/[?&[\]{}]/.test(path) ? `"$DIVISOR${path}"` : `$DIVISOR${path}`);

@@ -1,5 +1,5 @@
 import { pageOf, type Group, type Page } from './page.js';
-import { markup, verbatim } from './markup.js';
+import { markup, toMarkup } from './markup.js';
 
 /** A page of the guide, already converted to HTML. */
 export interface GuidePage {
@@ -13,17 +13,17 @@ export interface GuidePage {
 const addressOf = ({ name }: GuidePage) => (name === '' ? '/docs/guide' : `/docs/guide/${name}`);
 
 /** Returns a page of the guide with a navigation over all pages. */
-export function guidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
+export function renderGuidePage(page: GuidePage, guide: readonly GuidePage[]): Page {
   return pageOf({
     title: `Divisor: ${page.title}`,
     kind: 'guide',
-    groups: [guideGroup(guide), REFERENCE],
-    content: verbatim(page.html),
+    groups: [createGuideGroup(guide), REFERENCE],
+    content: toMarkup(page.html),
     current: addressOf(page),
   });
 }
 
-export function guideGroup(guide: readonly GuidePage[]): Group {
+export function createGuideGroup(guide: readonly GuidePage[]): Group {
   return { title: markup`guide`, links: guide.map((page) => ({ href: addressOf(page), text: markup`${page.title}` })) };
 }
 

@@ -11,13 +11,13 @@ export function markup(texts: TemplateStringsArray, ...parts: readonly Part[]): 
 }
 
 /** Marks a text as markup without escaping it. */
-export const verbatim = (html: string): Markup => ({ html });
+export const toMarkup = (html: string): Markup => ({ html });
 
-export const NOTHING: Markup = verbatim('');
+export const NOTHING: Markup = toMarkup('');
 
 /** Concatenates markup. */
 export const joinParts = (parts: readonly Markup[], between = ''): Markup =>
-  verbatim(parts.map(({ html }) => html).join(between));
+  toMarkup(parts.map(({ html }) => html).join(between));
 
 function htmlOf(part: Part): string {
   if (typeof part === 'string') return escapeHtml(part);
@@ -38,17 +38,17 @@ function escapeHtml(text: string): string {
 }
 
 /** Converts a description to markup. Empty lines separate paragraphs; words in backticks become code. */
-export function prose(text: string): Markup {
+export function renderProse(text: string): Markup {
   return joinParts(
     text
       .trim()
       .split(/\n\s*\n/)
-      .map((paragraph) => markup`<p>${phrase(paragraph)}</p>`),
+      .map((paragraph) => markup`<p>${renderPhrase(paragraph)}</p>`),
   );
 }
 
 /** Converts one paragraph to markup without the surrounding element. */
-export function phrase(text: string): Markup {
+export function renderPhrase(text: string): Markup {
   return joinParts(
     text
       .split(/(`[^`]+`)/)

@@ -1,19 +1,19 @@
 import { COLUMNS, curlOf } from './curl.js';
-import { jsonText } from './json-text.js';
-import { joinParts, markup, NOTHING, phrase, prose, verbatim, type Markup } from './markup.js';
-import { exampleRequest, successesOf, type JsonSchema, type Media, type Operation } from './operation.js';
-import { componentLink, fieldRow, schemaFields, typeOf } from './schema-fields.js';
+import { formatJson } from './json-text.js';
+import { joinParts, markup, NOTHING, renderPhrase, renderProse, toMarkup, type Markup } from './markup.js';
+import { createExampleRequest, successesOf, type JsonSchema, type Media, type Operation } from './operation.js';
+import { renderComponentLink, renderFieldRow, renderSchemaFields, typeOf } from './schema-fields.js';
 
 /**
  * Returns the section of an operation, with its purpose on the left and its request and response on the right.
  * @param shared error codes that every operation can return and that are not repeated
  */
-export function operationSection(operation: Operation, shared: ReadonlySet<string>): Markup {
+export function renderOperation(operation: Operation, shared: ReadonlySet<string>): Markup {
   const { operationId, method, path, summary, description } = operation;
   return markup`<section class="operation" id="${operationId}">
 <h3><a href="#${operationId}"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></a></h3>
 <div class="columns"><div class="words">
-<p class="summary">${phrase(summary)}</p>${description === undefined ? NOTHING : prose(description)}
+<p class="summary">${renderPhrase(summary)}</p>${description === undefined ? NOTHING : renderProse(description)}
 <p class="facts"><code>${operationId}</code>, ${scopeOf(operation)}</p>
 ${parametersOf(operation)}${bodyOf(operation)}${answersOf(operation, shared)}
 </div><div class="samples">${samplesOf(operation)}</div></div>
@@ -23,13 +23,13 @@ ${parametersOf(operation)}${bodyOf(operation)}${answersOf(operation, shared)}
 
 function scopeOf({ security }: Operation): Markup {
   const scope = security[0]?.['bearer']?.[0];
-  return scope === undefined ? verbatim('needs no key') : markup`scope <code>${scope}</code>`;
+  return scope === undefined ? toMarkup('needs no key') : markup`scope <code>${scope}</code>`;
 }
 
 function parametersOf({ parameters }: Operation): Markup {
   if (parameters.length === 0) return NOTHING;
   const rows = parameters.map(({ name, in: place, required, schema, description }) =>
-    fieldRow(
+    renderFieldRow(
       place === 'header' ? `${name}:` : name,
       schema,
       required,
@@ -42,26 +42,27 @@ function parametersOf({ parameters }: Operation): Markup {
 function bodyOf({ requestBody }: Operation): Markup {
   if (requestBody === undefined) return NOTHING;
   const media = requestBody.content['application/json']!;
-  return markup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : prose(requestBody.description)}${shapeOf(media.schema)}`;
+  return markup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : renderProse(requestBody.description)}${shapeOf(media.schema)}`;
 }
 
 /** Renders a link to a component, or the fields of a schema that is not a component. */
 function shapeOf(schema: JsonSchema): Markup {
   const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
-  if (ref !== undefined) return markup`<p>${componentLink(ref)}</p>`;
-  const fields = schemaFields(schema);
+  if (ref !== undefined) return markup`<p>${renderComponentLink(ref)}</p>`;
+  const fields = renderSchemaFields(schema);
   return fields === NOTHING ? markup`<p>${typeOf(schema)}</p>` : fields;
 }
 
 function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Markup {
   const rows = Object.entries(responses).flatMap(([status, { description, content = {} }]) => {
     if (status === '304') return [];
-    const codes = codesIn(description).filter((code) => !shared.has(code));
-    if (status >= '400') return codes.length === 0 ? [] : [answerRow(status, joinParts(codes.map(errorLink), ' '))];
+    const codes = listCodes(description).filter((code) => !shared.has(code));
+    if (status >= '400')
+      return codes.length === 0 ? [] : [renderResponseRow(status, joinParts(codes.map(renderErrorLink), ' '))];
     return [
-      answerRow(
+      renderResponseRow(
         status,
-        markup`${phrase(description)} ${joinParts(
+        markup`${renderPhrase(description)} ${joinParts(
           Object.entries(content).map(([type, media]) => mediaOf(type, media)),
           ', ',
         )}`,
@@ -71,19 +72,19 @@ function answersOf({ responses }: Operation, shared: ReadonlySet<string>): Marku
   return markup`<h4>Responses</h4><table class="answers"><tbody>${rows}</tbody></table>`;
 }
 
-const answerRow = (status: string, meaning: Markup) =>
+const renderResponseRow = (status: string, meaning: Markup) =>
   markup`<tr><th scope="row"><code>${status}</code></th><td>${meaning}</td></tr>`;
-const errorLink = (code: string) => markup`<a href="#error-${code}"><code>${code}</code></a>`;
+const renderErrorLink = (code: string) => markup`<a href="#error-${code}"><code>${code}</code></a>`;
 
 /** Returns the error codes that the description of a response explains. */
-export const codesIn = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
+export const listCodes = (description: string) => [...description.matchAll(/^`([A-Z_]+)`/gm)].map((match) => match[1]!);
 const mediaOf = (type: string, { schema }: Media) =>
   type === 'application/json' ? typeOf(schema) : markup`<code>${type}</code>`;
 
 function samplesOf(operation: Operation): Markup {
   const answer = successesOf(operation).at(-1);
   const example = answer?.[1].content?.['application/json']?.example;
-  return markup`${sample('Request', curlOf(exampleRequest(operation), binaryName(operation)))}${example === undefined ? NOTHING : sample(`Response ${answer![0]}, lists shortened`, jsonText(example, COLUMNS))}`;
+  return markup`${sample('Request', curlOf(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NOTHING : sample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
 }
 
 const sample = (title: string, text: string) =>
@@ -95,7 +96,7 @@ const FILE_NAMES: Readonly<Record<string, string>> = {
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet': 'template.xlsx',
 };
 
-function binaryName({ responses }: Operation): string | undefined {
+function findBinaryName({ responses }: Operation): string | undefined {
   const types = successesOf({ responses }).flatMap(([, { content = {} }]) => Object.keys(content));
   return types.includes('application/json')
     ? undefined

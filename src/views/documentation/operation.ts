@@ -80,7 +80,10 @@ export interface ExampleRequest {
  * the example body.
  * @param known values that replace examples, by parameter name
  */
-export function exampleRequest(operation: Operation, known: Readonly<Record<string, string>> = {}): ExampleRequest {
+export function createExampleRequest(
+  operation: Operation,
+  known: Readonly<Record<string, string>> = {},
+): ExampleRequest {
   const examples = new Map(operation.parameters.map(({ name, example }) => [name, known[name] ?? example]));
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(String(examples.get(name))).replaceAll('%3A', ':'),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { joinParts, markup, NOTHING, verbatim, type Markup } from './markup.js';
+import { joinParts, markup, NOTHING, toMarkup, type Markup } from './markup.js';
 import { SCRIPT } from './script.js';
 import { STYLE } from './style.js';
 
@@ -29,7 +29,7 @@ export interface PageInput {
   readonly current: string;
 }
 
-const sha256 = (text: string) => createHash('sha256').update(text).digest('base64');
+const computeSha256 = (text: string) => createHash('sha256').update(text).digest('base64');
 
 /**
  * Content security policy that permits only the scripts and styles of the page; nothing is fetched, framed or
@@ -37,8 +37,8 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('base6
  */
 export const PAGE_POLICY = [
   "default-src 'self'",
-  `style-src 'sha256-${sha256(STYLE)}'`,
-  `script-src 'sha256-${sha256(SCRIPT)}'`,
+  `style-src 'sha256-${computeSha256(STYLE)}'`,
+  `script-src 'sha256-${computeSha256(SCRIPT)}'`,
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
@@ -52,18 +52,18 @@ export function pageOf({ title, kind, groups, content, current }: PageInput): Pa
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title}</title>
-<style>${verbatim(STYLE)}</style>
+<style>${toMarkup(STYLE)}</style>
 </head>
 <body>
 <nav aria-label="Contents">
 <strong class="brand"><a href="/docs">Divisor</a></strong>
-${kind === 'reference' ? verbatim('<input type="search" placeholder="Search ( / )" aria-label="Search the reference">') : NOTHING}
+${kind === 'reference' ? toMarkup('<input type="search" placeholder="Search ( / )" aria-label="Search the reference">') : NOTHING}
 ${groups.map((group) => renderNavigation(group, current))}
 </nav>
 <main class="${kind}">
 ${content}
 </main>
-<script>${verbatim(SCRIPT)}</script>
+<script>${toMarkup(SCRIPT)}</script>
 </body>
 </html>
 `.html;
@@ -74,7 +74,7 @@ ${content}
 function renderNavigation({ title, links }: Group, current: string): Markup {
   const items = links.map(
     ({ href, text }) =>
-      markup`<li><a href="${href}"${href === current ? verbatim(' aria-current="page"') : NOTHING}>${text}</a></li>`,
+      markup`<li><a href="${href}"${href === current ? toMarkup(' aria-current="page"') : NOTHING}>${text}</a></li>`,
   );
   return markup`<strong>${title}</strong><ul>${joinParts(items)}</ul>`;
 }

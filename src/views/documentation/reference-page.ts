@@ -3,18 +3,18 @@ import { FINDING_CODES } from '#domain/refusals/findings.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { pageOf, type Group, type Page } from './page.js';
-import { guideGroup, type GuidePage } from './guide-page.js';
-import { joinParts, markup, NOTHING, phrase, prose, type Markup } from './markup.js';
+import { createGuideGroup, type GuidePage } from './guide-page.js';
+import { joinParts, markup, NOTHING, renderPhrase, renderProse, type Markup } from './markup.js';
 import { operationsOf, type JsonSchema, type Operation } from './operation.js';
-import { codesIn, operationSection } from './operation-section.js';
-import { componentLink, schemaFields, typeOf } from './schema-fields.js';
+import { listCodes, renderOperation } from './operation-section.js';
+import { renderComponentLink, renderSchemaFields, typeOf } from './schema-fields.js';
 
 /**
  * Builds the API reference as one page: operations by family with requests, responses and errors, followed by schemas,
  * error codes and limits.
  * @cost about 20 ms; build it once
  */
-export function referencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
+export function renderReferencePage(document: OpenApiDocument, guide: readonly GuidePage[]): Page {
   const operations = operationsOf(document);
   const familyOf = ({ tags }: Operation) => tags[0] ?? 'other';
   const families = [...new Set(operations.map(familyOf))].map((family): Family => [
@@ -22,23 +22,23 @@ export function referencePage(document: OpenApiDocument, guide: readonly GuidePa
     operations.filter((operation) => familyOf(operation) === family),
   ]);
   const shared = listSharedCodes(document);
-  const content = markup`<h1>${text(document.info['title'])} ${text(document.info['version'])}</h1>
-<p class="summary">${text(document.info['summary'])}</p>
-${prose(text(document.info['description']))}
+  const content = markup`<h1>${toText(document.info['title'])} ${toText(document.info['version'])}</h1>
+<p class="summary">${toText(document.info['summary'])}</p>
+${renderProse(toText(document.info['description']))}
 <p>Samples use <code>$DIVISOR</code>: <code>export DIVISOR=http://127.0.0.1:8080</code>. A service with keys also requires <code>-H "Authorization: Bearer $DIVISOR_API_KEY"</code>.
 Every route can answer ${joinParts(
     [...shared].map((code) => markup`<a href="#error-${code}"><code>${code}</code></a>`),
     ', ',
   )} besides what it lists itself.
 The same contract for programs: <a href="/openapi.json">/openapi.json</a>. Begin with <a href="/docs/guide">the guide</a>.</p>
-${families.map(([family, members]) => markup`<div class="group"><h2 id="${family}"><a href="#${family}">${family}</a></h2>${members.map((operation) => operationSection(operation, shared))}</div>`)}
+${families.map(([family, members]) => markup`<div class="group"><h2 id="${family}"><a href="#${family}">${family}</a></h2>${members.map((operation) => renderOperation(operation, shared))}</div>`)}
 ${schemasOf(document)}
 ${errorsOf()}
 ${limitsOf()}`;
   return pageOf({
     title: 'Divisor: reference',
     kind: 'reference',
-    groups: [guideGroup(guide), ...groupsOf(families), APPENDIX],
+    groups: [createGuideGroup(guide), ...groupsOf(families), APPENDIX],
     content,
     current: '/docs',
   });
@@ -46,10 +46,10 @@ ${limitsOf()}`;
 
 /** Returns the error codes of the responses that the document declares once for all operations. */
 function listSharedCodes({ components }: OpenApiDocument): Set<string> {
-  return new Set(Object.values(components.responses).flatMap(({ description }) => codesIn(text(description))));
+  return new Set(Object.values(components.responses).flatMap(({ description }) => listCodes(toText(description))));
 }
 
-const text = (value: unknown) => (typeof value === 'string' ? value : '');
+const toText = (value: unknown) => (typeof value === 'string' ? value : '');
 
 type Family = readonly [name: string, members: readonly Operation[]];
 
@@ -74,15 +74,15 @@ const APPENDIX: Group = {
 };
 
 function schemasOf({ components }: OpenApiDocument): Markup {
-  const sections = Object.entries(components.schemas).map(([name, schema]) => schemaSection(name, schema));
+  const sections = Object.entries(components.schemas).map(([name, schema]) => renderSchema(name, schema));
   return markup`<div class="group"><h2 id="schemas"><a href="#schemas">schemas</a></h2><p>A <span class="required">*</span> marks a member that is always there, or must be sent. <code>NameInput</code> is what a client sends of <code>Name</code>: members with a default may be left out.</p>${sections}</div>`;
 }
 
-function schemaSection(name: string, schema: JsonSchema): Markup {
-  const fields = schemaFields(schema);
+function renderSchema(name: string, schema: JsonSchema): Markup {
+  const fields = renderSchemaFields(schema);
   const description = schema['description'];
   return markup`<section class="operation" id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>
-${typeof description === 'string' ? prose(description) : NOTHING}${fields === NOTHING ? markup`<p>${describeAlternatives(schema)}</p>` : fields}</section>
+${typeof description === 'string' ? renderProse(description) : NOTHING}${fields === NOTHING ? markup`<p>${describeAlternatives(schema)}</p>` : fields}</section>
 `;
 }
 
@@ -91,7 +91,9 @@ function describeAlternatives(schema: JsonSchema): Markup {
   const branches = (schema['oneOf'] ?? schema['anyOf']) as readonly JsonSchema[] | undefined;
   if (branches === undefined) return typeOf(schema);
   return markup`One of ${joinParts(
-    branches.map((branch) => (typeof branch['$ref'] === 'string' ? componentLink(branch['$ref']) : typeOf(branch))),
+    branches.map((branch) =>
+      typeof branch['$ref'] === 'string' ? renderComponentLink(branch['$ref']) : typeOf(branch),
+    ),
     ', ',
   )}.`;
 }
@@ -99,7 +101,7 @@ function describeAlternatives(schema: JsonSchema): Markup {
 function errorsOf(): Markup {
   const rows = Object.entries(ERRORS).map(
     ([code, { status, help }]) =>
-      markup`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status ?? 'job'}</td><td>${phrase(help)}</td></tr>`,
+      markup`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status ?? 'job'}</td><td>${renderPhrase(help)}</td></tr>`,
   );
   const findings = joinParts(
     FINDING_CODES.map((code) => markup`<code>${code}</code>`),

@@ -1,4 +1,4 @@
-import { joinParts, markup, NOTHING, phrase, verbatim, type Markup } from './markup.js';
+import { joinParts, markup, NOTHING, renderPhrase, toMarkup, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
 /** Maximum depth to which inline objects are expanded. Deeper objects are shown as `object`. */
@@ -8,7 +8,7 @@ const DEPTH_MAX = 3;
  * Returns a table of the fields of a schema with name, type and meaning. The fields of inline objects follow their
  * parent field.
  */
-export function schemaFields(schema: JsonSchema): Markup {
+export function renderSchemaFields(schema: JsonSchema): Markup {
   const rows = rowsOf(schema, '', 0);
   return rows.length === 0 ? NOTHING : markup`<table class="fields"><tbody>${rows}</tbody></table>`;
 }
@@ -17,9 +17,9 @@ function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonSchema>;
   const required = (schema['required'] ?? []) as readonly string[];
   return Object.entries(properties).flatMap(([name, field]) => {
-    const inner = depth < DEPTH_MAX ? innerObject(field) : undefined;
+    const inner = depth < DEPTH_MAX ? findInnerObject(field) : undefined;
     return [
-      fieldRow(prefix + name, field, required.includes(name)),
+      renderFieldRow(prefix + name, field, required.includes(name)),
       ...(inner === undefined ? [] : rowsOf(inner.schema, `${prefix}${name}${inner.mark}.`, depth + 1)),
     ];
   });
@@ -28,8 +28,8 @@ function rowsOf(schema: JsonSchema, prefix: string, depth: number): Markup[] {
 /**
  * Returns the inline object of a field, either the field itself or the items of its list; undefined if there is none.
  */
-function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly mark: string } | undefined {
-  const [one = field, ...others] = alternatives(field).filter(({ type }) => type !== 'null');
+function findInnerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly mark: string } | undefined {
+  const [one = field, ...others] = listAlternatives(field).filter(({ type }) => type !== 'null');
   if (others.length > 0) return undefined;
   if (one['properties'] !== undefined) return { schema: one, mark: '' };
   const items = one['items'] as JsonSchema | undefined;
@@ -37,51 +37,53 @@ function innerObject(field: JsonSchema): { readonly schema: JsonSchema; readonly
 }
 
 /** Renders a row of a table of fields or parameters. */
-export function fieldRow(
+export function renderFieldRow(
   name: string,
   schema: JsonSchema,
   isRequired: boolean,
   description = schema['description'],
 ): Markup {
-  const notes = [...(typeof description === 'string' ? [phrase(description)] : []), ...describeBounds(schema)];
+  const notes = [...(typeof description === 'string' ? [renderPhrase(description)] : []), ...describeBounds(schema)];
   return markup`<tr><th scope="row"><code>${name}</code>${isRequired ? markup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${typeOf(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
 }
 
-function alternatives(schema: JsonSchema): readonly JsonSchema[] {
+function listAlternatives(schema: JsonSchema): readonly JsonSchema[] {
   return ((schema['anyOf'] ?? schema['oneOf']) as readonly JsonSchema[] | undefined) ?? [schema];
 }
 
 /** Returns a type in the notation of the guide, such as `T | null`, `[T]` or `map<string, T>`. Components are links. */
 export function typeOf(schema: JsonSchema): Markup {
-  const branches = alternatives(schema);
+  const branches = listAlternatives(schema);
   if (branches.length > 1 || branches[0] !== schema) return joinParts(branches.map(typeOf), ' | ');
   const { $ref, type, items, additionalProperties, format } = schema;
-  if (typeof $ref === 'string') return componentLink($ref);
+  if (typeof $ref === 'string') return renderComponentLink($ref);
   if (schema['const'] !== undefined) return markup`<code>${JSON.stringify(schema['const'])}</code>`;
   if (Array.isArray(schema['enum']))
     return joinParts(
       schema['enum'].map((value) => markup`<code>${JSON.stringify(value)}</code>`),
       ' | ',
     );
-  if (type === 'array') return markup`[${items === undefined ? verbatim('any') : typeOf(items as JsonSchema)}]`;
+  if (type === 'array') return markup`[${items === undefined ? toMarkup('any') : typeOf(items as JsonSchema)}]`;
   if (type === 'object' && schema['properties'] === undefined && typeof additionalProperties === 'object')
     return markup`map&lt;string, ${typeOf(additionalProperties as JsonSchema)}&gt;`;
-  if (format === 'date') return verbatim('date');
-  if (Array.isArray(type)) return verbatim(type.join(' | '));
+  if (format === 'date') return toMarkup('date');
+  if (Array.isArray(type)) return toMarkup(type.join(' | '));
   return markup`${typeof type === 'string' ? type : 'any'}`;
 }
 
 /** Renders a link to a component of the document. */
-export function componentLink(ref: string): Markup {
+export function renderComponentLink(ref: string): Markup {
   const name = ref.split('/').at(-1)!;
   return markup`<a href="#schema-${name}">${name}</a>`;
 }
 
 /** Describes the values that a field accepts. */
 function describeBounds(schema: JsonSchema): Markup[] {
-  const shown = alternatives(schema).find(({ type }) => type !== 'null') ?? schema;
+  const shown = listAlternatives(schema).find(({ type }) => type !== 'null') ?? schema;
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength, maxLength, minItems, maxItems } = shown;
-  const range = [low(minimum, exclusiveMinimum), high(maximum, exclusiveMaximum)].filter((text) => text !== undefined);
+  const range = [describeLowerBound(minimum, exclusiveMinimum), describeUpperBound(maximum, exclusiveMaximum)].filter(
+    (text) => text !== undefined,
+  );
   const fallback = schema['default'];
   const notes = [
     ...(range.length === 0 ? [] : [range.join(' and ')]),
@@ -92,9 +94,9 @@ function describeBounds(schema: JsonSchema): Markup[] {
   return notes.length === 0 ? [] : [markup`<span class="bounds">${notes.join('; ')}</span>`];
 }
 
-const low = (least: unknown, above: unknown) =>
+const describeLowerBound = (least: unknown, above: unknown) =>
   above !== undefined ? `> ${formatFigure(above)}` : least !== undefined ? `>= ${formatFigure(least)}` : undefined;
-const high = (most: unknown, below: unknown) =>
+const describeUpperBound = (most: unknown, below: unknown) =>
   below !== undefined ? `< ${formatFigure(below)}` : most !== undefined ? `<= ${formatFigure(most)}` : undefined;
 
 /** Formats a large round number as a power of ten. */

@@ -85,20 +85,20 @@ function dataOf({ type, values }: NamedColumn, length: number): Data {
   // The type of a column determines the type of its values.
   switch (type) {
     case 'text':
-      return texts(values as TextValues, length);
+      return createTexts(values as TextValues, length);
     case 'date':
       return createData(new DateDay(), values as Int32Array, length);
     case 'count':
       return createData(new Int32(), values as Int32Array, length);
     default: {
       const data = values as Float64Array;
-      return makeData({ type: new Float64(), length, data, ...validity(data, length, Number.NaN) });
+      return makeData({ type: new Float64(), length, data, ...createValidity(data, length, Number.NaN) });
     }
   }
 }
 
 function createData(type: DateDay | Int32, data: Int32Array, length: number): Data {
-  const result = validity(data, length, NONE);
+  const result = createValidity(data, length, NONE);
   return type instanceof Int32
     ? makeData({ type, length, data, ...result })
     : makeData({ type, length, data, ...result });
@@ -110,7 +110,7 @@ interface Validity {
 }
 
 /** Returns the validity bitmap of values that are neither NaN nor `none`; an empty bitmap if all values are valid. */
-function validity(data: Int32Array | Float64Array, length: number, none: number): Validity {
+function createValidity(data: Int32Array | Float64Array, length: number, none: number): Validity {
   let row = 0;
   while (row < length && isValue(data[row]!, none)) row++;
   if (row === length) return { nullBitmap: ALL_VALID, nullCount: 0 };
@@ -169,7 +169,7 @@ function encodeTexts(list: readonly string[]): EncodedTexts {
   return encoded;
 }
 
-function texts({ codes, texts: list }: TextValues, length: number): Data<Utf8> {
+function createTexts({ codes, texts: list }: TextValues, length: number): Data<Utf8> {
   const encoded = encodeTexts(list);
   const { last } = encoded;
   if (last !== undefined && areSame(last.codes, codes, length)) return last.data;
@@ -203,5 +203,5 @@ function textsOf({ lengths, starts, words }: EncodedTexts, codes: Int32Array, le
       room.setUint32(at, words[word++]!, true);
   }
   const data = new Uint8Array(room.buffer, 0, end);
-  return makeData({ type: new Utf8(), length, valueOffsets, data, ...validity(codes, length, -1) });
+  return makeData({ type: new Utf8(), length, valueOffsets, data, ...createValidity(codes, length, -1) });
 }

@@ -87,7 +87,7 @@ function partOf(values: ColumnValues, from: number, to: number): ColumnValues {
 }
 
 /** Converts the texts of rows to positions in a list without duplicates. */
-export function textValues(texts: readonly (string | null)[]): TextValues {
+export function toTextValues(texts: readonly (string | null)[]): TextValues {
   const codeOf = new Map<string, number>();
   const codes = Int32Array.from(texts, (text) => {
     if (text === null) return -1;

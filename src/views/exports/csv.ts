@@ -13,11 +13,11 @@ export function createCsvWriter({ columns, from, sink }: PartInput): PartWriter 
       rowEnd: '\r\n',
       none: '',
       date: (text) => text,
-      text: csvText,
+      text: formatCsvText,
     },
     sink,
   );
-  if (from.at === 0) writer.raw(`${Object.keys(columns).map(csvText).join(',')}\r\n`);
+  if (from.at === 0) writer.raw(`${Object.keys(columns).map(formatCsvText).join(',')}\r\n`);
   return { rows: writer.rows, length: writer.length, end: writer.end };
 }
 
@@ -27,11 +27,11 @@ const FORMULA = /^[=+\-@\t\r]/;
 const SPECIAL = /[",\r\n]/;
 
 /** Formats a text cell. An empty text is quoted, because an empty cell means null. */
-export function csvText(text: string): string {
-  if (FORMULA.test(text)) return quote(`'${text}`);
-  return text === '' || SPECIAL.test(text) ? quote(text) : text;
+export function formatCsvText(text: string): string {
+  if (FORMULA.test(text)) return quoteText(`'${text}`);
+  return text === '' || SPECIAL.test(text) ? quoteText(text) : text;
 }
 
-function quote(text: string): string {
+function quoteText(text: string): string {
   return `"${text.replaceAll('"', '""')}"`;
 }

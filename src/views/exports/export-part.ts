@@ -3,7 +3,7 @@ import type { ExportPosition, RowFormat } from '#domain/exports/formats.js';
 import type { ExportSource } from './batch.js';
 import type { ByteSink } from './part.js';
 import { PART_WRITERS } from './part-writer.js';
-import { tableColumns, tableRows } from './table-rows.js';
+import { listTableColumns, readTableRows } from './table-rows.js';
 
 export interface ExportPartInput extends ExportSource {
   readonly table: ExportTableName;
@@ -32,11 +32,11 @@ const GROUP_BYTES = 3 << 19;
  */
 export function exportPart(input: ExportPartInput): ExportPosition | null {
   const { table, format, from, sink, bytes = format === 'parquet' ? GROUP_BYTES : PART_BYTES, tick, ...source } = input;
-  const columns = tableColumns(table, source);
+  const columns = listTableColumns(table, source);
   const { header } = source.columns;
   const writer = PART_WRITERS[format]({ runId: header.run_id, table, columns, from, sink });
   let { rows } = from;
-  for (const { columns: named, count, end } of tableRows(table, source, from.at)) {
+  for (const { columns: named, count, end } of readTableRows(table, source, from.at)) {
     tick();
     writer.rows(named, count);
     rows += count;

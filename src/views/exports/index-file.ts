@@ -12,10 +12,7 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
-/**
- * Index shares and prices of an index on a session. The market value divided by the divisor is the level. Cash, if any,
- * is the last entry.
- */
+/** Index shares and prices of an index on a session. Market value over divisor is the level; cash is the last entry. */
 export interface IndexFile {
   readonly day: Day;
   /** Identifiers of the securities, [H]. */
@@ -43,7 +40,7 @@ export interface SessionFile extends IndexFile {
 export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
   const at = positionOf(run, asOf);
-  const close = { ...onDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
+  const close = { ...readDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
   if (at === 0 || !run.sharesAreKept) {
     const after = { ...close, divisor: run.divisor[at]!, shares: computeSharesAfter(run, at) };
     return withCash(after, computeCashAfter(run, at), columns);
@@ -57,7 +54,7 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
  * Returns the day of a file: the last session on or before a date. For null: the last session.
  * @throws Refusal NO_DATA_AT_DATE
  */
-export function fileDay(columns: RunColumns, asOf: string | null): Day {
+export function findFileDay(columns: RunColumns, asOf: string | null): Day {
   const run = readRun(columns);
   return run.days[positionOf(run, asOf)]!;
 }
@@ -119,7 +116,7 @@ function readRun(columns: RunColumns): ReadRun {
   };
 }
 
-const onDay = ({ days, columns, variant }: ReadRun, at: number) => ({
+const readDay = ({ days, columns, variant }: ReadRun, at: number) => ({
   day: days[at]!,
   names: columns.header.names,
   variant,
@@ -236,7 +233,7 @@ function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashF
   }
   const exact = (run.divisor[at - 1]! * after) / before;
   const divisor = roundValue(exact, after === before ? undefined : rounding.divisor);
-  return { ...onDay(run, at), divisor, shares, price, fx, cash };
+  return { ...readDay(run, at), divisor, shares, price, fx, cash };
 }
 
 const roundValue = (value: number, decimals: number | undefined): number =>

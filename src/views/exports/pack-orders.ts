@@ -1,8 +1,8 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { ORDERS } from '#domain/rebalance-pack/order-table.js';
 import type { PackAccount, PackTrade } from '#domain/rebalance-pack/pack.js';
-import { textValues, type NamedColumn, type ColumnValues } from './batch.js';
-import { tableFile } from './table-file.js';
+import { toTextValues, type NamedColumn, type ColumnValues } from './batch.js';
+import { createTableFile } from './table-file.js';
 
 const NAME = 'orders';
 
@@ -12,7 +12,7 @@ export function packOrders(
   accounts: readonly PackAccount[],
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
-  return tableFile({ runId: indexId, name: NAME, columns: ORDERS.columns, rows: orderRows(accounts) }, format);
+  return createTableFile({ runId: indexId, name: NAME, columns: ORDERS.columns, rows: orderRows(accounts) }, format);
 }
 
 type Order = PackTrade & { readonly account: string };
@@ -28,6 +28,6 @@ function orderRows(accounts: readonly PackAccount[]): { readonly columns: NamedC
 
 function valuesOf(cells: readonly (string | number | null)[]): ColumnValues {
   return cells.some((cell) => typeof cell === 'string')
-    ? textValues(cells.map(String))
+    ? toTextValues(cells.map(String))
     : Float64Array.from(cells, (cell) => (typeof cell === 'number' ? cell : Number.NaN));
 }

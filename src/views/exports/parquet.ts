@@ -1,5 +1,5 @@
 import type { ParquetColumn } from '#base/parquet/columns.js';
-import { encodeChunk, encodeFooter, groupEntry, MAGIC, type ColumnShape } from '#base/parquet/file.js';
+import { encodeChunk, encodeFooter, createGroupEntry, MAGIC, type ColumnShape } from '#base/parquet/file.js';
 import { encodeStruct } from '#base/parquet/thrift-compact.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { WrittenGroups } from '#domain/exports/formats.js';
@@ -43,7 +43,7 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
       for (const piece of chunk.pieces) add(piece);
       return { ...chunk, pieces: [] };
     });
-    const entry = encodeStruct(groupEntry(chunks, rows));
+    const entry = encodeStruct(createGroupEntry(chunks, rows));
     const bytes = new Uint8Array(before.bytes.length + entry.length);
     bytes.set(before.bytes);
     bytes.set(entry, before.bytes.length);

@@ -1,8 +1,8 @@
 import { parseValidDay } from '#domain/time/days.js';
 import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
-import { NONE, textValues, type NamedColumn, type ColumnValues } from './batch.js';
-import { tableFile } from './table-file.js';
+import { NONE, toTextValues, type NamedColumn, type ColumnValues } from './batch.js';
+import { createTableFile } from './table-file.js';
 
 /** Cells of a row by column. A missing cell is null. */
 export type TableCells = Readonly<Record<string, string | number | null>>;
@@ -16,7 +16,7 @@ interface RowTable {
 }
 
 /** Returns the rows of a response as a complete file. */
-export function rowTableFile(
+export function createRowTableFile(
   { runId, name, columns, rows }: RowTable,
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
@@ -25,7 +25,7 @@ export function rowTableFile(
     type,
     values: VALUES[type](rows.map((row) => row[column] ?? null)),
   }));
-  return tableFile({ runId, name, columns, rows: { columns: named, count: rows.length } }, format);
+  return createTableFile({ runId, name, columns, rows: { columns: named, count: rows.length } }, format);
 }
 
 type Cells = readonly (string | number | null)[];
@@ -34,5 +34,5 @@ const VALUES: Readonly<Record<ColumnType, (cells: Cells) => ColumnValues>> = {
   date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : parseValidDay(String(cell)))),
   count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : Number(cell))),
   number: (cells) => Float64Array.from(cells, (cell) => (cell === null ? Number.NaN : Number(cell))),
-  text: (cells) => textValues(cells.map((cell) => (cell === null ? null : String(cell)))),
+  text: (cells) => toTextValues(cells.map((cell) => (cell === null ? null : String(cell)))),
 };

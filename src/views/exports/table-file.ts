@@ -14,7 +14,7 @@ export interface WholeTable {
 }
 
 /** Writes a table as a file with the same bytes as an export. */
-export async function tableFile(
+export async function createTableFile(
   { runId, name, columns, rows }: WholeTable,
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {

@@ -4,7 +4,7 @@ import type { Batch, ExportSource, NamedColumn, Producer, ColumnValues } from '.
 import { PRODUCERS } from './producers.js';
 
 /** Returns the columns of a table of a run. */
-export function tableColumns(
+export function listTableColumns(
   table: ExportTableName,
   { market }: Pick<ExportSource, 'market'>,
 ): Readonly<Record<string, ExportColumn>> {
@@ -23,10 +23,10 @@ export interface TableRows {
  * Yields the rows of a table from a position. Rows are valid until the next rows are requested.
  * @throws Refusal as for the rows of the table
  */
-export function* tableRows(table: ExportTableName, source: ExportSource, from: number): Iterable<TableRows> {
+export function* readTableRows(table: ExportTableName, source: ExportSource, from: number): Iterable<TableRows> {
   // The name of the table determines its producer.
   const produce = PRODUCERS[table] as Producer<ExportTableName>;
-  const columns = Object.entries(tableColumns(table, source));
+  const columns = Object.entries(listTableColumns(table, source));
   for (const batch of produce(source, from))
     yield { columns: listNamedColumns(columns, batch), count: batch.count, end: batch.end };
 }

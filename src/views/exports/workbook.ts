@@ -2,7 +2,7 @@ import { writeXlsxStream } from 'hucre/xlsx';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
 import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
-import { tableColumns, tableRows } from './table-rows.js';
+import { listTableColumns, readTableRows } from './table-rows.js';
 
 /** Maximum number of rows of an Excel sheet, including its header. */
 export const SHEET_ROWS_MAX = 1_048_576;
@@ -20,13 +20,13 @@ export interface WorkbookInput extends ExportSource {
  * header. Texts are always text cells. Rows are read on demand, and equal rows give equal bytes.
  * @cost about 8 us per row of four cells
  */
-export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
+export function createWorkbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
   const { table, sheetRows } = input;
-  return workbookOf({ name: table, columns: tableColumns(table, input), batches: batchesOf(input), sheetRows });
+  return workbookOf({ name: table, columns: listTableColumns(table, input), batches: batchesOf(input), sheetRows });
 }
 
 function* batchesOf({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {
-  for (const batch of tableRows(table, source, 0)) {
+  for (const batch of readTableRows(table, source, 0)) {
     tick();
     yield batch;
   }
@@ -80,7 +80,7 @@ function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
   switch (type) {
     case 'text': {
       const { codes, texts } = values as TextValues;
-      return (row) => (codes[row]! < 0 ? null : cellText(texts[codes[row]!]!));
+      return (row) => (codes[row]! < 0 ? null : formatCell(texts[codes[row]!]!));
     }
     case 'date': {
       const days = values as Int32Array;
@@ -101,6 +101,6 @@ const CELL_CHARACTERS_MAX = 32_767;
  * Escapes text such as `_x0041_`, which Excel interprets as a character code. hucre 1.0.0 escapes only the codes that
  * it writes itself.
  */
-function cellText(text: string): string {
+function formatCell(text: string): string {
   return text.slice(0, CELL_CHARACTERS_MAX).replaceAll(/_(?=x[0-9A-Fa-f]{4}_)/g, '_x005F_');
 }

@@ -1,12 +1,12 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { EXPOSURE_TABLES, type ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { NamedColumn, ColumnValues } from '../exports/batch.js';
-import { tableFile } from '../exports/table-file.js';
+import { createTableFile } from '../exports/table-file.js';
 import type { Exposures } from './exposures-view.js';
 import type { FieldSeries } from './field-series.js';
 
 /** Returns a table of exposures on the shown dates as a complete file. */
-export function exposuresFile(
+export function createExposuresFile(
   exposures: Exposures,
   table: ExposureTable,
   format: Exclude<ExportFormat, 'json'>,
@@ -19,7 +19,7 @@ export function exposuresFile(
     values: result.values[name]!,
   }));
   const rows = { columns: named, count: result.count };
-  return tableFile({ runId: exposures.indexId, name: table, columns, rows }, format);
+  return createTableFile({ runId: exposures.indexId, name: table, columns, rows }, format);
 }
 
 interface Rows {
@@ -29,7 +29,7 @@ interface Rows {
 
 const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
   groups({ days, groups }) {
-    const of = byDate(days, groups);
+    const of = createDatedRows(days, groups);
     return {
       count: of.count,
       values: {
@@ -41,7 +41,7 @@ const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
     };
   },
   fields({ days, fields }) {
-    const of = byDate(days, fields);
+    const of = createDatedRows(days, fields);
     const own = Object.entries(FIGURES).map(([name, figure]) => [name, of.numbers((field) => figure(field.own))]);
     const other = Object.entries(FIGURES).map(([name, figure]) => [
       `benchmark_${name}`,
@@ -71,7 +71,7 @@ const FIGURES: Readonly<Record<string, (series: FieldSeries) => Float64Array>> =
 };
 
 /** Returns builders of columns with one row per item and date, grouped by date. */
-function byDate<T>(days: Int32Array, items: readonly T[]) {
+function createDatedRows<T>(days: Int32Array, items: readonly T[]) {
   const width = items.length;
   const count = days.length * width;
   const dates = new Int32Array(count);

@@ -1,7 +1,13 @@
 import type { ExposuresView } from '#contract/analytics/exposures.js';
-import { jsonObject, textMember, valueMember, createWrittenMember, type Member } from '../json-object.js';
+import {
+  createJsonObject,
+  createTextMember,
+  createValueMember,
+  createWrittenMember,
+  type Member,
+} from '../json-object.js';
 import type { JsonWriter } from '../json-writer.js';
-import { daysToken } from '../series-json.js';
+import { encodeDays } from '../series-json.js';
 import type { Exposures } from './exposures-view.js';
 import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
 import { writeFigure } from './figure-texts.js';
@@ -21,24 +27,26 @@ function writeItems<S>(json: JsonWriter, items: readonly S[], write: (json: Json
   json.raw(']');
 }
 
-function orNull<S>(write: (json: JsonWriter, source: S) => void): (json: JsonWriter, source: S | null) => void {
+function createNullableWriter<S>(
+  write: (json: JsonWriter, source: S) => void,
+): (json: JsonWriter, source: S | null) => void {
   return (json, source) => {
     if (source === null) json.raw('null');
     else write(json, source);
   };
 }
 
-const writeFigureOrNull = orNull(writeFigure);
+const writeFigureOrNull = createNullableWriter(writeFigure);
 
-const GROUP = jsonObject<ExposuresView['groups'][number], GroupWeights>({
-  group: textMember(({ group }) => group),
+const GROUP = createJsonObject<ExposuresView['groups'][number], GroupWeights>({
+  group: createTextMember(({ group }) => group),
   weights: createKnownMember(({ weights }) => weights),
   benchmark_weights: createWrittenMember((json, { benchmark }) => writeFigureOrNull(json, benchmark)),
 });
 
 type FieldBody = Omit<ExposuresView['fields'][number], 'field' | 'benchmark'>;
 
-const PERCENTILES = jsonObject<FieldBody['percentiles'], FieldSeries['percentiles']>({
+const PERCENTILES = createJsonObject<FieldBody['percentiles'], FieldSeries['percentiles']>({
   p10: createKnownMember(({ p10 }) => p10),
   p25: createKnownMember(({ p25 }) => p25),
   p50: createKnownMember(({ p50 }) => p50),
@@ -53,17 +61,17 @@ const FIELD_BODY = {
     PERCENTILES.write(json, percentiles),
   ),
 };
-const BENCHMARK_FIELD = jsonObject<FieldBody, FieldSeries>(FIELD_BODY);
+const BENCHMARK_FIELD = createJsonObject<FieldBody, FieldSeries>(FIELD_BODY);
 
-const FIELD = jsonObject<ExposuresView['fields'][number], Exposures['fields'][number]>({
-  field: textMember(({ field }) => field),
+const FIELD = createJsonObject<ExposuresView['fields'][number], Exposures['fields'][number]>({
+  field: createTextMember(({ field }) => field),
   mean: createKnownMember(({ own }) => own.mean),
   coverage: createKnownMember(({ own }) => own.coverage),
   percentiles: createWrittenMember((json, { own }) => PERCENTILES.write(json, own.percentiles)),
-  benchmark: createWrittenMember((json, { benchmark }) => orNull(BENCHMARK_FIELD.write)(json, benchmark)),
+  benchmark: createWrittenMember((json, { benchmark }) => createNullableWriter(BENCHMARK_FIELD.write)(json, benchmark)),
 });
 
-const CONCENTRATION = jsonObject<ExposuresView['concentration'], Exposures>({
+const CONCENTRATION = createJsonObject<ExposuresView['concentration'], Exposures>({
   herfindahl: createKnownMember(({ herfindahl }) => herfindahl),
   effective: createKnownMember(({ effective }) => effective),
   largest: createKnownMember(({ largest }) => largest),
@@ -71,13 +79,13 @@ const CONCENTRATION = jsonObject<ExposuresView['concentration'], Exposures>({
   gross_largest: createKnownMember(({ grossLargest }) => grossLargest),
 });
 
-const EXPOSURES = jsonObject<ExposuresView, Exposures>({
-  index_id: textMember(({ indexId }) => indexId),
-  by: textMember(({ by }) => by),
-  benchmark: valueMember(({ benchmark }) => benchmark),
+const EXPOSURES = createJsonObject<ExposuresView, Exposures>({
+  index_id: createTextMember(({ indexId }) => indexId),
+  by: createTextMember(({ by }) => by),
+  benchmark: createValueMember(({ benchmark }) => benchmark),
   dates: createWrittenMember((json, { days }) => {
     json.raw('[');
-    json.token(daysToken(days));
+    json.token(encodeDays(days));
     json.raw(']');
   }),
   groups: createWrittenMember((json, { groups }) => writeItems(json, groups, GROUP.write)),
@@ -94,7 +102,7 @@ const DATE_BYTES = 13;
 /**
  * Estimates the size of an ExposuresView in bytes. A buffer that is too small would have to be moved during writing.
  */
-export function exposuresBytes({ days, groups, fields, benchmark }: Exposures): number {
+export function estimateExposuresBytes({ days, groups, fields, benchmark }: Exposures): number {
   const sides = benchmark === null ? 1 : 2;
   const numbers = CONCENTRATION_AND_TURNOVER + sides * (groups.length + FIELD_WIDTH * fields.length);
   return ENVELOPE_BYTES + days.length * (DATE_BYTES + NUMBER_BYTES * numbers);

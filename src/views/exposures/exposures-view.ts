@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { toCivilDate, type Day } from '#domain/time/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { datesWithin, type AskedWindow, type WindowSpan } from '../run-window.js';
+import { findDatesWithin, type AskedWindow, type WindowSpan } from '../run-window.js';
 import {
   createActiveShareMaker,
   CONCENTRATION,
@@ -20,7 +20,7 @@ import {
 } from './dated-figures.js';
 import {
   FIELD_WIDTH,
-  fieldSeries,
+  createFieldSeries,
   type FieldReader,
   type FieldSeries,
   type FieldsOfDay,
@@ -33,7 +33,7 @@ import {
   findKeptGroups,
   createSideGroups,
   sumGroups,
-  weightsByGroup,
+  computeWeightsByGroup,
   type GroupSums,
   type GroupWeights,
 } from './weights-by-group.js';
@@ -102,14 +102,14 @@ export interface Exposures {
 export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;
   const all = columns.i32('days');
-  const span = datesWithin(all, input.window);
+  const span = findDatesWithin(all, input.window);
   const positions = selectReportedDates(all, span, input.interval);
   const shown = { positions, days: positions.map((at) => all[at]!) };
   const own = runSide(columns, positions);
   const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
   const of: Asked = { input, all, shown, sides: { own, benchmark } };
-  const concentration = input.keep(['concentration'], size(of, CONCENTRATION_WIDTH));
-  const active = benchmark && input.keep(['active share', input.benchmark!.key], size(of, 1));
+  const concentration = input.keep(['concentration'], createFigureSize(of, CONCENTRATION_WIDTH));
+  const active = benchmark && input.keep(['active share', input.benchmark!.key], createFigureSize(of, 1));
   const makers = [createConcentrationMaker(concentration)];
   if (active) makers.push(createActiveShareMaker(active, own, benchmark));
   const groups = { own: groupsOf(of, 'own', makers)!, benchmark: groupsOf(of, 'benchmark', makers) };
@@ -120,7 +120,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     by: input.by,
     benchmark: input.benchmark?.id ?? null,
     days: shown.days,
-    groups: weightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
+    groups: computeWeightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
     fields: fields(),
     herfindahl: selectShownFigure(concentration, CONCENTRATION.herfindahl, shown),
     effective: selectShownFigure(concentration, CONCENTRATION.effective, shown),
@@ -128,7 +128,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     grossEffective: selectShownFigure(concentration, CONCENTRATION.grossEffective, shown),
     grossLargest: selectShownFigure(concentration, CONCENTRATION.grossLargest, shown),
     activeShare: active && selectShownFigure(active, 0, shown),
-    turnover: turnoverOf(computeTurnover(columns, input.keep(['turnover'], size(of, 1))), shown, span.from),
+    turnover: turnoverOf(computeTurnover(columns, input.keep(['turnover'], createFigureSize(of, 1))), shown, span.from),
   };
 }
 
@@ -140,7 +140,7 @@ interface Asked {
   readonly sides: { readonly own: ExposureSide; readonly benchmark: ExposureSide | null };
 }
 
-const size = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
+const createFigureSize = ({ all }: Asked, width: number) => ({ width, dates: all.length, areWritten: true });
 
 /**
  * Maximum number of groups with cached sums: enough for sectors, countries and industries, but not for single
@@ -174,9 +174,9 @@ interface SideFigures {
 /** Returns the cached figures of a side. A benchmark shares the cache of its run if possible. */
 function keptOf(of: Asked, name: SideName, { what, width, standsAlone }: SideFigures): DatedFigures {
   const { keep, benchmark } = of.input;
-  if (name === 'own') return keep([...what, null], size(of, width));
-  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], size(of, width));
-  return keep([...what, benchmark!.key], size(of, width));
+  if (name === 'own') return keep([...what, null], createFigureSize(of, width));
+  if (standsAlone && benchmark!.keep) return benchmark!.keep([...what, null], createFigureSize(of, width));
+  return keep([...what, benchmark!.key], createFigureSize(of, width));
 }
 
 /**
@@ -202,8 +202,8 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
   return () =>
     results.map(({ field, own, benchmark }) => ({
       field,
-      own: fieldSeries(own, shown),
-      benchmark: benchmark && fieldSeries(benchmark, shown),
+      own: createFieldSeries(own, shown),
+      benchmark: benchmark && createFieldSeries(benchmark, shown),
     }));
 }
 

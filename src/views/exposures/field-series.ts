@@ -101,7 +101,7 @@ export function computeWeightedField(engine: Engine, readOn: ReadOn, { field, na
   };
 }
 
-export function fieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {
+export function createFieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {
   const of = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
   return {
     mean: of(0),

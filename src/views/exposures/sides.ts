@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/time/days.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { panelRows } from '../panel-rows.js';
+import { openPanelRows } from '../panel-rows.js';
 
 /** Holdings of one side on the reported dates. */
 export interface ExposureSide {
@@ -34,7 +34,7 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Exposure
   return {
     names: columns.header.names,
     pass() {
-      const rows = panelRows(columns, block, span);
+      const rows = openPanelRows(columns, block, span);
       return (k) => rows.at(shown[k]!);
     },
   };
@@ -51,7 +51,7 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
     names,
     on(days) {
       const own = columns.i32('days');
-      const side = runSide(columns, positionsOn(days, own, { from: 0, length: own.length }));
+      const side = runSide(columns, findPositions(days, own, { from: 0, length: own.length }));
       if (isOrdered) return side;
       return {
         names,
@@ -70,13 +70,13 @@ export function openStoredHoldings(columns: RunColumns, order: Int32Array): Hold
 }
 
 /** Returns the holdings of a simulated benchmark. */
-export function bookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
+export function createBookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
   const H = columns.length;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   return {
     names,
     on(days) {
-      const positions = positionsOn(days, sm.sessions, { from, length });
+      const positions = findPositions(days, sm.sessions, { from, length });
       return { names, pass: () => (k) => weights.subarray(positions[k]! * H, (positions[k]! + 1) * H) };
     },
   };
@@ -86,7 +86,7 @@ export function bookHoldings({ sm, from, length, columns, weights }: Book): Hold
  * Returns the positions of days in the sessions of a benchmark.
  * @throws Refusal NO_COMMON_DATES if a day is missing
  */
-function positionsOn(
+function findPositions(
   days: Int32Array,
   sessions: Int32Array,
   { from, length }: { readonly from: number; readonly length: number },

@@ -121,7 +121,7 @@ export function findKeptGroups(groups: readonly string[], figures: DatedFigures,
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
   return {
     groups,
-    totals: () => Float64Array.from(groups, (_, g) => totalAt(columnOf(g), positions)),
+    totals: () => Float64Array.from(groups, (_, g) => sumAt(columnOf(g), positions)),
     addTo(sums, placeOf) {
       groups.forEach((_, g) => addAt(columnOf(g), positions, sums[placeOf[g]!]));
     },
@@ -129,7 +129,7 @@ export function findKeptGroups(groups: readonly string[], figures: DatedFigures,
   };
 }
 
-function totalAt(column: Float64Array, positions: Int32Array): number {
+function sumAt(column: Float64Array, positions: Int32Array): number {
   let total = NaN;
   for (let k = 0; k < positions.length; k++) total = addTerm(total, column[positions[k]!]!);
   return total;
@@ -162,7 +162,7 @@ const OTHERS = 'OTHERS';
  * Returns the weights of the groups with the largest average weights, and the combined weight of the other groups.
  * @cost reads the sums twice: for the averages that sort the groups, and for the reported values
  */
-export function weightsByGroup(
+export function computeWeightsByGroup(
   own: GroupSums,
   benchmark: GroupSums | null,
   { dates, groups: most }: { readonly dates: number; readonly groups: number },

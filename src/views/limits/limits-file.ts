@@ -1,7 +1,7 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { LIMIT_TABLES, type LimitTable } from '#domain/exports/limit-tables.js';
-import { rowTableFile, type TableCells } from '../exports/row-table.js';
+import { createRowTableFile, type TableCells } from '../exports/row-table.js';
 
 /** Returns a table of limits as a complete file, with the rows of the response. */
 export function limitsFile(
@@ -13,7 +13,7 @@ export function limitsFile(
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
   const { columns } = LIMIT_TABLES[table];
-  return rowTableFile({ runId: view.index_id, name: table, columns, rows: ROWS[table](view) }, format);
+  return createRowTableFile({ runId: view.index_id, name: table, columns, rows: ROWS[table](view) }, format);
 }
 
 const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof limitsFile>[0]) => readonly TableCells[]>> = {

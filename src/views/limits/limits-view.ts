@@ -4,7 +4,7 @@ import { watchLimits, watchMeasured, type Breach, type LimitWatch } from '#domai
 import { DEFAULT_LIMIT_RULE, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { datesWithin, type AskedWindow } from '../run-window.js';
+import { findDatesWithin, type AskedWindow } from '../run-window.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
@@ -35,7 +35,7 @@ const BREACHES_MAX = 10_000;
  */
 export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');
-  const window = datesWithin(days, input.window);
+  const window = findDatesWithin(days, input.window);
   const dateOf = (at: number) => formatDay(days[at]!);
   const { limits } = input;
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
@@ -62,7 +62,7 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
       least: { date: dateOf(least.at), value: least.value, limit: least.limit },
     })),
     rows_total: watch.rows.length,
-    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => breachBody(breach, dateOf)),
+    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, dateOf)),
     breaches_total: watch.breaches.length,
     distance: nearest && { identifier: names[nearest.name]!, move: nearest.move },
     findings: input.findings,
@@ -81,7 +81,7 @@ function createWatch(
   return watchMeasured(dates!, options); // Exactly one rule is measured if the request has no rows.
 }
 
-function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {
+function createBreachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {
   return {
     row,
     begin: dateOf(begin),

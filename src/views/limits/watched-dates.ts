@@ -3,7 +3,7 @@ import { sumByIssuer } from '#domain/compliance/issuer-sums.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
 import type { WatchedDate } from '#domain/compliance/monitor.js';
 import type { Day } from '#domain/time/days.js';
-import { panelRows } from '../panel-rows.js';
+import { openPanelRows } from '../panel-rows.js';
 
 /** Issuers and limits for the measurement of weights at the closes of a run. */
 export interface WatchedDates {
@@ -24,9 +24,9 @@ export function* yieldWatchedDates(columns: RunColumns, to: number, input: Watch
   const { header } = columns;
   const days = columns.i32('days');
   const block = header.has_index_weights ? 'indexWeights' : 'weights';
-  const weights = panelRows(columns, block, { from: 0, to });
+  const weights = openPanelRows(columns, block, { from: 0, to });
   const eventAt = columns.i32('eventAt');
-  const before = panelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
+  const before = openPanelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
   const holdings = sumByIssuer(header.names.length);
   const earlier = sumByIssuer(header.names.length);

@@ -16,7 +16,7 @@ const WINDOW_SESSIONS_MAX = 504;
  * Checks the linked contributions of all securities over the whole run and several windows.
  * @param weights reported panel of weights
  */
-export function contributionPass(columns: RunColumns, weights: PanelRows): RowPass {
+export function createContributionPass(columns: RunColumns, weights: PanelRows): RowPass {
   const level = columns.f64('level');
   const days = columns.i32('days');
   const last = level.length - 1;

@@ -12,7 +12,7 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { createCheck, createFurthest, type Check } from './check.js';
 
 /** Checks the levels, the returns and the metrics computed from them. */
-export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[] {
+export function checkLevels(columns: RunColumns, { metrics }: RunRecord): Check[] {
   const level = columns.f64('level');
   const value = columns.f64('value');
   const total = level.at(-1)! / level[0]! - 1;
@@ -68,8 +68,8 @@ export function levelChecks(columns: RunColumns, { metrics }: RunRecord): Check[
       left: drawdown.reduce((lowest, d) => Math.min(lowest, d), 0),
       right: metrics.max_drawdown,
     }),
-    ...metricChecks(measured, metrics),
-    ...trackingChecks(columns, tracked),
+    ...checkMetrics(measured, metrics),
+    ...checkTracking(columns, tracked),
   ];
 }
 
@@ -82,7 +82,7 @@ const METRIC_MEANINGS = {
   tracking_error: 'The reported tracking error equals that of the returns of the level and the index.',
 } as const satisfies Partial<Record<keyof BacktestMetrics, string>>;
 
-function metricChecks(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
+function checkMetrics(measured: BacktestMetrics, reported: BacktestMetrics): Check[] {
   return (Object.keys(METRIC_MEANINGS) as (keyof typeof METRIC_MEANINGS)[]) // the object has no other keys
     .map((name) =>
       createCheck({
@@ -102,7 +102,7 @@ function indexOn(columns: RunColumns): Float64Array {
 }
 
 /** Checks that a portfolio without costs follows its index exactly. The check does not apply to strategies. */
-function trackingChecks(columns: RunColumns, tracked: Float64Array): Check[] {
+function checkTracking(columns: RunColumns, tracked: Float64Array): Check[] {
   const { header } = columns;
   if (header.has_costs || header.has_index_weights || header.run_id !== header.index_id) return [];
   const level = columns.f64('level');

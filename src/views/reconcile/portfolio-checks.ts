@@ -3,7 +3,7 @@ import type { RunRecord } from '#domain/backtest/record/schema.js';
 import { createCheck, createFurthest, type Check } from './check.js';
 
 /** Checks the positions, cash, trades and costs of the portfolio. */
-export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): Check[] {
+export function checkPortfolio(columns: RunColumns, { portfolio }: RunRecord): Check[] {
   const { value, initialCapital } = portfolio;
   const costs = columns.f64('costs');
   return [
@@ -13,8 +13,8 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
       left: value[0]! + costs[0]!,
       right: initialCapital,
     }),
-    ...positionChecks(portfolio),
-    ...costChecks(costs, portfolio),
+    ...checkPositions(portfolio),
+    ...checkCosts(costs, portfolio),
   ];
 }
 
@@ -22,7 +22,7 @@ export function portfolioChecks(columns: RunColumns, { portfolio }: RunRecord): 
  * Checks the reported positions. Only the most recent positions are reported, and those of the first reported date may
  * be incomplete.
  */
-function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Check[] {
+function checkPositions({ positions, value, cash }: RunRecord['portfolio']): Check[] {
   const { at, units, price, value: worth, weight, total } = positions;
   if (at.length === 0) return [];
   const products = createFurthest();
@@ -64,7 +64,7 @@ function positionChecks({ positions, value, cash }: RunRecord['portfolio']): Che
 }
 
 /** Checks the transaction costs. An incomplete table of transactions cannot be summed and is not checked. */
-function costChecks(costs: Float64Array, { transactions, costRate, initialCapital }: RunRecord['portfolio']): Check[] {
+function checkCosts(costs: Float64Array, { transactions, costRate, initialCapital }: RunRecord['portfolio']): Check[] {
   const { notional, isFree, total } = transactions;
   if (total > notional.length) return [];
   let paid = 0;

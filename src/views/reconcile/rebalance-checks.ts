@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createCheck, createFurthest, type Check, type Furthest } from './check.js';
 
 /** A rebalance of a stored run. */
-interface Applied {
+interface AppliedRebalance {
   readonly date: string;
   readonly cap: number | null;
   readonly redistributed: number;
@@ -27,10 +27,10 @@ interface Applied {
 }
 
 /** Checks the applied weights of each rebalance against the weights before capping and the cap. */
-export function rebalanceChecks(columns: RunColumns): Check[] {
+export function checkRebalances(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);
-    return [...sumChecks(applied), ...checkHeld(applied), ...capChecks(applied)];
+    return [...checkSums(applied), ...checkHeld(applied), ...checkCaps(applied)];
   });
 }
 
@@ -38,7 +38,7 @@ function readApplied(
   columns: RunColumns,
   { date, at, cap, redistributed, reference }: StoredRebalance,
   r: number,
-): Applied {
+): AppliedRebalance {
   const {
     names,
     rebalances,
@@ -73,7 +73,7 @@ function readApplied(
  * Checks the sum of the applied weights. An index invests the sum of its weights before capping. A strategy invests a
  * fraction of this sum, limited to the available value.
  */
-function sumChecks(rebalance: Applied): Check[] {
+function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
   const invested = sumOf(applied);
   const before = sumOf(uncapped);
@@ -106,15 +106,19 @@ function sumChecks(rebalance: Applied): Check[] {
 }
 
 /** Returns the invested fraction of the weights before capping, which is the exposure of a strategy. */
-function exposureOf({ applied, uncapped, isOfIndex }: Pick<Applied, 'applied' | 'uncapped' | 'isOfIndex'>): number {
+function exposureOf({
+  applied,
+  uncapped,
+  isOfIndex,
+}: Pick<AppliedRebalance, 'applied' | 'uncapped' | 'isOfIndex'>): number {
   const before = uncapped.reduce((sum, weight) => sum + Math.abs(weight), 0);
   return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
 }
 
-function checkHeld({ date, applied, held, prices }: Applied): Check[] {
+function checkHeld({ date, applied, held, prices }: AppliedRebalance): Check[] {
   if (held === null) return [];
   const furthestHeld = createFurthest();
-  noteHeld(furthestHeld, { held, applied, prices });
+  recordHeld(furthestHeld, { held, applied, prices });
   return [
     createCheck({
       name: `rebalance ${date}: held`,
@@ -136,7 +140,7 @@ interface HeldRow {
  * weight is distributed over the other securities in proportion to their applied weights. Without a bar and with short
  * positions, nothing is recorded.
  */
-function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
+function recordHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   const isWithoutPrice = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
   if (prices?.some((_, i) => isWithoutPrice(i)) && (isShort(held) || isShort(applied))) return;
@@ -146,7 +150,7 @@ function noteHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
   held.forEach((weight, i) => isWithoutPrice(i) || sides.note(weight, scale * applied[i]!));
 }
 
-function capChecks({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: Applied): Check[] {
+function checkCaps({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: AppliedRebalance): Check[] {
   if (cap === null || hasDrifted) return [];
   const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
   const exposure = exposureOf({ applied, uncapped, isOfIndex });

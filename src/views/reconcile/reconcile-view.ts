@@ -2,14 +2,14 @@ import type { ReconciliationView } from '#contract/analytics/reconciliation.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunRecord } from '#domain/backtest/record/schema.js';
-import { panelRows } from '../panel-rows.js';
+import { openPanelRows } from '../panel-rows.js';
 import type { Check } from './check.js';
-import { contributionPass } from './contribution-checks.js';
-import { levelChecks } from './level-checks.js';
-import { portfolioChecks } from './portfolio-checks.js';
-import { rebalanceChecks } from './rebalance-checks.js';
-import { riskChecks, type MeasuredRisk } from './risk-checks.js';
-import { weightPass } from './weight-checks.js';
+import { createContributionPass } from './contribution-checks.js';
+import { checkLevels } from './level-checks.js';
+import { checkPortfolio } from './portfolio-checks.js';
+import { checkRebalances } from './rebalance-checks.js';
+import { checkRisk, type MeasuredRisk } from './risk-checks.js';
+import { createWeightPass } from './weight-checks.js';
 
 /** Recorded hash and current state of a stored file of a run. */
 export interface StoredFile {
@@ -20,7 +20,7 @@ export interface StoredFile {
 }
 
 /** Further inputs of a reconciliation. */
-export interface Measured {
+export interface MeasuredRun {
   /** Risk of the last holdings; null if it could not be measured. */
   readonly risk: MeasuredRisk | null;
   /** Called before the weights of a date are read. */
@@ -32,22 +32,22 @@ export interface Measured {
  * @param filesOf called last, because other threads may still be hashing the files
  * @cost reads every weight and price of the run
  */
-export function reconcileView(
+export function createReconcileView(
   columns: RunColumns,
   filesOf: () => readonly StoredFile[],
-  { risk, onDate = () => {} }: Measured = { risk: null },
+  { risk, onDate = () => {} }: MeasuredRun = { risk: null },
 ): ReconciliationView {
   const record = columns.has('record') ? recordIn(columns) : null;
-  const { weights, contributions } = panelChecks(columns, onDate);
+  const { weights, contributions } = checkPanels(columns, onDate);
   const computed = [
-    ...(record ? [...levelChecks(columns, record), ...portfolioChecks(columns, record)] : []),
+    ...(record ? [...checkLevels(columns, record), ...checkPortfolio(columns, record)] : []),
     ...(record === null && columns.has('record') ? [UNREADABLE] : []),
     ...weights,
-    ...rebalanceChecks(columns),
+    ...checkRebalances(columns),
     ...contributions,
-    ...(risk ? riskChecks(risk) : []),
+    ...(risk ? checkRisk(risk) : []),
   ];
-  const checks = [...filesOf().map(fileCheck), ...computed];
+  const checks = [...filesOf().map(checkFile), ...computed];
   return {
     index_id: columns.header.run_id,
     reconciles: checks.every(({ holds }) => holds),
@@ -69,14 +69,14 @@ function listUncheckedParts(columns: RunColumns): string[] {
 }
 
 /** Returns the checks of the weights and contributions, computed in one pass over the weights. */
-function panelChecks(
+function checkPanels(
   columns: RunColumns,
   onDate: () => void,
 ): { readonly weights: Check[]; readonly contributions: Check[] } {
   const last = columns.header.dates - 1;
-  const rows = panelRows(columns, 'weights', { from: 0, to: last });
-  const contributions = contributionPass(columns, rows);
-  const weights = weightPass(columns);
+  const rows = openPanelRows(columns, 'weights', { from: 0, to: last });
+  const contributions = createContributionPass(columns, rows);
+  const weights = createWeightPass(columns);
   for (let t = 0; t <= last; t++) {
     onDate();
     const row = rows.at(t);
@@ -86,7 +86,7 @@ function panelChecks(
   return { weights: weights.checks(), contributions: contributions.checks() };
 }
 
-function fileCheck({ name, recorded, found }: StoredFile): Check {
+function checkFile({ name, recorded, found }: StoredFile): Check {
   return {
     name: `stored ${name}`,
     meaning: `The SHA-256 of the stored ${name} equals the hash recorded with the run.`,

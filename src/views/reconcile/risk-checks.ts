@@ -12,7 +12,7 @@ export interface MeasuredRisk {
 }
 
 /** Checks the risk figures in the weights view of the last date. */
-export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
+export function checkRisk({ names, risk, active }: MeasuredRisk): Check[] {
   const sum = (contributionOf: (name: string) => number | null): number =>
     names.reduce((total, name) => total + (contributionOf(name) ?? 0), 0);
   const notHeld = active

@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { listCountChanges } from '../count-changes.js';
 import { findRunSettings, readRunShareTerms } from '#domain/backtest/run-file/settings.js';
 import { computeGrowthStep, computeOpeningFactor } from '#domain/index-mathematics/adjusted-close.js';
-import { panelRows } from '../panel-rows.js';
+import { openPanelRows } from '../panel-rows.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 import { readHeldWeights } from '../weights-view.js';
 import { createCheck, createFurthest, type Check, type Furthest, type RowPass } from './check.js';
@@ -12,7 +12,7 @@ import { createCheck, createFurthest, type Check, type Furthest, type RowPass } 
  * Checks the weights panel: the sum of each row, and the drift from each row to the next.
  * @cost reads every price of the run
  */
-export function weightPass(columns: RunColumns): RowPass {
+export function createWeightPass(columns: RunColumns): RowPass {
   const { dates } = columns.header;
   const cash = columns.f64('cash');
   const drift = columns.f64(columns.has('drift') ? 'drift' : 'gross');
@@ -20,9 +20,9 @@ export function weightPass(columns: RunColumns): RowPass {
   const roundings = [rounding, ...amended.map((one) => one.rounding)];
   const isRounded = roundings.some(({ divisor, shares }) => divisor !== undefined || shares !== undefined); // rounded shares and divisors cause deviations from the drift
   const breaks = columns.has('breaks') && !isRounded ? columns.u8('breaks') : null; // not stored by version 0.1.0
-  const prices = panelRows(columns, 'price', { from: 0, to: dates - 1 });
-  const effects = effectsBySession(columns);
-  const growth = growthRows(columns, effects);
+  const prices = openPanelRows(columns, 'price', { from: 0, to: dates - 1 });
+  const effects = groupEffectsBySession(columns);
+  const growth = createGrowthRows(columns, effects);
   const hasShortPayments = columns.has('shortCash') || columns.header.variant !== 'net'; // not stored up to version 0.2.0
   const sums = createFurthest();
   const drifts = createFurthest();
@@ -54,7 +54,7 @@ export function weightPass(columns: RunColumns): RowPass {
             }),
           ]
         : []),
-      ...driftChecks(columns),
+      ...checkDrift(columns),
     ],
   };
 }
@@ -111,7 +111,7 @@ interface GrownRow {
  * Returns a function that computes the growth of every security over a session from prices and corporate actions.
  * Sessions must be passed in order. The growth is NaN before the first bar of a security.
  */
-function growthRows(
+function createGrowthRows(
   columns: RunColumns,
   effects: ReadonlyMap<number, readonly RunEffect[]>,
 ): (t: number, rows: SessionRows) => GrownRow {
@@ -188,7 +188,7 @@ function listPayingSecurities(effects: readonly RunEffect[] | undefined): Readon
   return effects === undefined ? NONE : new Set(effects.flatMap(({ name, effect }) => (effect.cash > 0 ? [name] : [])));
 }
 
-function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
+function groupEffectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
   const bySession = new Map<number, RunEffect[]>();
   for (const row of runEffects(columns)) {
     const effects = bySession.get(row.at);
@@ -202,7 +202,7 @@ function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
  * Checks the drift figures in the weights view of the last date. If weight moved into cash, the moves do not sum to
  * zero.
  */
-function driftChecks(columns: RunColumns): Check[] {
+function checkDrift(columns: RunColumns): Check[] {
   const { held, target } = readHeldWeights(columns, null);
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);
   const figures = measureDrift(held, target);

@@ -1,4 +1,4 @@
-import { decimalsOn } from '../rounded.js';
+import { readDecimals } from '../rounded.js';
 import { estimatePeriodsPerYear } from '#domain/calendars/periods-per-year.js';
 import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
@@ -16,22 +16,22 @@ import { compareText } from '#domain/refusals/findings.js';
 import { callOnce } from '#base/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
-import { attributionView } from '../attribution-view.js';
+import { createAttributionView } from '../attribution-view.js';
 import type { Scenario } from '#domain/scenarios/scenario-request.js';
 import {
-  rebalanceOrders,
+  computeRebalanceOrders,
   runDividends,
   runScenarios,
   type RebalanceOrders,
   type ScenarioFound,
 } from './market-figures.js';
 import type { Missing } from './missing.js';
-import { rebalanceFigures, weightsAround, type RebalanceFigures } from '../rebalance-figures.js';
+import { computeRebalanceFigures, createWeightsReader, type RebalanceFigures } from '../rebalance-figures.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { watchBreaches, watchRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
 import { readStoredLabels } from '../stored-labels.js';
-import { sectorWeights, yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
-import { readHeldWeights, weightsView, type HeldRisk } from '../weights-view.js';
+import { computeSectorWeights, computeYearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
+import { readHeldWeights, createWeightsView, type HeldRisk } from '../weights-view.js';
 
 /** A series with its own days. */
 export interface DatedLine {
@@ -160,7 +160,7 @@ export function createRunFigures({
   const level: DatedLine = { days, values: columns.f64('level') };
   const labels = callOnce(() => readStoredLabels(columns));
   const weights = callOnce(() =>
-    weightsView({
+    createWeightsView({
       runId: header.run_id,
       requestedAsOf: null,
       weights: { ...readHeldWeights(columns, null), round: (weight) => weight }, // tables and charts round the weights
@@ -171,18 +171,18 @@ export function createRunFigures({
     }),
   );
   const constituents = callOnce(() => toConstituents(weights(), header.names, labels()));
-  const attribution = callOnce(() => attributionView(columns, { start: null, end: null }));
+  const attribution = callOnce(() => createAttributionView(columns, { start: null, end: null }));
   const positions = callOnce(() => new Map(header.names.map((name, i) => [name, i])));
   return {
     stale,
     terms,
     overview,
-    exposure: callOnce(() => measureExposure(latestTargets(columns))),
+    exposure: callOnce(() => measureExposure(readLatestTargets(columns))),
     currency: header.currency,
     variant: header.variant,
     hasCap: header.has_cap,
-    levelDecimals: decimalsOn(columns, 'level', days.at(-1)!) ?? 2,
-    weightDecimals: decimalsOn(columns, 'weights', days.at(-1)!) ?? null,
+    levelDecimals: readDecimals(columns, 'level', days.at(-1)!) ?? 2,
+    weightDecimals: readDecimals(columns, 'weights', days.at(-1)!) ?? null,
     level,
     indexLevel: callOnce(() => ({ days, values: indexOver(columns, days) })),
     benchmark: callOnce(() => benchmarkOf(columns)),
@@ -194,12 +194,12 @@ export function createRunFigures({
     constituents,
     sectors: callOnce(() => sectorsOf(constituents())),
     sectorHistory: callOnce(() =>
-      sectorWeights(
+      computeSectorWeights(
         columns,
         days.map((_, at) => at),
       ),
     ),
-    yearEndSectors: (years) => yearEndSectors(columns, years),
+    yearEndSectors: (years) => computeYearEndSectors(columns, years),
     limits: callOnce(() =>
       watchRules(columns, { market: 'missing' in market ? null : market.market, from: 0, to: days.length - 1 }),
     ),
@@ -207,11 +207,11 @@ export function createRunFigures({
     hasIssuers: !('missing' in market) && market.market.reference.columns.includes(ISSUER),
     breaches: callOnce(() => watchBreaches(columns, 'missing' in market ? null : market.market)),
     dividendPoints: callOnce(() => ('missing' in market ? market : runDividends(columns, market))),
-    pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),
+    pack: (aum) => ('missing' in market ? market : computeRebalanceOrders(columns, market, aum)),
     scenarios: (asked) => ('missing' in market ? market : runScenarios(columns, market, asked)),
-    rebalances: (limit) => latestRebalances(columns, limit),
+    rebalances: (limit) => listLatestRebalances(columns, limit),
     attribution,
-    risk: callOnce(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),
+    risk: callOnce(() => ('missing' in risk ? risk : createRiskFigures(risk.measured, constituents()))),
     nameOf: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
   };
 }
@@ -256,7 +256,7 @@ function toConstituents({ weights }: WeightsView, names: readonly string[], labe
   });
 }
 
-function riskFigures({ payload, contributionOf }: HeldRisk, constituents: readonly Constituent[]): RiskFigures {
+function createRiskFigures({ payload, contributionOf }: HeldRisk, constituents: readonly Constituent[]): RiskFigures {
   const names = constituents.flatMap((constituent) => {
     const contribution = contributionOf(constituent.identifier);
     return contribution === null ? [] : [{ ...constituent, contribution }];
@@ -279,17 +279,17 @@ function sectorsOf(
     .toSorted((a, b) => b.weight - a.weight || compareText(a.sector ?? '', b.sector ?? ''));
 }
 
-function latestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
+function listLatestRebalances(columns: RunColumns, limit: number): RebalanceFigures[] {
   const { rebalances } = columns.header;
   const first = Math.max(0, rebalances.length - limit);
   const figures: RebalanceFigures[] = [];
-  const around = weightsAround(columns);
-  for (let r = rebalances.length - 1; r >= first; r--) figures.push(rebalanceFigures(around(r), rebalances[r]!));
+  const around = createWeightsReader(columns);
+  for (let r = rebalances.length - 1; r >= first; r--) figures.push(computeRebalanceFigures(around(r), rebalances[r]!));
   return figures;
 }
 
 /** Returns the applied weights of the latest rebalance, [H]. */
-function latestTargets(columns: RunColumns): Float64Array {
+function readLatestTargets(columns: RunColumns): Float64Array {
   const { names, rebalances } = columns.header;
   return columns.f64('targets', (rebalances.length - 1) * names.length, rebalances.length * names.length);
 }

@@ -10,7 +10,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
 import { createPack, type KnownSecurity, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
+import { createDividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { FoundScenario } from '#domain/scenarios/holdings.js';
 import { createScenarioMarket, computeScenario } from '#domain/scenarios/scenario-market.js';
@@ -22,7 +22,7 @@ import type { Missing } from './missing.js';
 export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
   if (sm.market.adjustment === 'total')
     return { missing: 'The prices of the store include dividends, so paid dividends cannot be derived from them.' };
-  return dividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
+  return createDividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
 }
 
 /** Returns the dividends in the market of a run, on the terms of the run. */
@@ -49,7 +49,11 @@ export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
  * Returns the orders of the latest rebalance in whole shares, for a portfolio that held the index before it. Returns
  * null for an overlay and for a run whose only rebalance is the first purchase.
  */
-export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: number): RebalanceOrders | Missing | null {
+export function computeRebalanceOrders(
+  columns: RunColumns,
+  sm: SessionMarket,
+  aum: number,
+): RebalanceOrders | Missing | null {
   const { header } = columns;
   const at = header.rebalances.at(-1)!.at;
   if (header.parts !== undefined || at < 1) return null;

@@ -10,29 +10,29 @@ import { raiseToPower } from '#kernels/power.js';
 export const NOT_MEASURED = 'n/a';
 
 /** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
-export function percentText(fraction: number | null): string {
+export function formatPercent(fraction: number | null): string {
   return fraction === null ? NOT_MEASURED : `${formatFixed(fraction * 100, 2)}%`;
 }
 
 /** Formats a weight as a percentage, with two decimals fewer than the fraction has. */
-export function weightText(weight: number, decimals: number | null): string {
-  if (decimals === null) return percentText(weight);
+export function formatWeight(weight: number, decimals: number | null): string {
+  if (decimals === null) return formatPercent(weight);
   const ofPercent = Math.max(0, decimals - 2);
   return `${formatFixed(roundHalfAwayFromZero(roundHalfAwayFromZero(weight, decimals) * 100, ofPercent), ofPercent)}%`;
 }
 
 /** Formats a ratio or a level, for example `1,234.50`. */
-export function ratioText(value: number | null): string {
+export function formatRatio(value: number | null): string {
   return value === null ? NOT_MEASURED : formatFixed(value, 2);
 }
 
 /** Formats a level, rounding halves away from zero. */
-export function levelText(value: number, decimals: number): string {
+export function formatLevel(value: number, decimals: number): string {
   return formatFixed(roundHalfAwayFromZero(value, decimals), decimals);
 }
 
 /** Formats basis points, for example `5.00 bps`. */
-export function basisPointsText(bps: number | null): string {
+export function formatBasisPoints(bps: number | null): string {
   return bps === null ? NOT_MEASURED : `${formatFixed(bps, 2)} bps`;
 }
 
@@ -43,11 +43,11 @@ export function countText(count: number | null): string {
 
 /** Formats numbers of unknown meaning in a template: as counts if all are integers, otherwise as ratios. */
 export function formatPlainTexts(values: readonly number[]): string[] {
-  return values.map(values.every(Number.isInteger) ? countText : ratioText);
+  return values.map(values.every(Number.isInteger) ? countText : formatRatio);
 }
 
 /** Formats the label of an axis tick, with no more decimals than the step needs. */
-export function tickText(
+export function formatTick(
   value: number,
   { step, unit }: { readonly step: number; readonly unit: 'percent' | 'points' },
 ): string {

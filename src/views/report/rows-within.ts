@@ -2,7 +2,7 @@
  * Splits rows into shown rows and a rest that is summarised in one row. A rest of one row is shown instead of
  * summarised.
  */
-export function rowsWithin<T>(
+export function splitRows<T>(
   rows: readonly T[],
   limit: number,
 ): { readonly shown: readonly T[]; readonly others: readonly T[] } {

@@ -2,7 +2,7 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import { SCENARIO_TABLES, type ScenarioTable } from '#domain/exports/scenario-tables.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { ScenarioResult } from '#domain/scenarios/holdings.js';
-import { rowTableFile, type TableCells } from '../exports/row-table.js';
+import { createRowTableFile, type TableCells } from '../exports/row-table.js';
 
 /** Scenarios of a run as in the response. */
 export interface ScenariosShown {
@@ -14,7 +14,7 @@ export interface ScenariosShown {
 }
 
 /** Returns a table of scenarios as a complete file, with the rows of the response. */
-export function scenariosFile(
+export function createScenariosFile(
   { index_id: runId, scenarios, findings }: ScenariosShown,
   table: ScenarioTable,
   format: Exclude<ExportFormat, 'json'>,
@@ -23,7 +23,7 @@ export function scenariosFile(
     const own = findings.filter(({ path }) => path.startsWith(`scenarios[${at}]`));
     return ROWS[table](result, own).map((row) => ({ scenario: result.name, ...row }));
   });
-  return rowTableFile({ runId, name: table, columns: SCENARIO_TABLES[table].columns, rows }, format);
+  return createRowTableFile({ runId, name: table, columns: SCENARIO_TABLES[table].columns, rows }, format);
 }
 
 const ROWS: Readonly<

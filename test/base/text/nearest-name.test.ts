@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { didYouMean, findNearestName } from '#base/text/nearest-name.js';
+import { suggestName, findNearestName } from '#base/text/nearest-name.js';
 
 const COLUMNS = ['identifier', 'date', 'OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING'];
 
@@ -14,19 +14,19 @@ test.each([
   ['LOE', 'LOW'],
 ])('%s is near %s', (written, meant) => {
   expect(findNearestName(written, COLUMNS)).toBe(meant);
-  expect(didYouMean(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
+  expect(suggestName(written, COLUMNS)).toBe(` Did you mean ${meant}?`);
 });
 
 test.each(['', 'PE', 'price', 'SECTOR', 'LAST_TRADE', 'x'.repeat(100)])('%s is near nothing', (written) => {
   expect(findNearestName(written, COLUMNS)).toBeUndefined();
-  expect(didYouMean(written, COLUMNS)).toBe('');
+  expect(suggestName(written, COLUMNS)).toBe('');
 });
 
 test('a name whose words are shortened or spelt out is found, one of other words is not', () => {
   const classes = ['EqualWeight', 'InverseVolatilityWeight', 'MarketCapWeight'];
-  expect(didYouMean('InverseVolWeight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
-  expect(didYouMean('MarketCapitalisationWeight', classes)).toBe(' Did you mean MarketCapWeight?');
-  expect(didYouMean('inverse_vol_weight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
-  expect(didYouMean('InverseVarianceWeight', classes)).toBe('');
-  expect(didYouMean('IVWeight', classes)).toBe('');
+  expect(suggestName('InverseVolWeight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
+  expect(suggestName('MarketCapitalisationWeight', classes)).toBe(' Did you mean MarketCapWeight?');
+  expect(suggestName('inverse_vol_weight', classes)).toBe(' Did you mean InverseVolatilityWeight?');
+  expect(suggestName('InverseVarianceWeight', classes)).toBe('');
+  expect(suggestName('IVWeight', classes)).toBe('');
 });

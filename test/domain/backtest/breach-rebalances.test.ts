@@ -7,7 +7,7 @@ import { parseValidDay, formatDay, toWeekday } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createMethodology } from '#domain/rules/methodology.js';
-import { rebalancesView } from '#views/rebalances-view.js';
+import { listRebalances } from '#views/rebalances-view.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { fc } from '../../fast-check.js';
 import { cut, extend, openExtended } from './extend/extended.js';
@@ -139,7 +139,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const { book } = watched.index;
         const { levels, called } = bruteForce(prices, lag, scheduled);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
-        const rows = rebalancesView(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
+        const rows = listRebalances(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
         const dateOf = (t: number) => formatDay(watched.days[t]!);
         expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(dateOf));
         expect(rows.length).toBe(scheduled.size + called.length);

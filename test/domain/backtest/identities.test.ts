@@ -10,10 +10,10 @@ import { toCivilDate, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { computeGrowth } from '#domain/index-mathematics/growth.js';
 import { createGrowthTerms } from '#domain/index-mathematics/growth-terms.js';
-import { attributionView } from '#views/attribution-view.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { recordJson } from '#views/record-json.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { randomMarket } from './random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
@@ -146,7 +146,10 @@ describe('on random markets with every kind of corporate action', () => {
         const from = (pick * (window + 3)) % (n - 1);
         const to = from + 1 + ((pick * (window + 7)) % (n - 1 - from));
         if (found.level.at(to) === 0) continue;
-        const view = attributionView(columns, { start: formatDay(found.days[from]!), end: formatDay(found.days[to]!) });
+        const view = createAttributionView(columns, {
+          start: formatDay(found.days[from]!),
+          end: formatDay(found.days[to]!),
+        });
         const total = found.level[to]! / found.level[from]! - 1;
         expectClose(view.total_return, total);
         expectClose(sum(view.contributions.map(({ contribution }) => contribution)), total);
@@ -163,7 +166,7 @@ describe('on random markets with every kind of corporate action', () => {
       const columns = columnsOf(found);
       const day = found.days[pick % found.days.length]!;
       const weights = readHeldWeights(columns, formatDay(day));
-      const view = weightsView({
+      const view = createWeightsView({
         runId: 'X',
         requestedAsOf: null,
         weights,
@@ -245,7 +248,7 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns((found) => {
       // No columns are stored after a total loss.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
-      const { checks } = reconcileView(columnsOf(found), () => []);
+      const { checks } = createReconcileView(columnsOf(found), () => []);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     });
   });

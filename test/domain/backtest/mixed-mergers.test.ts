@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { close, repeatPrice, listLevels, simulate, weightsOf } from './event-case.js';
 import { eventsOf } from './exported-events.js';
 import { columnsOf } from './shorts-case.js';
@@ -43,7 +43,7 @@ describe('a merger into shares and cash', () => {
     // Of three thirds A is worth 90 in shares and 25 in cash for 100, and B 180 for 150.
     close(listLevels(run), [100, 100, 335 / 3, 335 / 3, 335 / 3, 335 / 3]);
     const columns = columnsOf(run);
-    const { contributions, reconciles } = attributionView(columns, { start: null, end: null });
+    const { contributions, reconciles } = createAttributionView(columns, { start: null, end: null });
     expect(reconciles).toBe(true);
     expect(contributions.find(({ asset_id: id }) => id === 'A')!.contribution).toBeCloseTo(0.05, 3);
     expect(eventsOf(columns)).toMatchObject([

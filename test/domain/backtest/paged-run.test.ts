@@ -7,7 +7,7 @@ import { countHeldBytes } from '#base/memory/kept-memory.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { zeroPanel } from '#market/panels/panels.js';
+import { createZeroPanel } from '#market/panels/panels.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { createMarket } from '../../workers/bits-market.js';
@@ -27,7 +27,7 @@ const document = IndexDocument.parse({
 /** Returns the stored files of a run on a market whose panel is stored according to the limit. */
 function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
   const result = createMarket(120, 500);
-  const close = zeroPanel(120 * 500);
+  const close = createZeroPanel(120 * 500);
   close.set(result.fields.get('CLOSE')!);
   const run = runBacktest({
     market: { ...result, fields: new Map([['CLOSE', close]]) },

@@ -3,11 +3,11 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
-import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
+import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
 import { summaryView } from '#views/summary-view.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, weekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
@@ -72,8 +72,8 @@ describe('the schedule', () => {
     const columns = columnsOf(simulate(sketch));
     const namedOn = (asOf: string) => {
       const weights = readHeldWeights(columns, asOf);
-      const view = weightsView({ ...EMPTY, requestedAsOf: asOf, weights });
-      return [view.rebalance_date, view.drift === null, rebalanceView(columns, asOf).traded_on];
+      const view = createWeightsView({ ...EMPTY, requestedAsOf: asOf, weights });
+      return [view.rebalance_date, view.drift === null, createRebalanceView(columns, asOf).traded_on];
     };
     // The Saturday takes effect at the close of Friday, which becomes its date.
     expect(namedOn('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
@@ -109,11 +109,11 @@ describe('the schedule', () => {
       both,
     ]);
     const columns = columnsOf(run);
-    expect(rebalancesView(columns).rebalances.map(({ schedule_dates }) => schedule_dates)).toEqual([
+    expect(listRebalances(columns).rebalances.map(({ schedule_dates }) => schedule_dates)).toEqual([
       ['2024-03-04'],
       both,
     ]);
-    expect(rebalanceView(columns, both[1]!)).toMatchObject({ date: both[0], schedule_dates: both });
+    expect(createRebalanceView(columns, both[1]!)).toMatchObject({ date: both[0], schedule_dates: both });
     expect(result.rebalance_pricing).toEqual([
       { date: '2024-03-04', priced_from: '2024-03-04' },
       { date: '2024-03-09', priced_from: '2024-03-08' },
@@ -144,7 +144,7 @@ describe('a target without a bar on the day of the rebalance', () => {
       [],
       [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
     ]);
-    expect(rebalancesView(columnsOf(run)).rebalances.map(({ stale_fills }) => stale_fills)).toEqual([
+    expect(listRebalances(columnsOf(run)).rebalances.map(({ stale_fills }) => stale_fills)).toEqual([
       [],
       [{ identifier: 'B', last_bar: '2024-03-05', sessions_old: 1 }],
     ]);
@@ -278,7 +278,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
   test('has the first price of a spun-off name as a contribution of that name', () => {
     const run = simulate({ close: prices, actions: [spinOff] });
     const bytes = createRunColumns(run, { contentHash: 's' });
-    const { contributions } = attributionView(
+    const { contributions } = createAttributionView(
       openColumns((start, end) => bytes.slice(start, end)),
       { start: '2024-03-07', end: '2024-03-08' },
     );

@@ -6,7 +6,7 @@ import type { Run } from '#domain/backtest/run.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { recordJson } from '#views/record-json.js';
-import { overviewJson, resultJson } from '#views/run-json.js';
+import { encodeOverview, encodeResult } from '#views/run-json.js';
 
 /** Returns the columns of a whole run. */
 function columnsOf(run: Run, contentHash = 's'): RunColumns {
@@ -32,10 +32,10 @@ export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
 
 /** The result of stored columns. */
 export function resultOf(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
-  return resultJson({ run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
+  return encodeResult({ run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
 }
 
 /** The overview of stored columns. */
 export function overviewOf(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
-  return overviewJson(summariseRun(columns, plan));
+  return encodeOverview(summariseRun(columns, plan));
 }

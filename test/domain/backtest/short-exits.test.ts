@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { TRADE_REASONS } from '#domain/books/trades.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { eventsOf } from './exported-events.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { runOn } from './random-run.js';
@@ -90,7 +90,7 @@ test('a short position is sold to replace one that left and covered by an earlie
   );
   const paid = exit.reduce((sum, i) => sum + (trades.isFree[i] === 1 ? 0 : rate * Math.abs(trades.notional[i]!)), 0);
   expect(1 - portfolio.value[3]! / value).toBeCloseTo(paid / value, 12);
-  const view = attributionView(columnsOf(run), { start: WEEK[2]!, end: WEEK[3]! });
+  const view = createAttributionView(columnsOf(run), { start: WEEK[2]!, end: WEEK[3]! });
   const contributions = view.contributions.reduce((sum, { contribution }) => sum + contribution, 0);
   expect(contributions).toBeCloseTo(-paid / value, 12);
   expect(view.reconciles).toBe(true);

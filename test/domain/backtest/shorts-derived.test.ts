@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from './market-builder.js';
 import { type RunRequest, runOn } from './random-run.js';
 import { CALENDARS, WEEK } from './signed-case.js';
@@ -64,7 +64,7 @@ describe('a derived index with a short position', () => {
     ]);
     expect(cash.index.book.cash[0]).toBeCloseTo(0.4, 6);
     for (const found of [short, cash, both])
-      expect(reconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+      expect(createReconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 });
 
@@ -101,7 +101,7 @@ describe('an index derived from one with a short position', () => {
     ];
     const found = run(derive('D', 'S', rows));
     expect(heldOn(found.index.book, 0)['X']).toBeCloseTo(-0.3, 8);
-    expect(reconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+    expect(createReconcileView(columnsOf(found), () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   });
 
   test('by its universe has the short securities to choose from', () => {

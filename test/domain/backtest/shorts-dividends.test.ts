@@ -5,9 +5,9 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { assetView } from '#views/asset-view.js';
-import { attributionView } from '#views/attribution-view.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createAssetView } from '#views/asset-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { cut, extend, filesAfter, openExtended } from './extend/extended.js';
 import { eventsOf } from './exported-events.js';
 import { buildMarket } from './market-builder.js';
@@ -56,19 +56,19 @@ describe.each([
   const columns = columnsOf(run);
 
   test('in the view of the asset as in the attribution', () => {
-    const { contributions } = attributionView(columns, { start: null, end: null });
+    const { contributions } = createAttributionView(columns, { start: null, end: null });
     expect(contributions.find(({ asset_id: id }) => id === 'C')!.total_return).toBeCloseTo(growth - 1, 12);
-    expect(assetView(columns, 'C').total_return).toBeCloseTo(growth - 1, 12);
+    expect(createAssetView(columns, 'C').total_return).toBeCloseTo(growth - 1, 12);
   });
 
   test('in the view of a run that was stored without what it paid', () => {
     if (treatment.withholding_tax === 1) return; // Such a run does not record the dates either.
     const older: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
-    expect(assetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);
+    expect(createAssetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);
   });
 
   test('in the reconciliation', () => {
-    const { checks } = reconcileView(columns, () => []);
+    const { checks } = createReconcileView(columns, () => []);
     expect(checks.filter(({ holds }) => !holds)).toEqual([]);
     expect(checks.map(({ name }) => name)).toContain('drift');
   });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
-import { assetView } from '#views/asset-view.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAssetView } from '#views/asset-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { heldOn, columnsOf, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
@@ -40,7 +40,7 @@ describe('views of a run with a short position', () => {
   });
 
   test('weights have its row, last, with what it moved', () => {
-    const view = weightsView({
+    const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
       weights: readHeldWeights(columns, null),
@@ -60,7 +60,7 @@ describe('views of a run with a short position', () => {
   });
 
   test('its contribution is what it earned, and the rest adds up with it', () => {
-    const view = attributionView(columns, { start: null, end: null });
+    const view = createAttributionView(columns, { start: null, end: null });
     const short = view.contributions.find(({ asset_id: id }) => id === 'C')!;
     expect(view.reconciles).toBe(true);
     expect(view.contributions).toHaveLength(3);
@@ -79,7 +79,7 @@ describe('views of a run with a short position', () => {
   });
 
   test('the asset is held, at a negative weight', () => {
-    expect(assetView(columns, 'C')).toMatchObject({
+    expect(createAssetView(columns, 'C')).toMatchObject({
       rebalances_held: 1,
       weight_history: { [WEEK[0]!]: -0.3 },
       raw_weight_history: { [WEEK[0]!]: -0.3 },

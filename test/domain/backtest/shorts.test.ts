@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { CONSTITUENT } from './event-case.js';
 import { type Treatment, type Weights, createHolding, simulateSigned } from './signed-case.js';
 import { portfolioTransactionsOf } from './transactions.js';
@@ -155,7 +155,7 @@ describe('a security that leaves a book with short positions', () => {
       rows.flatMap(({ notional, cost }) => [notional! / 1e6, cost! / 1e6]),
       [taken, 0, taken / 0.99, taken / 99].map((money) => money / 1e6),
     );
-    expect(reconcileView(columnsOf(run), () => []).reconciles).toBe(true);
+    expect(createReconcileView(columnsOf(run), () => []).reconciles).toBe(true);
   });
 
   test('pays its last dividend whole when it was short', () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { performanceView } from '#views/performance-view.js';
+import { createPerformanceView } from '#views/performance-view.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
@@ -75,7 +75,7 @@ test.each([
   const bytes = createRunColumns(run, { contentHash: 'x' });
   const columns = openColumns((from, to) => bytes.slice(from, to));
   const asked = { of: 'portfolio', variant: null, start: null, end: null } as const;
-  const { statistics } = performanceView(columns, asked);
+  const { statistics } = createPerformanceView(columns, asked);
   const losses = mean(returns.map((value) => Math.min(value, 0) ** 2));
   expect(statistics.downside_volatility).toBeCloseTo(Math.sqrt(year * losses), 12);
 });

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { sandbox } from '#base/sandbox/sandbox.js';
+import { requireSandbox } from '#base/sandbox/sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { ROW_FUNCTIONS } from '#domain/datapoints/row-functions.js';
@@ -30,7 +30,7 @@ function computed(expression: string, h: Float64Array, count = h.length): Float6
     { name: 'h', sessions: h.length / count },
     { name: 'n', sessions: 1 },
   ];
-  return sandbox().compute({ source, parameters: {}, inputs }, [h, new Float64Array(count)], count);
+  return requireSandbox().compute({ source, parameters: {}, inputs }, [h, new Float64Array(count)], count);
 }
 
 const rowsOf = (h: Float64Array): number[][] =>

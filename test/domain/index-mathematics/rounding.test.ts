@@ -11,9 +11,9 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { closesView } from '#views/closes-view.js';
 import { levels as exportedLevels } from '#views/exports/tables/levels.js';
 import { roundLevels } from '#views/levels-view.js';
-import { weightText } from '#views/report/numbers.js';
+import { formatWeight } from '#views/report/numbers.js';
 import { summaryView } from '#views/summary-view.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
@@ -183,7 +183,7 @@ describe('levels and weights of a document with decimals', () => {
     const window = { start: null, end: null };
     const [exported] = [...exportedLevels({ columns, window, market: null }, 0)];
     expect([...exported!.columns.price]).toEqual(levels);
-    const view = weightsView({
+    const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
       weights: readHeldWeights(columns, null),
@@ -196,9 +196,9 @@ describe('levels and weights of a document with decimals', () => {
   });
 
   test('are printed in reports with two decimals fewer as percent', () => {
-    expect(weightText(0.123_456, 5)).toBe('12.346%');
-    expect(weightText(0.123_456, 2)).toBe('12%');
-    expect(weightText(0.123_456, null)).toBe('12.35%');
+    expect(formatWeight(0.123_456, 5)).toBe('12.346%');
+    expect(formatWeight(0.123_456, 2)).toBe('12%');
+    expect(formatWeight(0.123_456, null)).toBe('12.35%');
   });
 });
 

@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
 import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/checks/required-rates.js';
 import { digestContent } from '#market/content/content.js';
-import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, tryRun } from '../backtest/random-run.js';
@@ -137,9 +137,9 @@ describe('the currency that a store declares', () => {
   test('belongs to the history of a market: a run is not extended on another', async () => {
     const { digests } = await digestContent(marketOf(null));
     const prefix = (currency: string | null) => prefixOf(marketOf(currency), digests, marketOf(null).dates[2]!);
-    expect(prefixDiffers(prefix('EUR'), prefix('EUR'))).toBeNull();
-    expect(prefixDiffers(prefix('EUR'), prefix(null))).toBe('history');
-    expect(prefixDiffers(prefix('EUR'), prefix('USD'))).toBe('history');
+    expect(comparePrefixes(prefix('EUR'), prefix('EUR'))).toBeNull();
+    expect(comparePrefixes(prefix('EUR'), prefix(null))).toBe('history');
+    expect(comparePrefixes(prefix('EUR'), prefix('USD'))).toBe('history');
   });
 });
 

@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { formatDay } from '#domain/time/days.js';
 import { parseAcceptedIndex, readIndex } from '#domain/checks/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { rebalanceFigures, weightsAround } from '#views/rebalance-figures.js';
+import { computeRebalanceFigures, createWeightsReader } from '#views/rebalance-figures.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/extend/random-definitions.js';
 import { runOn, tryRun } from '../backtest/random-run.js';
@@ -17,10 +17,10 @@ import { IS_SOAK } from '../../soak.js';
 /** Returns the one-way turnover of each rebalance as reported by views, measured from the holdings just before it. */
 function listTurnover(run: Run) {
   const columns = columnsOf(run);
-  const around = weightsAround(columns);
+  const around = createWeightsReader(columns);
   return columns.header.rebalances.map((row, r) => {
     const { before, target } = around(r);
-    const { turnover, date } = rebalanceFigures(around(r), row);
+    const { turnover, date } = computeRebalanceFigures(around(r), row);
     const sold = before === null ? 0 : before.reduce((sum, weight, i) => sum + (target[i] === 0 ? weight : 0), 0);
     return { date, turnover, sold };
   });

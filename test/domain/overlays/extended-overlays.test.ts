@@ -7,7 +7,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { fc } from '../../fast-check.js';
 import {
   contentOf,
@@ -70,7 +70,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
     expect(contentOf(columns)).toEqual(contentOf(expected));
     expect(findFirstDifference(columns, expected)).toBeNull();
     const span = { start: null, end: null };
-    expect(attributionView(columns, span)).toEqual(attributionView(expected, span));
+    expect(createAttributionView(columns, span)).toEqual(createAttributionView(expected, span));
     expect(Buffer.from(resultOf(columns, whole.plan, STAMP)).toString()).toBe(
       Buffer.from(runResultJson(whole, STAMP)).toString(),
     );

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { columnsOf, overlayOn } from './overlay-case.js';
@@ -51,7 +51,7 @@ test('a leveraged index pays for the trades that bring its exposure back every s
   for (const factor of [3, -1]) {
     const result = runOf({ type: 'leverage', factor, cost_bps: 25 });
     expectClose(result.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
-    const view = attributionView(columnsOf(result), { start: null, end: null });
+    const view = createAttributionView(columnsOf(result), { start: null, end: null });
     const [costs] = view.overlay_parts!.filter(({ part }) => part === 'costs');
     expect(costs!.contribution).toBeLessThan(0);
     expect(Math.abs(view.residual)).toBeLessThan(1e-12);

@@ -3,9 +3,9 @@ import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
@@ -57,8 +57,8 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
       if (result === undefined) continue;
       runs++;
       const columns = columnsOf(result);
-      expect(reconcileView(columns, NO_FILES).checks.filter(({ holds }) => !holds)).toEqual([]);
-      const attribution = attributionView(columns, { start: null, end: null });
+      expect(createReconcileView(columns, NO_FILES).checks.filter(({ holds }) => !holds)).toEqual([]);
+      const attribution = createAttributionView(columns, { start: null, end: null });
       expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);
       const groups = groupsView(columns, {
         window: { start: null, end: null },
@@ -171,7 +171,7 @@ test('the daily change of a leveraged part is no trade of a blend', () => {
   const F = overlayOn({ type: 'fee', percent: 1 }, { ...base, source_index_id: 'D', id: 'F', name: 'F' });
   const twice = ['D', 'F'].map((index_id) => ({ index_id, weight: 0.5 }));
   const both = overlayOn({ type: 'blend', parts: twice }, base);
-  const view = attributionView(columnsOf(run(market, both, { documents: { X: source, D, F } })), {
+  const view = createAttributionView(columnsOf(run(market, both, { documents: { X: source, D, F } })), {
     start: null,
     end: null,
   });

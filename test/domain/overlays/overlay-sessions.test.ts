@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { columnsOf, overlayOn, addRates } from './overlay-case.js';
@@ -62,7 +62,7 @@ test('names contribute what they earned on the sessions that an overlay lacks, w
     2 * (levelOn('2024-01-24') / levelOn('2024-01-19') - 1),
     12,
   );
-  const view = attributionView(columnsOf(result), { start: '2024-01-19', end: '2024-01-24' });
+  const view = createAttributionView(columnsOf(result), { start: '2024-01-19', end: '2024-01-24' });
   for (const name of ['A', 'B'] as const) {
     const earned = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
       const before = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { attributionView } from '#views/attribution-view.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { columnsOf, overlayOn } from './overlay-case.js';
@@ -58,12 +58,12 @@ test('a strategy holds a fraction in an overlay and the rest in cash, restored a
   );
   expect([...strategyOn({ exposure: 0 }).portfolio.value]).toEqual(A.map(() => 1000));
   const columns = columnsOf({ ...restored, plan: { ...restored.plan, runId: 'S' } });
-  expect(reconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+  expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
   const {
     contributions,
     overlay_parts: parts,
     total_return: total,
-  } = attributionView(columns, { start: null, end: null });
+  } = createAttributionView(columns, { start: null, end: null });
   const sum = [...contributions, ...parts!].reduce((all, { contribution }) => all + contribution, 0);
   expect(sum).toBeCloseTo(total, 12);
 });

@@ -5,7 +5,7 @@ import { parseAccountTable } from '#domain/personal/account-table.js';
 import { createAccountTemplate, EXAMPLE_ACCOUNTS, createAccountTable } from '#domain/personal/account-template.js';
 import { readAccount } from '#domain/personal/read-account.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { csvRows } from '#market/formats/csv-rows.js';
+import { parseCsvRows } from '#market/formats/csv-rows.js';
 import { smallBatch } from './small-batch.js';
 
 const common = smallBatch([0.5, 0.3, 0.2]);
@@ -16,7 +16,7 @@ async function* linesOf(text: string): AsyncGenerator<Buffer> {
 
 async function accountsIn(text: string): Promise<unknown[]> {
   const accounts: unknown[] = [];
-  for await (const account of parseAccountTable(await csvRows(linesOf(text)))) accounts.push(JSON.parse(account));
+  for await (const account of parseAccountTable(await parseCsvRows(linesOf(text)))) accounts.push(JSON.parse(account));
   return accounts;
 }
 

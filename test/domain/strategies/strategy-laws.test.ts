@@ -6,7 +6,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { attributionView } from '#views/attribution-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
 import { runRecordJson } from '../backtest/run-texts.js';
@@ -97,7 +97,7 @@ describe('a strategy on random markets', () => {
     onStrategies((found) => {
       if (found.level.some((value) => value === 0)) return;
       const bytes = createRunColumns(found, { contentHash: 's' });
-      const view = attributionView(
+      const view = createAttributionView(
         openColumns((start, end) => bytes.slice(start, end)),
         { start: null, end: null },
       );

@@ -6,7 +6,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { buildMarket, weekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 
@@ -116,7 +116,7 @@ describe('exposure', () => {
       openColumns((start, end) => bytes.slice(start, end)),
       '2024-01-02',
     );
-    const view = weightsView({
+    const view = createWeightsView({
       runId: 'S',
       requestedAsOf: null,
       weights,

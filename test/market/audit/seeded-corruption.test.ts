@@ -4,7 +4,7 @@ import { compareActions } from '#market/content/action-rows.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket } from '#market/audit/audit-market.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { formatDay } from '#domain/time/days.js';
@@ -201,7 +201,7 @@ describe('seeded corruptions of a synthetic market', () => {
     const { doubts } = auditMarket(content, 'none', () => {});
     const repairs = doubts.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
-    expect(await contentHash(applyRepairs(content, repairs))).toBe(await contentHash(CLEAN));
+    expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN));
     // The old version is kept.
     expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN.fields.get('CLOSE')![t * names + n]!);
   });

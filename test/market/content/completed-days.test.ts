@@ -5,13 +5,13 @@ import { expect, test } from 'vitest';
 import { digestContent } from '#market/content/content.js';
 import { BLOCK_DAYS } from '#market/panels/day-blocks.js';
 import { chunksOf, integersOf, openDuckDb } from '#market/formats/duckdb.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createGrowingDigests } from '#market/content/growing-digests.js';
 import { createLocations } from '#market/sources/locations.js';
 import type { Panels } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
-import { scatterRows } from '#market/threads/scatter-rows.js';
+import { writeRows } from '#market/threads/scatter-rows.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
@@ -43,7 +43,12 @@ test.each(['t, n', 'n, t', 'hash(n, t, 1)', 't DESC, n'])(
   'whatever the order of rows (%s), each day is reported once and changes no more, and the digests are those of the whole',
   async (order) => {
     const folder = await writeBars(order);
-    const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
+    const files = await listFolderFiles(
+      folder,
+      { tables: {}, mapping: null },
+      createLocations([folder]),
+      createProblems(),
+    );
     const growing = createGrowingDigests();
     let started: Panels | undefined;
     const reported: { readonly from: number; readonly to: number; readonly bits: string }[] = [];
@@ -85,7 +90,7 @@ test.each([
     const rows =
       "SELECT DATE '2020-01-01' + t::INTEGER, n::INTEGER, 1.5::DOUBLE FROM (VALUES (0, 0), (0, 1), (1, 0)) v(t, n)";
     const dates = Int32Array.from([18_262, 18_263]);
-    const scattered = await scatterRows(
+    const scattered = await writeRows(
       [{ chunks: chunksOf(duck.connection, rows), namesOf: (chunk) => integersOf(chunk, 1) }],
       { identifiers: ['A', 'B'], dates, fields: ['CLOSE'], rowsOfDay: Int32Array.from([first, second]) },
       () => {},

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { openMarket, openMarketGently, shareMarket } from '#domain/market/handle.js';
-import { contentHash, digestContent } from '#market/content/content.js';
+import { computeContentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 
@@ -68,7 +68,7 @@ test('a content has another hash as soon as any value of any day is another', ()
   fc.assert(
     fc.asyncProperty(fc.integer({ min: 0, max: 130 * 3 - 1 }), async (cell) => {
       const content = contentOf(130);
-      expect(await contentHash(changeCell(content, cell, -1))).not.toBe(await contentHash(content));
+      expect(await computeContentHash(changeCell(content, cell, -1))).not.toBe(await computeContentHash(content));
     }),
     { numRuns: 30 },
   ));
@@ -82,7 +82,7 @@ test('a content has another hash when values are on other days, or end earlier',
       later,
       { ...contentOf(63), actions: content.actions },
       { ...content, actions: content.actions.slice(1) },
-    ].map(contentHash),
+    ].map(computeContentHash),
   );
   expect(new Set(hashes).size).toBe(4);
 });

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
-import { marksWithoutLater } from '#market/content/later-names.js';
-import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
+import { computeMarksWithoutLater } from '#market/content/later-names.js';
+import { computePrefixMark, type PrefixMark } from '#market/content/prefix.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { seeded } from '../../seeded.js';
 
@@ -39,7 +39,7 @@ const LAST = 19_000 + DAYS - 1;
 const OLD = ['A', 'B', 'C'];
 
 async function markOf(market: MarketData): Promise<PrefixMark> {
-  return prefixMark(market, (await digestContent(market)).digests, LAST);
+  return computePrefixMark(market, (await digestContent(market)).digests, LAST);
 }
 
 test('without the securities that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
@@ -50,18 +50,18 @@ test('without the securities that begin later a market has the mark of before th
   ]) {
     const grown = createMarketFor({ count: DAYS + 20, names });
     expect((await markOf(grown)).axes).not.toBe(before.axes);
-    expect(await marksWithoutLater(grown, LAST)).toContainEqual(before);
+    expect(await computeMarksWithoutLater(grown, LAST)).toContainEqual(before);
   }
-  expect(await marksWithoutLater(createMarketFor({ count: DAYS + 20, names: OLD }), LAST)).toEqual([]);
+  expect(await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: OLD }), LAST)).toEqual([]);
 });
 
 test('reference data that was there before the bars of its name is no other history', async () => {
   const announced = createMarketFor({ count: DAYS, names: OLD });
   const rows = new Map([...announced.reference.rows, ['N', [{ validFrom: null, values: ['X'] }]]] as const);
   const before = await markOf({ ...announced, reference: { ...announced.reference, rows } });
-  expect(await marksWithoutLater(createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'] }), LAST)).toContainEqual(
-    before,
-  );
+  expect(
+    await computeMarksWithoutLater(createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'] }), LAST),
+  ).toContainEqual(before);
 });
 
 test('a value that is another, in any block, or a security with a bar by then is another history', async () => {
@@ -69,8 +69,8 @@ test('a value that is another, in any block, or a security with a bar by then is
   for (const at of [3, 100, DAYS - 1]) {
     const change = (close: Record<string, (number | null)[]>) => void (close['B']![at]! += 1e-9);
     const changed = createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'], change });
-    expect(await marksWithoutLater(changed, LAST), `day ${at}`).not.toContainEqual(before);
+    expect(await computeMarksWithoutLater(changed, LAST), `day ${at}`).not.toContainEqual(before);
   }
   const early = createMarketFor({ count: DAYS + 20, names: [...OLD, 'N'], begins: DAYS - 1 });
-  expect(await marksWithoutLater(early, LAST)).not.toContainEqual(before);
+  expect(await computeMarksWithoutLater(early, LAST)).not.toContainEqual(before);
 });

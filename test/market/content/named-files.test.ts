@@ -5,7 +5,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { readImport, type ImportSource } from '#market/import/read-import.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -18,7 +18,7 @@ async function foundIn(files: Record<string, string>, tables: object, mapping: M
   const folder = await temporaryFolder();
   await writeFiles(folder, files);
   const problems = createProblems();
-  const listed = await folderFiles(folder, { tables, mapping }, createLocations([folder]), problems);
+  const listed = await listFolderFiles(folder, { tables, mapping }, createLocations([folder]), problems);
   const terms = { mapping, adjustment: 'none' } as const;
   const read = await readSource(listed, problems, () => {}, { terms });
   if (read !== undefined) warnOfMarket(read.content, problems);

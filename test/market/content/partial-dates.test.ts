@@ -3,7 +3,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { SessionChange } from '#domain/calendars/closures.js';
 import { correctCalendars } from '#domain/calendars/correct-calendars.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { partialDates } from '#market/content/partial-dates.js';
+import { findPartialDates } from '#market/content/partial-dates.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -20,7 +20,7 @@ async function listFindings(bars: Bars, tables: Readonly<Record<string, string>>
   const folder = await folderFor();
   const rows = Object.entries(bars).flatMap(([day, names]) => names.map((name) => `${name},${day},10\n`));
   await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}`, ...tables });
-  return partialDates(await contentOf(folder), { codes, open: openCalendars });
+  return findPartialDates(await contentOf(folder), { codes, open: openCalendars });
 }
 
 const readPaths = async (...terms: Parameters<typeof listFindings>) =>
@@ -89,7 +89,7 @@ test('a recorded closure of an exchange lacks no bar, and an added session lacks
   ];
   const open = () => correctCalendars(openCalendars(), { XNYS: { version: 1, changes } });
   const content = await contentOf(folder);
-  const found = partialDates(content, { codes: ['XNYS'], open }).map(({ path }) => path);
+  const found = findPartialDates(content, { codes: ['XNYS'], open }).map(({ path }) => path);
   expect(found).toEqual(['market[2024-03-09]']);
   const problems = createProblems();
   warnOfSessions(content, { codes: ['XNYS'], open }, problems);
@@ -109,6 +109,6 @@ test('the calendars are opened once, however many bars are of days on which othe
     opened++;
     return openCalendars();
   };
-  expect(partialDates(await contentOf(folder), { codes: ['XNYS'], open })).toEqual([]);
+  expect(findPartialDates(await contentOf(folder), { codes: ['XNYS'], open })).toEqual([]);
   expect(opened).toBe(1);
 });

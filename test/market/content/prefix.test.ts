@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { digestContent } from '#market/content/content.js';
-import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
 import type { ActionStatus, CorporateAction } from '#domain/market/market-data.js';
 import { createMarket } from '../../workers/bits-market.js';
 
@@ -10,9 +10,9 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
   const [early, late] = [held.dates[100]!, held.dates[129]!];
   for (const day of [early, late, early, early, late]) {
     const alone = prefixOf({ ...held }, digests, day); // Nothing has been computed for this one before.
-    expect(prefixDiffers(prefixOf(held, digests, day), alone)).toBeNull();
+    expect(comparePrefixes(prefixOf(held, digests, day), alone)).toBeNull();
   }
-  expect(prefixDiffers({ ...prefixOf(held, digests, early), day: late }, prefixOf(held, digests, late))).toBe(
+  expect(comparePrefixes({ ...prefixOf(held, digests, early), day: late }, prefixOf(held, digests, late))).toBe(
     'history',
   );
 });
@@ -36,6 +36,6 @@ test('an announced dividend that is paid by now changes no prefix, one that is c
     return prefixOf(content, (await digestContent(content)).digests, day);
   };
   const announced = await prefix('announced');
-  expect(prefixDiffers(announced, await prefix('paid'))).toBeNull();
-  expect(prefixDiffers(announced, await prefix('cancelled'))).toBe('history');
+  expect(comparePrefixes(announced, await prefix('paid'))).toBeNull();
+  expect(comparePrefixes(announced, await prefix('cancelled'))).toBe('history');
 });

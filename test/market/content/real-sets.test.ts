@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { inflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
-import { priceSeries } from '#market/serving/price-series.js';
+import { computePriceSeries } from '#market/serving/price-series.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { hasRealSets, longCsv, REAL_SETS, WIDE_NAMES_MAX, wideTable } from '../real-sets.js';
@@ -76,7 +76,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       if (dates !== undefined) expect(content.dates).toHaveLength(dates);
       const folder = join(await folderFor(), 'store');
       await writeMarket(folder, content, () => {});
-      expect(await hashOf(folder)).toBe(await contentHash(content));
+      expect(await hashOf(folder)).toBe(await computeContentHash(content));
       const expected = jumpsOf(file);
       if (jumps !== undefined) expect(expected).toHaveLength(jumps);
       const reported = findings.filter(({ code }) => code === 'PRICE_JUMP');
@@ -176,7 +176,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         'corporate_actions.csv': `identifier,type,value,ex_date\n${actions.join('\n')}\n`,
       });
       expect(warnings.filter((warning) => warning.startsWith('ACTION'))).toEqual([]);
-      const { columns } = priceSeries(
+      const { columns } = computePriceSeries(
         {
           dates: content.dates,
           fields: [...content.fields].map(([field, values]) => ({ name: field, values })),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 import { contentOf, writeFiles } from '../store-folder.js';
@@ -27,7 +27,7 @@ describe('a refresh that adds', () => {
       adjustment: 'splits',
     });
     const taken = ['B,2024-01-04,21,2', 'C,2024-01-05,30,5'];
-    expect(await contentHash(after)).toBe(await contentHash(await readContent(...HELD, ...taken)));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(await readContent(...HELD, ...taken)));
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,
@@ -67,7 +67,7 @@ describe('a refresh that adds', () => {
       isWhole: true,
       adjustment: 'splits',
     });
-    expect(await contentHash(after)).toBe(await contentHash(held));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(held));
     expect(report).toMatchObject({ rows_added: 0, dates_added: 0, identifiers_added: 0 });
   });
 });
@@ -82,7 +82,7 @@ describe('a full refresh', () => {
       isWhole: true,
       adjustment: 'splits',
     });
-    expect(await contentHash(after)).toBe(await contentHash(fresh));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
     expect(report).toMatchObject({
       rows_added: 3,
       rows_changed: 3,
@@ -110,7 +110,7 @@ describe('history that a refresh without full leaves out', () => {
       { ...fresh, fields: new Map([...fresh.fields, ['OPEN', open]]) },
       { until: null, full: false, isWhole: true, adjustment: 'splits' },
     );
-    expect(await contentHash(after)).toBe(await contentHash(held));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(held));
     // VOLUME of A on the 2nd changed; B on the 2nd was removed; C on the 2nd was added.
     expect(report.left_out).toEqual({
       changed: 1,
@@ -153,8 +153,8 @@ test('a full refresh up to a day takes the bars of the source up to it, and leav
     isWhole: true,
     adjustment: 'splits',
   });
-  expect(await contentHash(after)).toBe(
-    await contentHash(await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3')),
+  expect(await computeContentHash(after)).toBe(
+    await computeContentHash(await readContent('A,2024-01-02,10.5,1', 'B,2024-01-02,20,2', 'A,2024-01-03,11,3')),
   );
   expect(report).toMatchObject({
     rows_added: 0,

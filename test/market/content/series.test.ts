@@ -4,11 +4,11 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { openMarket, shareMarket } from '#domain/market/handle.js';
 import { carryCloses, closeOn } from '#domain/market/series.js';
-import { canonicalTables } from '#market/content/canonical-tables.js';
-import { contentHash, digestContent } from '#market/content/content.js';
+import { encodeCanonicalTables } from '#market/content/canonical-tables.js';
+import { computeContentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { mergeContents } from '#market/content/merge-content.js';
-import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
@@ -50,7 +50,7 @@ describe('series of a folder', () => {
 
   test('have the same content as JSON lines, as Parquet files, in the memory of another thread and in an import', async () => {
     const held = await readContent();
-    const hash = await contentHash(held);
+    const hash = await computeContentHash(held);
     const lines = SERIES.trim()
       .split('\n')
       .slice(1)
@@ -88,7 +88,7 @@ describe('series of a folder', () => {
       { kind: 'tables', tables: { market: createFrame(MARKET), series: createFrame(SERIES) } },
       createProblems(),
     );
-    expect(await contentHash(imported!.content)).toBe(hash);
+    expect(await computeContentHash(imported!.content)).toBe(hash);
     expect(imported!.rows).toMatchObject({ market: 2, series: 3 });
   });
 
@@ -120,13 +120,13 @@ describe('the content hash', () => {
   test('of a store without series is that over its panels and three tables', async () => {
     const { identifiers, dates, fields, ...tables } = await readContent('');
     const block = createHash('sha256').update(dates).update(fields.get('CLOSE')!).digest();
-    const digest = createHash('sha256').update(canonicalTables(tables)).digest();
+    const digest = createHash('sha256').update(encodeCanonicalTables(tables)).digest();
     const expected = createHash('sha256')
       .update(toCanonicalJson({ format: 2, days: dates.length, identifiers, fields: ['CLOSE'] }))
       .update(block)
       .update(digest)
       .digest('hex');
-    expect(await contentHash({ identifiers, dates, fields, ...tables })).toBe(expected);
+    expect(await computeContentHash({ identifiers, dates, fields, ...tables })).toBe(expected);
   });
 
   test('changes with a value, a day, a currency and a name of a series', async () => {
@@ -138,7 +138,7 @@ describe('the content hash', () => {
         SERIES.replace('RATE,2024-01-02', 'RATE,2024-01-03'),
         SERIES.replace('USD', 'EUR'),
         SERIES.replace('S&P 500', 'S&P'),
-      ].map(async (series) => contentHash(await readContent(series))),
+      ].map(async (series) => computeContentHash(await readContent(series))),
     );
     expect(new Set(hashes).size).toBe(hashes.length);
   });
@@ -154,12 +154,12 @@ test('a market has another history of a day when a series has', async () => {
       day(until),
     );
   };
-  expect(prefixDiffers(await prefix(SERIES), await prefix(SERIES.replace('4704.81', '4700')))).toBe('history');
+  expect(comparePrefixes(await prefix(SERIES), await prefix(SERIES.replace('4704.81', '4700')))).toBe('history');
   // Values after the day do not change earlier ones.
   expect(
-    prefixDiffers(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02')),
+    comparePrefixes(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02')),
   ).toBeNull();
-  expect(prefixDiffers(await prefix(SERIES), await prefix(`${SERIES}SPX,2024-01-04,4688.68,,\n`))).toBeNull();
+  expect(comparePrefixes(await prefix(SERIES), await prefix(`${SERIES}SPX,2024-01-04,4688.68,,\n`))).toBeNull();
 });
 
 describe('a refresh', () => {
@@ -170,7 +170,7 @@ describe('a refresh', () => {
     const held = await readContent();
     const grown = await readContent(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
     const { content: after, report } = refreshSeries(held, grown);
-    expect(await contentHash(after)).toBe(await contentHash(grown));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(grown));
     expect(report).toMatchObject({
       rows_added: 2,
       rows_changed: 0,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { seeded } from '../../seeded.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -71,7 +71,7 @@ describe('a history divided by the ratio of a split', () => {
     const held = await readContent({ A: asTraded, B: OTHER.slice(0, -1) }, ['A,DIVIDEND,0.82,2020-08-25']);
     const fresh = await readContent({ A: restated, B: OTHER }, [`A,DIVIDEND,${0.82 / ratio},2020-08-25`]);
     const { content: after, report } = refreshContent(held, fresh, OPTIONS);
-    expect(await contentHash(after)).toBe(await contentHash(fresh));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
     expect(report).toMatchObject({
       dates_added: 1,
       datasets: { market: { added: 2, changed: 5, removed: 0 }, corporate_actions: { changed: 1 } },
@@ -87,7 +87,7 @@ describe('a history divided by the ratio of a split', () => {
     const held = await readContent({ A: [...asTraded, restated.at(-1)!] });
     const fresh = await readContent({ A: restated });
     const { content: after, report } = refreshContent(held, fresh, OPTIONS);
-    expect(await contentHash(after)).toBe(await contentHash(fresh));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(fresh));
     expect(report.split_restatements).toEqual([{ identifier: 'A', ratio: 4, date: '2020-08-31' }]);
   });
 
@@ -98,7 +98,9 @@ describe('a history divided by the ratio of a split', () => {
       ...OPTIONS,
       until: parseValidDay('2020-08-25'),
     });
-    expect(await contentHash(after)).toBe(await contentHash(await readContent({ A: restated.slice(0, -1) })));
+    expect(await computeContentHash(after)).toBe(
+      await computeContentHash(await readContent({ A: restated.slice(0, -1) })),
+    );
     expect(report).toMatchObject({ dates_added: 0, split_restatements: [{ ratio: 4 }] });
   });
 
@@ -158,6 +160,6 @@ test.each(OTHERS)(
       dates_added: 1,
     });
     const wanted = await readContent({ A: asTraded, B: OTHER }, terms.actions === undefined ? [] : [dividend]);
-    expect(await contentHash(after)).toBe(await contentHash(wanted));
+    expect(await computeContentHash(after)).toBe(await computeContentHash(wanted));
   },
 );

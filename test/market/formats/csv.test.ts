@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { readCsv, textCells } from '#market/sources/csv.js';
+import { readCsv, readTextCells } from '#market/sources/csv.js';
 import { createMarketRows } from '#market/content/market-rows.js';
 import { createProblems } from '#market/tables/problems.js';
 import { createMarketRecords } from '#market/sources/csv.js';
@@ -21,7 +21,7 @@ async function rowsOf(text: string, sizes = [1 << 20]) {
   let header: string[] = [];
   await readCsv(inPieces(bytesOf(text), sizes), (columns) => {
     header = columns;
-    return (record) => rows.push(textCells(record));
+    return (record) => rows.push(readTextCells(record));
   });
   return { header, rows };
 }

@@ -4,7 +4,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { createProblems } from '#market/tables/problems.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -194,7 +194,7 @@ describe('files that are not as they should be', () => {
   test('are reported as changed when they changed before they were read, whatever the reader reports', async () => {
     const folder = await folderOf({ 'market/a.parquet': BAR });
     const problems = createProblems();
-    const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), problems);
+    const files = await listFolderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), problems);
     await writeFile(join(folder, 'market/a.parquet'), 'other');
     await readSource(files, problems, () => {});
     expect(problems.findings().map(({ path, message }) => [path, message])).toEqual([

@@ -5,7 +5,7 @@ import { fc } from '../../fast-check.js';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { writeMarket } from '#market/content/write-market.js';
@@ -233,7 +233,9 @@ describe('Parquet of our own', () => {
           expect(Buffer.from(read.fields.get(name)!.buffer).equals(Buffer.from(panel.buffer))).toBe(true);
         expect(read.reference.rows).toEqual(content.reference.rows);
         expect(read.actions).toEqual(content.actions);
-        expect(await contentHash(read)).toBe(await contentHash({ ...content, universes: read.universes }));
+        expect(await computeContentHash(read)).toBe(
+          await computeContentHash({ ...content, universes: read.universes }),
+        );
       }),
       { numRuns: RUNS },
     );

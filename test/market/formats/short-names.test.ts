@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chunksOf, openDuckDb, sqlText, textsOf } from '#market/formats/duckdb.js';
+import { chunksOf, openDuckDb, quoteText, textsOf } from '#market/formats/duckdb.js';
 import { createShortNames } from '#market/formats/short-names.js';
 
 /**
@@ -23,7 +23,7 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
   try {
     const positionsOf = createShortNames(POSITIONS)!();
     const found: number[] = [];
-    const list = `SELECT unnest([${rows.map(sqlText).join(', ')}])`;
+    const list = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
     for await (const chunk of chunksOf(duck.connection, list, ['text']))
       found.push(...positionsOf(textsOf(chunk, 0)).subarray(0, chunk.rowCount));
     expect(found).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));

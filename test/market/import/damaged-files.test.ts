@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { importTemplate } from '#market/import/import-template.js';
+import { createImportTemplate } from '#market/import/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeMarket } from '#market/content/write-market.js';
@@ -97,7 +97,7 @@ describe('damage to a file always results in findings or a sound market', () => 
   });
 
   test.each(['xlsx', 'csv'] as const)('an uploaded %s', async (kind) => {
-    for (const [what, bytes] of damages(Buffer.from(importTemplate(kind)))) {
+    for (const [what, bytes] of damages(Buffer.from(createImportTemplate(kind)))) {
       const problems = createProblems();
       const read = await readImport({ kind, bytes }, problems);
       expect([what, read === undefined]).toEqual([what, problems.errors > 0]);

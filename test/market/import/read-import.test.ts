@@ -1,6 +1,6 @@
 import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { importTemplate } from '#market/import/import-template.js';
+import { createImportTemplate } from '#market/import/import-template.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport, type ImportSource } from '#market/import/read-import.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
@@ -21,7 +21,7 @@ const HEADER = ['identifier', 'date', 'CLOSE'];
 
 describe('the template', () => {
   test.each(['xlsx', 'csv'] as const)('imports as it is: %s', async (format) => {
-    const { read, findings } = await importSource({ kind: format, bytes: importTemplate(format) });
+    const { read, findings } = await importSource({ kind: format, bytes: createImportTemplate(format) });
     expect(findings).toEqual([]);
     expect(read?.rows).toEqual({ market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 });
     expect(read?.content.identifiers).toEqual(['EXMPL']);
@@ -29,7 +29,7 @@ describe('the template', () => {
 
   test('holds the same data in both formats', async () => {
     const [xlsx, zip] = await Promise.all(
-      (['xlsx', 'csv'] as const).map((format) => importSource({ kind: format, bytes: importTemplate(format) })),
+      (['xlsx', 'csv'] as const).map((format) => importSource({ kind: format, bytes: createImportTemplate(format) })),
     );
     expect(zip!.read?.content).toEqual(xlsx!.read?.content);
   });
@@ -108,7 +108,7 @@ describe('a workbook', () => {
   test.each([
     ['a text file', new TextEncoder().encode('identifier,date,CLOSE\n')],
     ['a zip of something else', writeZip([{ name: 'readme.txt', text: 'x' }])],
-    ['half a workbook', importTemplate('xlsx').subarray(0, 900)],
+    ['half a workbook', createImportTemplate('xlsx').subarray(0, 900)],
     ['nothing', new Uint8Array(0)],
   ])('that is %s is one finding', async (_what, bytes) => {
     expect((await importSource({ kind: 'xlsx', bytes })).places).toEqual(['UNREADABLE_FILE ']);
@@ -150,11 +150,11 @@ describe('a zip of CSV files', () => {
   });
 
   test('that is a workbook, or a workbook that is a zip of CSV files, says which format reads it', async () => {
-    const asCsv = await importSource({ kind: 'csv', bytes: importTemplate('xlsx') });
+    const asCsv = await importSource({ kind: 'csv', bytes: createImportTemplate('xlsx') });
     expect(asCsv.findings).toMatchObject([
       { code: 'UNREADABLE_FILE', message: 'The file is an Office document; a workbook is read with the format xlsx.' },
     ]);
-    const asWorkbook = await importSource({ kind: 'xlsx', bytes: importTemplate('csv') });
+    const asWorkbook = await importSource({ kind: 'xlsx', bytes: createImportTemplate('csv') });
     expect(asWorkbook.findings).toMatchObject([
       {
         code: 'UNREADABLE_FILE',

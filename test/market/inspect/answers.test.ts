@@ -6,7 +6,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { writeFiles } from '../store-folder.js';
 
@@ -21,7 +21,7 @@ async function inspectFiles(given: Record<string, string>, answers: Answers = {}
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, { answers });
 }
 

@@ -7,7 +7,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { convertToUtf8 } from '#market/formats/text-encoding.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { writeFiles } from '../store-folder.js';
 
@@ -29,7 +29,7 @@ async function read(bytes: Uint8Array, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, { 'kurse.csv': Buffer.from(bytes) });
   const asked = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, asked, createLocations([folder]), createProblems());
   const { preview, mapping, unsure } = await inspect({ kind: 'files', files }, { answers });
   return { bars: preview.data, mapping, asked: unsure.filter(({ field }) => field === 'encoding') };
 }

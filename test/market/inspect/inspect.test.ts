@@ -8,7 +8,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { inspect } from '#market/inspect/inspect.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { readSource } from '#market/sources/read-source.js';
 import { createLocations } from '#market/sources/locations.js';
 import { listPlaces, writeFiles } from '../store-folder.js';
@@ -24,7 +24,7 @@ async function inspectFiles(files: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, files);
   const problems = createProblems();
-  const listed = await folderFiles(
+  const listed = await listFolderFiles(
     folder,
     { tables: {}, mapping: Mapping.parse({}) },
     createLocations([folder]),
@@ -326,7 +326,7 @@ describe('hostile files', () => {
     await writeFile(join(folder, 'x.csv.gz'), gzipSync(Buffer.alloc(64 << 20)));
     const problems = createProblems();
     const mapping = Mapping.parse({ identifier_from: 'file:{identifier}.csv.gz' });
-    const files = await folderFiles(folder, { tables: {}, mapping }, createLocations([folder]), problems);
+    const files = await listFolderFiles(folder, { tables: {}, mapping }, createLocations([folder]), problems);
     expect((await inspect({ kind: 'files', files })).findings[0]).toMatchObject({ code: 'UNREADABLE_FILE' });
     expect(await readSource(files, problems, () => {}, { terms: { mapping, adjustment: 'none' } })).toBeUndefined();
     expect(listPlaces(problems.findings())).toEqual(['UNREADABLE_FILE market/x.csv.gz']);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { listPlaces, writeFiles } from '../store-folder.js';
 
@@ -20,7 +20,7 @@ async function inspectFiles(given: Record<string, string>) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files });
 }
 

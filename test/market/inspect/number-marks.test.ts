@@ -6,7 +6,7 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { writeFiles } from '../store-folder.js';
 
@@ -35,7 +35,7 @@ async function readAs(delimiter: ',' | ';', columns: Record<string, readonly str
   const header = ['Date', 'Ticker', ...Object.keys(columns)].join(delimiter);
   await writeFiles(folder, { 'x.csv': `${header}\n${rows.join('\n')}\n` });
   const request = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
   const { preview, unsure } = await inspect({ kind: 'files', files }, { answers });
   return [
     preview.data.flatMap((row) => row.slice(2)),
@@ -170,7 +170,7 @@ test('commas between thousands below the sample are asked', async () => {
   const rows = listDates(80).map((date, i) => `${date},A,${i === 79 ? '"1,002"' : String(920 + i)}`);
   await writeFiles(folder, { 'x.csv': `Date,Ticker,Close\n${rows.join('\n')}\n` });
   const request = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
   const { mapping, rows_read, unsure } = await inspect({ kind: 'files', files });
   expect([mapping.thousands, rows_read]).toEqual([',', 80]);
   expect(unsure).toContainEqual(expect.objectContaining({ field: 'thousands', required: true }));

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
-import { inspect, type Said } from '#market/inspect/inspect.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { inspect, type InspectionTerms } from '#market/inspect/inspect.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { writeFiles } from '../store-folder.js';
 
@@ -16,12 +16,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspectFiles(given: Record<string, string>, said: Said = {}) {
+async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   for (const name of Object.keys(given)) await mkdir(join(folder, name, '..'), { recursive: true });
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, said);
 }
 

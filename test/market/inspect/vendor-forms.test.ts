@@ -5,8 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/tables/problems.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { inspect, type Said } from '#market/inspect/inspect.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { inspect, type InspectionTerms } from '#market/inspect/inspect.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { writeFiles } from '../store-folder.js';
 
@@ -18,12 +18,12 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** Inspects a folder as the service does: unreadable files are reported with the others. */
-async function inspectFiles(given: Record<string, string>, said: Said = {}) {
+async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const problems = createProblems();
   const request = { tables: {}, mapping: Mapping.parse({ ignore: said.answers?.ignore ?? [] }) };
-  const files = await folderFiles(folder, request, createLocations([folder]), problems);
+  const files = await listFolderFiles(folder, request, createLocations([folder]), problems);
   const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, said);
   return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
 }

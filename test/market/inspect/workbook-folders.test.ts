@@ -8,7 +8,7 @@ import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
 import { createProblems } from '#market/tables/problems.js';
 import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readImport } from '#market/import/read-import.js';
 import { zipOf } from '#console/pages/data/zip.js';
@@ -29,7 +29,7 @@ async function writeFolder(files: Readonly<Record<string, string | Uint8Array>>)
 
 async function inspectFolder(folder: string, answers: Answers = {}) {
   const request = { tables: {}, mapping: Mapping.parse({}) };
-  const files = await folderFiles(folder, request, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
   return inspect({ kind: 'files', files }, { answers });
 }
 

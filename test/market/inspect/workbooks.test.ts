@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
-import { inspect, type Said } from '#market/inspect/inspect.js';
+import { inspect, type InspectionTerms } from '#market/inspect/inspect.js';
 
-const readInspectedSheets = (sheets: readonly Sheet[], said: Said = {}) =>
+const readInspectedSheets = (sheets: readonly Sheet[], said: InspectionTerms = {}) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') }, said);
 
 describe('a workbook', () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-memory.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { createIncomingMarket } from '#market/process/incoming-market.js';
 import { createLocations } from '#market/sources/locations.js';
 import { runMarketTask } from '#market/process/market-process.js';
@@ -25,7 +25,12 @@ async function readSmall() {
 }
 
 async function read(folder: string) {
-  const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
+  const files = await listFolderFiles(
+    folder,
+    { tables: {}, mapping: null },
+    createLocations([folder]),
+    createProblems(),
+  );
   return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
 

@@ -10,7 +10,7 @@ import { alignMarket } from '#domain/market/session-market.js';
 import { compareActions } from '#market/content/action-rows.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
-import { priceSeries } from '#market/serving/price-series.js';
+import { computePriceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
@@ -42,7 +42,7 @@ function compareDisagreement(
   let worst = 0;
   let steps = 0;
   market.identifiers.forEach((identifier, position) => {
-    const { days, columns } = priceSeries(
+    const { days, columns } = computePriceSeries(
       {
         dates: market.dates,
         fields: [...market.fields].map(([name, values]) => ({ name, values })),

@@ -2,7 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { adjustmentFactors, priceSeries, type NameBars } from '#market/serving/price-series.js';
+import { computeAdjustmentFactors, computePriceSeries, type SecurityBars } from '#market/serving/price-series.js';
 
 const createAction = (
   type: CorporateAction['type'],
@@ -26,8 +26,8 @@ const createAction = (
 function barsOf(
   rows: readonly (readonly [string, Record<string, number>])[],
   actions: readonly CorporateAction[] = [],
-  adjustment: NameBars['adjustment'] = 'none',
-): NameBars {
+  adjustment: SecurityBars['adjustment'] = 'none',
+): SecurityBars {
   const names = [...new Set(rows.flatMap(([, row]) => Object.keys(row)))];
   return {
     dates: Int32Array.from(rows, ([day]) => parseValidDay(day)),
@@ -39,8 +39,9 @@ function barsOf(
   };
 }
 
-const closes = (bars: NameBars, adjust: 'none' | 'splits' | 'total') => [
-  ...priceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust }).columns[0]!.values,
+const closes = (bars: SecurityBars, adjust: 'none' | 'splits' | 'total') => [
+  ...computePriceSeries(bars, { start: null, end: null, interval: 'native', columns: ['CLOSE'], adjust }).columns[0]!
+    .values,
 ];
 
 describe('prices of one security', () => {
@@ -70,7 +71,7 @@ describe('prices of one security', () => {
       ],
     ],
   ] as const)('%s: first, largest, smallest, last and sum under the last session with data', (interval, days, rows) => {
-    const { days: held, columns } = priceSeries(twoWeeks, {
+    const { days: held, columns } = computePriceSeries(twoWeeks, {
       start: null,
       end: null,
       interval,
@@ -82,7 +83,7 @@ describe('prices of one security', () => {
   });
 
   test('a window cuts before weeks are drawn together', () => {
-    const { days, columns } = priceSeries(twoWeeks, {
+    const { days, columns } = computePriceSeries(twoWeeks, {
       start: parseValidDay('2024-01-05'),
       end: parseValidDay('2024-01-31'),
       interval: 'weekly',
@@ -102,7 +103,7 @@ describe('prices of one security', () => {
       ],
       [createAction('SPLIT', 2, '2024-01-04'), createAction('SPLIT', 5, '2024-01-03', { status: 'cancelled' })],
     );
-    const { columns } = priceSeries(bars, {
+    const { columns } = computePriceSeries(bars, {
       start: null,
       end: null,
       interval: 'native',
@@ -177,7 +178,7 @@ describe('prices of one security', () => {
           const bars = barsOf(rows, actions);
           if (bars.fields.length === 0) return;
           const close = bars.fields[0]!.values;
-          const { price: factor } = adjustmentFactors(bars, close, 'total');
+          const { price: factor } = computeAdjustmentFactors(bars, close, 'total');
           // By definition: growth of each session, carrying the price where there is no bar.
           let grown = Number.NaN;
           let carried = Number.NaN;

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { contentHash, digestContent } from '#market/content/content.js';
-import { prefixDiffers, prefixOf } from '#market/content/prefix.js';
+import { computeContentHash, digestContent } from '#market/content/content.js';
+import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { ticker, TICKERS_MAX } from '#market/synthetic/names.js';
+import { formatTicker, TICKERS_MAX } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
 import { findLastAtMost, findFirstAtLeast } from '#domain/numbers/search.js';
 import { parseValidDay } from '#domain/time/days.js';
@@ -51,9 +51,9 @@ const typesOf = ({ actions }: MarketContent) => new Set(actions.map(({ type }) =
 
 describe('a synthetic market', () => {
   test('is the same bits for the same request and others for another seed', async () => {
-    const hash = await contentHash(market);
-    expect(await contentHash(make())).toBe(hash);
-    expect(await contentHash(make({ seed: 43 }))).not.toBe(hash);
+    const hash = await computeContentHash(market);
+    expect(await computeContentHash(make())).toBe(hash);
+    expect(await computeContentHash(make({ seed: 43 }))).not.toBe(hash);
   });
 
   test('has bars whose high and low enclose open and close, on the price grid, with whole volumes', () => {
@@ -104,7 +104,7 @@ describe('a synthetic market', () => {
       const day = SESSIONS[to - 1]!;
       const prefix = async (content: typeof before) =>
         prefixOf({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
-      expect(prefixDiffers(await prefix(before), await prefix(after))).toBeNull();
+      expect(comparePrefixes(await prefix(before), await prefix(after))).toBeNull();
     }
   });
 
@@ -178,6 +178,6 @@ describe('a synthetic market', () => {
   });
 
   test('has one identifier a security', () => {
-    expect(new Set(Array.from({ length: TICKERS_MAX }, (_, k) => ticker(k))).size).toBe(TICKERS_MAX);
+    expect(new Set(Array.from({ length: TICKERS_MAX }, (_, k) => formatTicker(k))).size).toBe(TICKERS_MAX);
   });
 });

@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
+import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
 import { createGrowingDigests } from '#market/content/growing-digests.js';
-import { APART_BYTES_MIN, digestFilesApart } from '#market/threads/hashing.js';
-import { zeroPanel, type Panels } from '#market/panels/panels.js';
+import { THREAD_BYTES_MIN, digestFilesApart } from '#market/threads/hashing.js';
+import { createZeroPanel, type Panels } from '#market/panels/panels.js';
 import type { FileDigest } from '#market/formats/digest-file.js';
 import type { SourceFile } from '#market/formats/source-file.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -16,9 +16,9 @@ const folderFor = temporaryFolders();
 /** Panels of two blocks of days that are large enough for a separate thread. */
 function largePanels(seed: number): Panels {
   const days = 2 * BLOCK_DAYS;
-  const assets = Math.ceil(APART_BYTES_MIN / (2 * 8 * days));
+  const assets = Math.ceil(THREAD_BYTES_MIN / (2 * 8 * days));
   const panelOf = (first: number): Float64Array => {
-    const panel = zeroPanel(days * assets);
+    const panel = createZeroPanel(days * assets);
     for (let cell = 0; cell < panel.length; cell += 1000) panel[cell] = first + cell;
     return panel;
   };
@@ -42,7 +42,7 @@ test('blocks of large panels have the digests that they have on one thread, and 
   growing.complete(0, BLOCK_DAYS);
   const result = await growing.made();
   await growing.end();
-  const digestOf = blockDigests(panels);
+  const digestOf = createBlockDigests(panels);
   expect(result!.fields).toBe(panels.fields);
   expect(new Map([...result!.digests].map(([block, digest]) => [block, Buffer.from(digest).toString('hex')]))).toEqual(
     new Map([0, 1].map((block) => [block, Buffer.from(digestOf(block)).toString('hex')])),
@@ -51,7 +51,7 @@ test('blocks of large panels have the digests that they have on one thread, and 
 
 test('large files have the digests that they have on one thread, and one that is not there is a failure', async () => {
   const path = join(await folderFor(), 'market.parquet');
-  const bytes = Buffer.alloc(APART_BYTES_MIN + 3, 'bytes');
+  const bytes = Buffer.alloc(THREAD_BYTES_MIN + 3, 'bytes');
   await writeFile(path, bytes);
   const file = { path, label: 'market', bytes: (await stat(path)).size } as SourceFile;
   const digests: FileDigest[] = [];

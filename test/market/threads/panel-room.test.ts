@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { canPage, limitMemory, findMemoryLimit, allocatePanels } from '#kernels/memory/paged-memory.js';
-import { createPanelRoom, type PanelRoom } from '#market/threads/panel-room.js';
+import { createPanelBuffer, type PanelBuffer } from '#market/threads/panel-room.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
@@ -29,7 +29,7 @@ test('values written batch by batch are in the panels, in any order', async ({ s
     const panels = [0, 1].map(() => new Float64Array(allocatePanels(BATCHES * CELLS * 8, 2 ** 30)));
     for (const [o, [title, order]] of ORDERS.entries()) {
       const valueOf = (batch: number, field: number): number => 1 + batch + 100 * field + 1000 * o;
-      const room = createPanelRoom(panels, CELLS);
+      const room = createPanelBuffer(panels, CELLS);
       const done = fill(room, order, valueOf);
       await room.settled();
       expect(
@@ -47,7 +47,7 @@ test('values written batch by batch are in the panels, in any order', async ({ s
 });
 
 function fill(
-  room: PanelRoom,
+  room: PanelBuffer,
   order: readonly (number | null)[],
   valueOf: (batch: number, field: number) => number,
 ): number[] {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { callOnce } from '#base/once.js';
 import { limitMemory, findMemoryLimit, findPagedFile } from '#kernels/memory/paged-memory.js';
-import { BLOCK_DAYS, blockDigests } from '#market/panels/day-blocks.js';
+import { BLOCK_DAYS, createBlockDigests } from '#market/panels/day-blocks.js';
 import { createProblems } from '#market/tables/problems.js';
-import { columnsOf, marketColumns, scanOf } from '#market/sources/parquet/parquet.js';
+import { columnsOf, planMarketColumns, scanOf } from '#market/sources/parquet/parquet.js';
 import { startScattering } from '#market/threads/scattering.js';
-import { openDuckDb, settingsFor } from '#market/formats/duckdb.js';
+import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
 import { readTypedMarket, type MarketRead } from '#market/sources/read-typed-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
@@ -61,13 +61,13 @@ interface Outcome {
 /** Reads files, with or without separate threads. */
 async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean): Promise<Outcome> {
   const paths = files.map(({ path }) => path);
-  const scattering = isApart ? startScattering(settingsFor({ files: paths })) : undefined;
+  const scattering = isApart ? startScattering(formatSettings({ files: paths })) : undefined;
   const duck = await openDuckDb({ files: paths });
   try {
     if (scattering !== undefined) expect(await scattering.areReady()).toBe(true);
     const problems = createProblems();
     const scan = scanOf(files, { withRows: false });
-    const columns = marketColumns(await columnsOf(duck.connection, scan), problems);
+    const columns = planMarketColumns(await columnsOf(duck.connection, scan), problems);
     if (columns.kind !== 'typed') throw new Error('the columns are typed');
     const days: number[] = [];
     const digests = new Map<number, string>();
@@ -157,7 +157,7 @@ test.runIf(areThere).each([
     const { panels } = apart.read!;
     for (const [name, panel] of together.read!.panels.fields)
       expect(Buffer.compare(bytesOf(panels.fields.get(name)!), bytesOf(panel)), name).toBe(0);
-    const digestOf = blockDigests(together.read!.panels);
+    const digestOf = createBlockDigests(together.read!.panels);
     for (const [block, digest] of apart.digests) expect(digest).toBe(Buffer.from(digestOf(block)).toString('hex'));
     const areAlone = [...panels.fields.values()].every(({ buffer }) => findPagedFile(buffer) !== undefined);
     if (order === 't, n' && areAlone) expect(apart.digests.size).toBeGreaterThan(LONG.days / BLOCK_DAYS / 2);

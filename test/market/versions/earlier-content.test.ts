@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { contentHash } from '#market/content/content.js';
+import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { differenceOf } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { decodeChange, encodeChange } from '#market/versions/change-file.js';
-import { contentChange } from '#market/versions/content-change.js';
+import { computeContentChange } from '#market/versions/content-change.js';
 import { decodeContent } from '#market/versions/content-copy.js';
 import { restoreContent } from '#market/versions/earlier-content.js';
 import { seeded } from '../../seeded.js';
@@ -106,11 +106,13 @@ test('every earlier content of random edits comes back with its hash, through th
   let market = FIRST;
   const contents = [contentOf(market)];
   for (let i = 0; i < 60; i++) contents.push(contentOf((market = changeMarket(market, random))));
-  const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(contents[i]!, after))));
+  const changes = contents
+    .slice(1)
+    .map((after, i) => decodeChange(encodeChange(computeContentChange(contents[i]!, after))));
   const last = contents.at(-1)!;
   for (const [i, content] of contents.entries()) {
     const again = restoreContent(last, changes.slice(i).toReversed());
-    expect(await contentHash(again), `content ${i}`).toBe(await contentHash(content));
+    expect(await computeContentHash(again), `content ${i}`).toBe(await computeContentHash(content));
     expect(again.actions).toEqual(content.actions);
   }
 });
@@ -122,23 +124,25 @@ test('a copy has the content that it was made of, and with the changes since eac
   for (let i = 0; i < 20; i++) contents.push(contentOf((market = changeMarket(market, random))));
   const copied = decodeContent(copyOf(contents[0]!));
   expect(copied).toEqual(contents[0]);
-  const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(after, contents[i]!))));
+  const changes = contents
+    .slice(1)
+    .map((after, i) => decodeChange(encodeChange(computeContentChange(after, contents[i]!))));
   for (const [i, content] of contents.entries())
-    expect(await contentHash(restoreContent(copied, changes.slice(0, i))), `content ${i}`).toBe(
-      await contentHash(content),
+    expect(await computeContentHash(restoreContent(copied, changes.slice(0, i))), `content ${i}`).toBe(
+      await computeContentHash(content),
     );
 });
 
 test('a day that was appended is taken off again without a copy; a correction copies its own column alone', () => {
   const [before, after] = [contentOf(FIRST), contentOf({ ...FIRST, days: [100, 101, 102, 103] })];
-  const appended = restoreContent(after, [contentChange(before, after)]);
+  const appended = restoreContent(after, [computeContentChange(before, after)]);
   expect(appended.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);
   expect(appended.fields.get('CLOSE')).toHaveLength(9);
   const volume = new Map([['VOLUME', new Map([[formatKey(100, 'A'), 5]])]]);
   const both = contentOf({ ...FIRST, fields: new Map([...FIRST.fields, ...volume]) });
   const closes = new Map([...FIRST.fields.get('CLOSE')!, [formatKey(101, 'B'), 7]]);
   const corrected = contentOf({ ...FIRST, fields: new Map([['CLOSE', closes], ...volume]) });
-  const undone = restoreContent(corrected, [contentChange(both, corrected)]);
+  const undone = restoreContent(corrected, [computeContentChange(both, corrected)]);
   expect(undone.fields.get('CLOSE')![4]).toBe(101);
   expect(undone.fields.get('VOLUME')!.buffer).toBe(corrected.fields.get('VOLUME')!.buffer);
 });
@@ -151,7 +155,7 @@ test('the cost of a change is the changed data: a day, or the cell of a correcti
   const market: Plain = { ...FIRST, days, names, fields: new Map([['CLOSE', closes]]) };
   const before = contentOf(market);
   const cell = new Map([...closes, [formatKey(150, 'N100'), 1]]);
-  const bytesOf = (after: Plain): number => encodeChange(contentChange(before, contentOf(after))).length;
+  const bytesOf = (after: Plain): number => encodeChange(computeContentChange(before, contentOf(after))).length;
   expect(bytesOf({ ...market, days: [...days, 300] })).toBeLessThan(400);
   expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
 });

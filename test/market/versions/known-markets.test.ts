@@ -9,7 +9,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { previewRules } from '#domain/rules/preview.js';
-import { contentChange } from '#market/versions/content-change.js';
+import { computeContentChange } from '#market/versions/content-change.js';
 import { createKnownMarkets } from '#market/versions/known-markets.js';
 import {
   randomDefinition,
@@ -33,7 +33,7 @@ function knownOf(vintages: readonly Vintage[]): KnownMarkets {
   const last = vintages.at(-1)!;
   const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
     knownOn,
-    change: contentChange(content, vintages[i + 1]!.content),
+    change: computeContentChange(content, vintages[i + 1]!.content),
   }));
   return createKnownMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
 }

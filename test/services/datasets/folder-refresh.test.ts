@@ -4,7 +4,7 @@ import { rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
-import { folderFiles } from '#market/sources/folder.js';
+import { listFolderFiles } from '#market/sources/folder.js';
 import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -112,7 +112,7 @@ test('a full refresh finds restatements in a file with unchanged time and length
 test('only files that have come or changed are read again, and tables of which none has', () =>
   runWithDesk(async ({ write, location }) => {
     const listFiles = async () =>
-      folderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
+      listFolderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
     const listLabels = (files: Awaited<ReturnType<typeof listFiles>>) =>
       Object.values(files).flatMap((all) => all.map(({ label }) => label));
     await write({

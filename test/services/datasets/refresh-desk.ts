@@ -5,7 +5,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RefreshMarketInput } from '#jobs/tasks/markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
+import { createDatabaseLocations } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
@@ -106,7 +106,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
   const markets = createServedMarkets();
   markets.settle();
   const locations = createLocations([base]);
-  const databases = createDatabasePlaces({ locations, hosts: [] });
+  const databases = createDatabaseLocations({ locations, hosts: [] });
   const loading = createDatasetLoading({ locations, databases, ...terms });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets, 'build');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pino } from 'pino';
 import type { Health } from '#contract/health.js';
-import { routes } from '#contract/route.js';
+import { defineRoutes } from '#contract/route.js';
 import { refuseWhileResuming } from '#domain/market/dataset-loading.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { createApp } from '#http/app.js';
@@ -132,7 +132,7 @@ test('a request waits two seconds for data that is being read, and is then asked
   try {
     const markets = createServedMarkets();
     markets.expect('slow');
-    const api = routes({
+    const api = defineRoutes({
       ask: {
         method: 'GET',
         path: '/ask',

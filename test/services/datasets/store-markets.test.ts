@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { shareMarket } from '#domain/market/handle.js';
-import { marketOfCall } from '#market/serving/call-market.js';
+import { getCallMarket } from '#market/serving/call-market.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { createServedMarkets, prepareServedMarket } from '#market/serving/served-markets.js';
 import { withinReach } from '#services/operations/access.js';
@@ -82,7 +82,7 @@ test('kept stores stay within their memory: the one used longest ago is released
 test('a released content that a call still holds is not read again, and another content is', async () => {
   const { stores, loads, change } = await storeWorld(STORE_BYTES);
   await stores.within('east', async () => {
-    const held = marketOfCall();
+    const held = getCallMarket();
     await stores.of('west');
     expect(stores.kept()).toEqual(['west']);
     expect(await stores.of('east')).toBe(held);
@@ -120,12 +120,12 @@ test('a call reads its market to its end, whatever the store has meanwhile, and 
   await stores.within('east', async () => {
     change('east');
     await stores.of('east');
-    expect(marketOfCall()?.identity.contentHash).toBe('east 1');
-    late = new Promise((resolve) => setTimeout(resolve, 5)).then(marketOfCall);
-    await stores.within(null, async () => expect(marketOfCall()?.identity.datasetId).toBe('east'));
-    await stores.within('desk', async () => expect(marketOfCall()?.identity.datasetId).toBe('desk'));
+    expect(getCallMarket()?.identity.contentHash).toBe('east 1');
+    late = new Promise((resolve) => setTimeout(resolve, 5)).then(getCallMarket);
+    await stores.within(null, async () => expect(getCallMarket()?.identity.datasetId).toBe('east'));
+    await stores.within('desk', async () => expect(getCallMarket()?.identity.datasetId).toBe('desk'));
   });
-  expect(marketOfCall()).toBeUndefined();
+  expect(getCallMarket()).toBeUndefined();
   await expect(late).rejects.toThrow('after the end of the call');
 });
 

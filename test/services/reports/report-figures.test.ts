@@ -10,7 +10,7 @@ import {
   type OverviewView,
   type SeriesPayload,
 } from '#clients/typescript/divisor.js';
-import { percentText, ratioText } from '#views/report/numbers.js';
+import { formatPercent, formatRatio } from '#views/report/numbers.js';
 import { liveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { linesRightOf, turnoverOn } from './printed-figures.js';
@@ -115,21 +115,21 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
   const { sharpe_ratio: sharpe, ...fractions } = overview.metrics;
   const volatility = rolling.risk.columns.indexOf('volatility');
   return new Set([
-    ...Object.values(fractions).map(percentText),
-    ratioText(sharpe),
-    ratioText(COST_BPS),
-    ...(overview.parent ? [percentText(overview.parent.tracking_error)] : []),
-    ...(overview.parent?.forecast ? [percentText(overview.parent.forecast.tracking_error)] : []),
-    ...contributions.map(({ contribution }) => percentText(contribution)),
-    ratioText(overview.level.data.at(-1)!),
-    ratioText(concentration.effective_assets),
-    percentText(concentration.largest),
-    ...Object.values(overview.exposure ?? {}).map(percentText),
-    ...yearlyReturns(overview).map(percentText),
-    ...monthlyReturns(overview).map(percentText),
-    ...[...sectors.values()].map(percentText),
-    ...weights.flatMap(({ weight, raw_weight }) => [percentText(weight), percentText(raw_weight)]),
-    percentText(rolling.risk.data.at(-1)![volatility] as number),
+    ...Object.values(fractions).map(formatPercent),
+    formatRatio(sharpe),
+    formatRatio(COST_BPS),
+    ...(overview.parent ? [formatPercent(overview.parent.tracking_error)] : []),
+    ...(overview.parent?.forecast ? [formatPercent(overview.parent.forecast.tracking_error)] : []),
+    ...contributions.map(({ contribution }) => formatPercent(contribution)),
+    formatRatio(overview.level.data.at(-1)!),
+    formatRatio(concentration.effective_assets),
+    formatPercent(concentration.largest),
+    ...Object.values(overview.exposure ?? {}).map(formatPercent),
+    ...yearlyReturns(overview).map(formatPercent),
+    ...monthlyReturns(overview).map(formatPercent),
+    ...[...sectors.values()].map(formatPercent),
+    ...weights.flatMap(({ weight, raw_weight }) => [formatPercent(weight), formatPercent(raw_weight)]),
+    formatPercent(rolling.risk.data.at(-1)![volatility] as number),
     ...rebalanceFigures((index.optimised ?? index.target)!),
   ]);
 }
@@ -148,7 +148,7 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
   return rebalances
     .slice(-4)
     .flatMap(({ weights, cap, redistributed }) =>
-      [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(percentText),
+      [Math.max(...Object.values(weights).map(Math.abs)), cap, redistributed].map(formatPercent),
     );
 }
 
@@ -198,10 +198,10 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     for (const text of texts) {
       const printed = new Set(text.match(FIGURE));
       for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})])
-        expect(printed).toContain(percentText(value));
-      for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(ratioText(value));
+        expect(printed).toContain(formatPercent(value));
+      for (const value of [sharpe, concentration.effective_assets]) expect(printed).toContain(formatRatio(value));
       for (const { weight } of weights.toSorted((a, b) => b.weight - a.weight).slice(0, 10))
-        expect(printed).toContain(percentText(weight));
+        expect(printed).toContain(formatPercent(weight));
     }
   });
 
@@ -223,7 +223,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     });
     const names = new Map(entries.map(({ identifier, fields }) => [identifier, fields['NAME']]));
     const formatLine = ({ asset_id, contribution }: (typeof ranked)[number]) =>
-      `${names.get(asset_id)} ${percentText(contribution)}`;
+      `${names.get(asset_id)} ${formatPercent(contribution)}`;
     const printed = linesRightOf(readPdf((await createFactsheet(id)).bytes), 'Contributors and detractors');
     const lines = [...ranked.slice(0, 5), ...ranked.slice(-5)].map(formatLine);
     expect(ranked[4]!.contribution).toBeGreaterThan(0);
@@ -274,7 +274,7 @@ describe('a derived index', () => {
     expect(parent).toMatchObject({ index_id: 'CAPPED', observations: nav.data.length });
     expect(parent!.tracking_error).toBeCloseTo(expected, 12);
     expect(readPdf((await createFactsheet(index_id)).bytes).text).toMatch(
-      new RegExp(`Tracking error to parent[^]*${percentText(expected).replace('.', '\\.')}`),
+      new RegExp(`Tracking error to parent[^]*${formatPercent(expected).replace('.', '\\.')}`),
     );
   });
 
@@ -298,7 +298,7 @@ describe('a derived index', () => {
       index.optimised!.rebalances.map((rebalance) => rebalance.date),
     );
     expect(readPdf((await createFactsheet('DERIVED')).bytes).text).toMatch(
-      new RegExp(`Forecast tracking error[^]*${percentText(forecast!.tracking_error).replace('.', '\\.')}`),
+      new RegExp(`Forecast tracking error[^]*${formatPercent(forecast!.tracking_error).replace('.', '\\.')}`),
     );
   });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { percentText, ratioText } from '#views/report/numbers.js';
+import { formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -235,8 +235,8 @@ describe('renders', () => {
       await service.ask<{ metrics: Record<string, number>; end: string }>('GET', '/analytics/RUN/overview')
     ).body;
     for (const name of ['total_return', 'annualised_return', 'volatility', 'max_drawdown'])
-      expect(text).toContain(percentText(overview.metrics[name]!));
-    expect(text).toContain(ratioText(overview.metrics['sharpe_ratio']!));
+      expect(text).toContain(formatPercent(overview.metrics[name]!));
+    expect(text).toContain(formatRatio(overview.metrics['sharpe_ratio']!));
     expect(text).toContain(`As of ${overview.end}`);
     const attribution = (
       await service.ask<{ contributions: { average_weight: number; total_return: number; contribution: number }[] }>(
@@ -245,7 +245,7 @@ describe('renders', () => {
       )
     ).body;
     for (const row of attribution.contributions.slice(0, 15))
-      expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
+      expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(formatPercent).join(' '));
     const weights = (
       await service.ask<{
         weights: { identifier: string; weight: number; risk_contribution: number }[];
@@ -254,9 +254,9 @@ describe('renders', () => {
     ).body;
     for (const { identifier, weight, risk_contribution } of weights.weights)
       expect(text).toMatch(
-        new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(risk_contribution)} `, 'm'),
+        new RegExp(`^${identifier} .*${formatPercent(weight)} ${formatPercent(risk_contribution)} `, 'm'),
       );
-    expect(text).toContain(`${percentText(weights.risk.volatility)} 100.00%`);
+    expect(text).toContain(`${formatPercent(weights.risk.volatility)} 100.00%`);
   });
 
   test('of a stored template bind their blocks themselves', async () => {

@@ -3,8 +3,8 @@ import { constants, cpSync, readFileSync } from 'node:fs';
 import { mkdir, open, readdir, unlink, writeFile, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { joinBytes, type MadeBytes } from '#base/memory/made-bytes.js';
-import { pageMemory } from '#base/memory/page-memory.js';
+import { joinBytes, type ProducedBytes } from '#base/memory/made-bytes.js';
+import { allocatePageMemory } from '#base/memory/page-memory.js';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
@@ -45,7 +45,7 @@ test('a file written outside the store is read by it, with the hash of its defin
 });
 
 /** Creates parts of a memory, each filled with one value. */
-const madeOf = (sizes: readonly number[]): MadeBytes => ({
+const madeOf = (sizes: readonly number[]): ProducedBytes => ({
   length: sizes.reduce((sum, size) => sum + size, 0),
   *parts() {
     const room = new Uint8Array(Math.max(...sizes));
@@ -148,7 +148,7 @@ test.runIf(process.platform === 'linux')(
 
 test('what begins on a page of memory, or anywhere else, is written with its bytes', async () => {
   const artifacts = await openArtifacts(await newFolder());
-  const memory = pageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // Writes accept shared memory as well.
+  const memory = allocatePageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // Writes accept shared memory as well.
   for (const offset of [0, 4096, 8])
     for (const size of [4 * PART, 4 * PART + 4097, 7 * PART - 1]) {
       const bytes = new Uint8Array(memory, offset, size);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
-import { auditHead } from '#store/audit/log.js';
+import { readAuditHead } from '#store/audit/log.js';
 import { findFirstAuthor, headOf, versionOf, type StoredVersion } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
 import { numberOf, ownerOf } from '#store/document-id.js';
@@ -105,7 +105,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
     const version = histories.get(subject)!.findLast((each) => each.at <= at);
     expect(stateOf(subject.kind, version?.content ?? null)).toBe(answered);
   }
-  expect((await auditHead(store)).seq).toBe([...histories.values()].reduce((sum, { length }) => sum + length, 0));
+  expect((await readAuditHead(store)).seq).toBe([...histories.values()].reduce((sum, { length }) => sum + length, 0));
 });
 
 async function versionsOf(store: DocumentStore, subject: Subject): Promise<StoredVersion[]> {

@@ -1,7 +1,7 @@
 import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { backupAge } from '#store/home/backup-age.js';
+import { findBackupAge } from '#store/home/backup-age.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -9,7 +9,7 @@ const newFolder = temporaryFolders();
 test('the age of the newest backup is that of the newest complete manifest', async () => {
   const folder = await newFolder();
   const readTime = (): number => 10_000_000;
-  expect(await backupAge(join(folder, 'absent'), readTime)).toBeUndefined();
+  expect(await findBackupAge(join(folder, 'absent'), readTime)).toBeUndefined();
   const write = async (name: string, writtenSeconds: number): Promise<void> => {
     await mkdir(join(folder, name));
     await writeFile(join(folder, name, 'manifest.json'), '{}');
@@ -17,8 +17,8 @@ test('the age of the newest backup is that of the newest complete manifest', asy
   };
   await mkdir(join(folder, 'without-manifest'));
   await write('.2026-11-20.partial-1', 9999);
-  expect(await backupAge(folder, readTime)).toBeUndefined();
+  expect(await findBackupAge(folder, readTime)).toBeUndefined();
   await write('b', 9000);
   await write('a', 9400);
-  expect(await backupAge(folder, readTime)).toBe(600);
+  expect(await findBackupAge(folder, readTime)).toBe(600);
 });

@@ -2,14 +2,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { partsOf } from '#cli/places.js';
-import { homeFolders } from '#store/home/home.js';
+import { listHomeFolders } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
 
 test('a home is as large as the files of its parts, and an absent part is empty', async () => {
-  const home = homeFolders(await newFolder());
+  const home = listHomeFolders(await newFolder());
   await mkdir(join(home.stores, 'desk', 'deep'), { recursive: true });
   await mkdir(home.artifacts);
   await writeFile(join(home.stores, 'desk', 'market.csv'), 'a'.repeat(100));
@@ -19,7 +19,7 @@ test('a home is as large as the files of its parts, and an absent part is empty'
 });
 
 test('a reading serves for half a minute', async () => {
-  const home = homeFolders(await newFolder());
+  const home = listHomeFolders(await newFolder());
   await mkdir(home.artifacts);
   let now = 0;
   const sizes = watchSizes(partsOf(home), () => now);
@@ -32,7 +32,7 @@ test('a reading serves for half a minute', async () => {
 });
 
 test('parts stored elsewhere are not reported as empty: on a cluster a home has only copies', async () => {
-  const home = homeFolders(await newFolder());
+  const home = listHomeFolders(await newFolder());
   const names = (settings: Parameters<typeof partsOf>[1]) => Object.keys(partsOf(home, settings));
   expect(names({ database: 'postgres://h/d' })).toEqual(['artifacts', 'stores']);
   expect(names({ database: 'postgres://h/d', artifacts: 's3://b' })).toEqual(['stores', 'cache']);

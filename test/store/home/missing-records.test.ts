@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { forgetDataVersions, recordDataVersion } from '#services/stored/data-history.js';
-import { sealAudit } from '#store/audit/seals.js';
+import { signAuditLog } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
 import { verifyHome } from '#store/home/verify-home.js';
@@ -26,7 +26,7 @@ async function recorded(): Promise<readonly StoredEntry[]> {
   const engine = createMemoryEngine();
   const documents = createVersionedStore(engine.open());
   const put = (id: string, name: string) => documents.transaction((tx) => tx.put('index', id, { id, name }), { by });
-  const seal = () => documents.transaction((tx) => sealAudit(tx, KEY, AT));
+  const seal = () => documents.transaction((tx) => signAuditLog(tx, KEY, AT));
   await documents.transaction((tx) => tx.put('signing-key', KEY.key_id, KEY));
   for (const name of ['a', 'b', 'c']) await put('EQ', name);
   await seal();

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { takePlaceOver } from '#store/place/adopt-place.js';
-import { claimPlace } from '#store/place/claim-place.js';
+import { takeStoreOver } from '#store/place/adopt-place.js';
+import { claimStore } from '#store/place/claim-place.js';
 import { createOwnedArtifacts } from '#store/place/owned-artifacts.js';
-import { openOwnership, type PlaceOwnership } from '#store/place/ownership.js';
+import { openOwnership, type StoreOwnership } from '#store/place/ownership.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
@@ -18,7 +18,7 @@ const LIVE = { system: '7000000000000000001', database: 'divisor' };
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
-const open: PlaceOwnership[] = [];
+const open: StoreOwnership[] = [];
 afterEach(() => open.splice(0).forEach((ownership) => ownership.close()));
 
 const at = (folder: string) => ({ kind: 'folder', folder }) as const;
@@ -26,7 +26,7 @@ const tokenOf = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, 'divisor-store.json'), 'utf8')) as { owner: { token: string } }).owner.token;
 
 interface Process {
-  readonly ownership: PlaceOwnership;
+  readonly ownership: StoreOwnership;
   /** Messages of lost ownerships. */
   readonly lost: string[];
 }
@@ -43,7 +43,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
 async function livingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
-  await claimPlace(documents, at(folder));
+  await claimStore(documents, at(folder));
   return { folder, documents, ...(await begin(documents, folder)) };
 }
 
@@ -74,7 +74,7 @@ test('processes that claim a new place at once agree on its owner', async () => 
     const processes = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const documents = engine.open();
-        await claimPlace(documents, at(folder));
+        await claimStore(documents, at(folder));
         return begin(documents, folder);
       }),
     );
@@ -174,13 +174,13 @@ test('a database that was set back takes its place over once no service renews i
   const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
-  await expect(takePlaceOver(earlier, at(folder), options)).rejects.toMatchObject({
+  await expect(takeStoreOver(earlier, at(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
     message: /was renewed during the check/,
   });
   ownership.close();
   // A renewal that began before the close may still end.
-  const takeOver = () => takePlaceOver(earlier, at(folder), options).then(() => 'taken', String);
+  const takeOver = () => takeStoreOver(earlier, at(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);
   await expect.poll(() => after.ownership.isConfirmed()).toBe(true);

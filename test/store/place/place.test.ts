@@ -6,8 +6,8 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { assertPlace, claimPlace } from '#store/place/claim-place.js';
-import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
+import { assertStore, claimStore } from '#store/place/claim-place.js';
+import { watchStore, type StoreWatch } from '#store/place/watch-place.js';
 import { watchArtifacts } from '#store/place/watched-artifacts.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
@@ -27,15 +27,15 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-let watch: PlaceWatch | undefined;
+let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
 
 /** Creates a folder that a database owns, as a process accesses it. */
 async function createPlace() {
   const folder = join(await newFolder(), 'mount');
-  const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
+  const storeId = await claimStore(createMemoryEngine().open(), at(folder));
   const reports: (string | undefined)[] = [];
-  watch = await watchPlace(at(folder), { storeId, onChange: (fault) => reports.push(fault) });
+  watch = await watchStore(at(folder), { storeId, onChange: (fault) => reports.push(fault) });
   const artifacts = watchArtifacts(await openArtifacts(folder, watchFreeSpace(folder), { storeId }), watch);
   return { folder, artifacts, watch, told: reports };
 }
@@ -43,10 +43,10 @@ async function createPlace() {
 test('a database takes the place of its first process, and no other one afterwards', async () => {
   const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
   const [mine, theirs] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
-  expect(await assertPlace(one, at(mine))).toBeUndefined();
+  expect(await assertStore(one, at(mine))).toBeUndefined();
   const claims: unknown[] = [];
   const claim = (documents: DocumentEngine, folder: string) =>
-    claimPlace(documents, at(folder), (made) => claims.push(made));
+    claimStore(documents, at(folder), (made) => claims.push(made));
   await mkdir(theirs);
   const [id, otherId] = [await claim(one, mine), await claim(other, theirs)];
   expect(claims).toEqual([
@@ -56,27 +56,27 @@ test('a database takes the place of its first process, and no other one afterwar
   expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
   expect([await claim(one, mine), claims.length]).toEqual([id, 2]);
   expect(await readdir(mine)).toEqual([MARKER]); // The file of the write test is removed.
-  for (const ask of [claimPlace, assertPlace])
+  for (const ask of [claimStore, assertStore])
     await expect(ask(one, at(theirs))).rejects.toMatchObject({
       exitStatus: 78,
       message: `The place of results, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
     });
   const absent = join(await newFolder(), 'typo');
-  await expect(claimPlace(one, at(absent))).rejects.toMatchObject({ exitStatus: 78, message: /no divisor-store.json/ });
+  await expect(claimStore(one, at(absent))).rejects.toMatchObject({ exitStatus: 78, message: /no divisor-store.json/ });
   expect(await isThere(absent)).toBe(false);
-  await expect(claimPlace(createMemoryEngine().open(), at(mine))).rejects.toMatchObject({ exitStatus: 78 });
+  await expect(claimStore(createMemoryEngine().open(), at(mine))).rejects.toMatchObject({ exitStatus: 78 });
 });
 
 test('processes that start at once take one place, and a start continues a claim that a crash interrupted', async () => {
   const engine = createMemoryEngine();
   const folder = join(await newFolder(), 'shared');
-  const ids = await Promise.all([1, 2, 3].map(async () => claimPlace(engine.open(), at(folder))));
+  const ids = await Promise.all([1, 2, 3].map(async () => claimStore(engine.open(), at(folder))));
   expect(new Set(ids)).toEqual(new Set([await markOf(folder)]));
   const cut = createMemoryEngine().open();
   const recorded = { store_id: 'of-before', is_marked: false };
   await cut.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', recorded)));
   const left = join(await newFolder(), 'left');
-  expect(await claimPlace(cut, at(left))).toBe('of-before');
+  expect(await claimStore(cut, at(left))).toBe('of-before');
   expect(await markOf(left)).toBe('of-before');
 });
 
@@ -86,9 +86,9 @@ test('a database of before there were markers adopts a place that has its result
   await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));
   const [empty, own] = [await newFolder(), await newFolder()];
   await writeFile(join(own, artifact.name), CONTENT);
-  await expect(claimPlace(documents, at(empty))).rejects.toMatchObject({ exitStatus: 78, message: /none of the 1 / });
+  await expect(claimStore(documents, at(empty))).rejects.toMatchObject({ exitStatus: 78, message: /none of the 1 / });
   expect(await readdir(empty)).toEqual([]);
-  expect(await claimPlace(documents, at(own))).toBe(await markOf(own));
+  expect(await claimStore(documents, at(own))).toBe(await markOf(own));
 });
 
 test('a write waits for an unavailable folder, and leaves nothing at its empty mount point', async () => {

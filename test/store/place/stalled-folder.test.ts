@@ -5,12 +5,12 @@ import { open, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
-import { gaugeBy, watchFreeSpace } from '#store/files/free-space.js';
-import { claimPlace } from '#store/place/claim-place.js';
+import { createGauge, watchFreeSpace } from '#store/files/free-space.js';
+import { claimStore } from '#store/place/claim-place.js';
 import { createBoundedCalls } from '#store/access/folder-calls.js';
 import { guardFolder } from '#store/access/folder-guard.js';
 import { watchArtifacts } from '#store/place/watched-artifacts.js';
-import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
+import { watchStore, type StoreWatch } from '#store/place/watch-place.js';
 import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
 
@@ -21,18 +21,18 @@ const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 const LIMIT_MS = 60;
 const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is unavailable: it does not answer\.$/) };
 
-let watch: PlaceWatch | undefined;
+let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
 
 /** Opens a shared folder whose calls have a short limit. */
 async function shared() {
   const folder = join(await newFolder(), 'mount');
   const place = { kind: 'folder', folder } as const;
-  const storeId = await claimPlace(createMemoryEngine().open(), place);
+  const storeId = await claimStore(createMemoryEngine().open(), place);
   const call = createBoundedCalls(folder, { readMs: LIMIT_MS, atOnce: 2 });
   const guard = guardFolder(folder, storeId, { patienceMs: 0, call });
-  watch = await watchPlace(place, { storeId });
-  const files = await openArtifacts(folder, watchFreeSpace(folder, {}, gaugeBy(call)), { storeId, guard });
+  watch = await watchStore(place, { storeId });
+  const files = await openArtifacts(folder, watchFreeSpace(folder, {}, createGauge(call)), { storeId, guard });
   return { folder, artifacts: watchArtifacts(files, watch), health: watch };
 }
 

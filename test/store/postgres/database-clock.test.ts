@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest';
-import { assertClock, CLOCK_REPORTED_MS, clockFault, openDatabaseClock } from '#store/postgres/database-clock.js';
+import {
+  assertClock,
+  CLOCK_REPORTED_MS,
+  describeClockFault,
+  openDatabaseClock,
+} from '#store/postgres/database-clock.js';
 
 /** Opens a machine whose clock is ahead of the database, with delayed answers. */
 async function openWorld({ aheadMs = 0, tripMs = 4 } = {}) {
@@ -52,7 +57,7 @@ test.each([
   [-31_000, 'The clock of this machine is 31.0 s behind the clock of the database (limit 2 s).', 'is refused'],
 ])('a clock that is %i ms ahead is reported beyond 2 s and refused beyond 30 s', async (aheadMs, fault, outcome) => {
   const { clock } = await openWorld({ aheadMs });
-  expect(clockFault(clock, CLOCK_REPORTED_MS)).toBe(fault);
+  expect(describeClockFault(clock, CLOCK_REPORTED_MS)).toBe(fault);
   const assert = () => assertClock(clock);
   if (outcome === 'passes') expect(assert).not.toThrow();
   else expect(assert).toThrow(/31\.0 s behind .* \(limit 30 s\)\. Set it/);

@@ -10,7 +10,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';
-import { claimPlace } from '#store/place/claim-place.js';
+import { claimStore } from '#store/place/claim-place.js';
 import type { GivenKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
@@ -286,14 +286,14 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
   const documents = createMemoryEngine().open();
   const at = (place: S3Access) => ({ kind: 's3', access: place, cache }) as const;
   const own = { ...access, prefix: `${access.prefix}own/` };
-  await expect(claimPlace(documents, at(elsewhere))).rejects.toMatchObject({ exitStatus: 78, message: /no bucket/ });
-  const id = await claimPlace(documents, at(own));
-  expect(await claimPlace(documents, at(own))).toBe(id);
+  await expect(claimStore(documents, at(elsewhere))).rejects.toMatchObject({ exitStatus: 78, message: /no bucket/ });
+  const id = await claimStore(documents, at(own));
+  expect(await claimStore(documents, at(own))).toBe(id);
   const other = { ...access, prefix: `${access.prefix}other/` };
-  await expect(claimPlace(documents, at(other))).rejects.toMatchObject({ exitStatus: 78, message: new RegExp(id) });
+  await expect(claimStore(documents, at(other))).rejects.toMatchObject({ exitStatus: 78, message: new RegExp(id) });
   const artifacts = await openObjectArtifacts({ access: own, cache, freeSpace: watchFreeSpace(cache.folder) });
   expect(await artifacts.sweep(async () => new Set())).toBe(0); // The marker is not an orphan.
-  expect(await claimPlace(documents, at(own))).toBe(id);
+  expect(await claimStore(documents, at(own))).toBe(id);
 });
 
 test('a cached file is read under a second name without a request, and fetched once it is damaged', async () => {

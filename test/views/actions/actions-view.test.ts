@@ -3,7 +3,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
-import { actionsView } from '#views/actions/actions-view.js';
+import { createActionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
 import { indexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
@@ -43,7 +43,12 @@ function shownUntil(
   const document = documentOf(DATES[0]!, treatment);
   const columns = openExtended(createRunColumns(runOn(calendars, market, document), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
-  const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
+  const { actions: shown } = createActionsView(columns, {
+    sm,
+    rates: createExchangeRates(sm, 'USD'),
+    from: null,
+    to: null,
+  });
   expect(shown).toHaveLength(1);
   return shown[0]!;
 }
@@ -83,7 +88,7 @@ function wholeIndexUntil(
   const columns = openExtended(createRunColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
-  const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
+  const { actions: shown } = createActionsView(columns, { ...terms, from: null, to: null });
   const index = readHeldAtEnd(columns, terms);
   return { shown, index, held: index.held };
 }
@@ -231,7 +236,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   const columns = openExtended(createRunColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
-  const view = actionsView(columns, { ...terms, from: null, to: null });
+  const view = createActionsView(columns, { ...terms, from: null, to: null });
   expect(view.actions.map(({ awaits_decision, choices }) => [awaits_decision, choices.length])).toEqual([
     [true, 2],
     [true, 2],
@@ -263,7 +268,7 @@ test('a security that leaves without an action is reported with its last price w
   const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
   const columns = openExtended(createRunColumns(runOn(calendars, market, stale), { contentHash: 's' }));
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
-  const { actions } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
+  const { actions } = createActionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
   // The third session without a price is the 8th.
   expect(actions[0]).toMatchObject({ ex_date: '2024-01-08', identifier: 'A', type: 'SILENT_DELISTING', value: 52 });
@@ -289,7 +294,12 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
     }),
   );
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
-  const { actions: shown } = actionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
+  const { actions: shown } = createActionsView(columns, {
+    sm,
+    rates: createExchangeRates(sm, 'USD'),
+    from: null,
+    to: null,
+  });
   expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
   const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });
   expect([...divisor]).toEqual([1, 1, 1]);

@@ -2,17 +2,17 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
-import { routes } from '#contract/route.js';
+import { defineRoutes } from '#contract/route.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
-import { guidePage } from '#views/documentation/guide-page.js';
-import { referencePage } from '#views/documentation/reference-page.js';
+import { renderGuidePage } from '#views/documentation/guide-page.js';
+import { renderReferencePage } from '#views/documentation/reference-page.js';
 import { apiDocument } from '../../contract/api-document.js';
 
 const textOf = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
 const document = apiDocument();
 const page = textOf(
-  referencePage(document, [
+  renderReferencePage(document, [
     { name: '', title: 'Guide', html: '' },
     { name: 'data', title: 'Data', html: '' },
   ]),
@@ -54,7 +54,7 @@ test('every body of a request is shown as a command that can be pasted', () => {
 });
 
 test('texts of the contract are text, never markup', () => {
-  const table = routes({
+  const table = defineRoutes({
     risky: {
       method: 'GET',
       path: '/x',
@@ -70,7 +70,7 @@ test('texts of the contract are text, never markup', () => {
       },
     },
   });
-  const html = textOf(referencePage(openApiDocument(table, '<1>'), []));
+  const html = textOf(renderReferencePage(openApiDocument(table, '<1>'), []));
   expect(html.match(/<script>/g)).toHaveLength(1);
   expect(html).toContain('&lt;script&gt;alert(1)&lt;/script&gt; &amp; <code>&lt;b&gt;</code>');
 });
@@ -87,7 +87,7 @@ test('a page of the guide lists all pages and marks itself', () => {
     { name: '', title: 'Guide', html: '<h1>Guide</h1>' },
     { name: 'data', title: 'Data', html: '<h1>Data</h1>' },
   ];
-  const html = textOf(guidePage(pages[1]!, pages));
+  const html = textOf(renderGuidePage(pages[1]!, pages));
   expect(html).toContain('<a href="/docs/guide">Guide</a>');
   expect(html).toContain('<a href="/docs/guide/data" aria-current="page">Data</a>');
 });

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { EXPORT_NAMES, listExportColumns, findExportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
-import { csvText } from '#views/exports/csv.js';
+import { formatCsvText } from '#views/exports/csv.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { createClosingFile } from '#views/exports/index-file.js';
-import { workbookStream } from '#views/exports/workbook.js';
+import { createWorkbookStream } from '#views/exports/workbook.js';
 import { sampleRun } from '../report/sample-run.js';
 import { readWorkbook } from './read-workbook.js';
 
@@ -102,7 +102,7 @@ describe('text in CSV', () => {
     ['\rx', `"'\rx"`],
     ['a=1', 'a=1'],
     ['=cmd|"/c calc"!A1', `"'=cmd|""/c calc""!A1"`],
-  ])('%j is written %s', (text, written) => expect(csvText(text)).toBe(written));
+  ])('%j is written %s', (text, written) => expect(formatCsvText(text)).toBe(written));
 
   test('begins no cell of a whole table with what a spreadsheet computes', () => {
     const lines = exportWhole('constituents', 'csv').toString();
@@ -116,7 +116,7 @@ describe('text in CSV', () => {
 describe('a workbook', () => {
   const encodeWorkbook = async (table: ExportTableName, sheetRows?: number): Promise<Buffer> => {
     const source = { columns, window: { start: null, end: null }, market: null };
-    const stream = workbookStream({
+    const stream = createWorkbookStream({
       ...source,
       table,
       tick: () => {},

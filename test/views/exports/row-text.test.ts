@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { NONE, type NamedColumn } from '#views/exports/batch.js';
-import { csvText } from '#views/exports/csv.js';
+import { formatCsvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';
 import { seeded } from '../../seeded.js';
 
@@ -27,7 +27,7 @@ test('null is a mark among whole numbers and NaN among others: no number is mist
 function writeRows(columns: readonly NamedColumn[], count: number, batch = count): string {
   const pieces: Uint8Array[] = [];
   const writer = createRowWriter(
-    { rowStart: '', separator: ',', rowEnd: '\n', none: '', date: (text) => text, text: csvText },
+    { rowStart: '', separator: ',', rowEnd: '\n', none: '', date: (text) => text, text: formatCsvText },
     { append: (piece) => void pieces.push(piece.slice()) },
   );
   for (let from = 0; from < count; from += batch) {
@@ -45,7 +45,7 @@ function writeRows(columns: readonly NamedColumn[], count: number, batch = count
 /** The rows by joining texts. */
 function joinRows(columns: readonly NamedColumn[], count: number): string {
   const formatCell = ({ type, values }: NamedColumn, row: number): string => {
-    if ('codes' in values) return values.codes[row]! < 0 ? '' : csvText(values.texts[values.codes[row]!]!);
+    if ('codes' in values) return values.codes[row]! < 0 ? '' : formatCsvText(values.texts[values.codes[row]!]!);
     const value = values[row]!;
     if (Number.isNaN(value) || (values instanceof Int32Array && value === NONE)) return '';
     return type === 'date' ? formatDay(value) : String(value + 0);

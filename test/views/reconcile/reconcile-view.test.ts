@@ -4,7 +4,7 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, randomRequest, run, tryRun } from '../../domain/backtest/random-run.js';
@@ -31,7 +31,7 @@ function columnsWith(change: (bytes: Uint8Array<ArrayBuffer>, offsetOf: (block: 
 }
 
 const failing = (change: Parameters<typeof columnsWith>[0]): string[] =>
-  reconcileView(columnsWith(change), () => [])
+  createReconcileView(columnsWith(change), () => [])
     .checks.filter(({ holds }) => !holds)
     .map(({ name }) => name);
 
@@ -74,7 +74,7 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
   );
   const columns = openColumns((start, end) => bytes.slice(start, end));
   expect(columns.header.rebalances.map(({ date }) => date)).toContain('2024-01-05');
-  expect(reconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
+  expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
 test('weights of a rebalance that were all made smaller are found', () => {
@@ -114,7 +114,7 @@ test.each([
 
 test('a stored file whose bytes differ, or which is gone, is found', () => {
   const columns = columnsWith(() => {});
-  const { reconciles, checks } = reconcileView(columns, () => [
+  const { reconciles, checks } = createReconcileView(columns, () => [
     { name: 'record', recorded: 'a', found: 'b' },
     { name: 'result', recorded: 'a', found: null },
     { name: 'overview', recorded: 'a', found: 'a' },
@@ -150,7 +150,7 @@ test('a price that was changed is found between two trades', () => {
   const bytes = createRunColumns(run(market, document), { contentHash: 's' });
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const failed = (): string[] =>
-    reconcileView(
+    createReconcileView(
       openColumns((start, end) => bytes.slice(start, end)),
       () => [],
     )
@@ -167,7 +167,7 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
       const result = tryRun(any, definition, request);
       if (!result) return;
       const bytes = createRunColumns(result, { contentHash: 's' });
-      const { checks } = reconcileView(
+      const { checks } = createReconcileView(
         openColumns((start, end) => bytes.slice(start, end)),
         () => [],
       );

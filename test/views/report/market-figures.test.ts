@@ -10,10 +10,10 @@ import { createTerms } from '#domain/reports/run-terms.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
-import { rebalanceOrders, runDividends } from '#views/report/market-figures.js';
+import { computeRebalanceOrders, runDividends } from '#views/report/market-figures.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { plainDecider } from '../../domain/backtest/test-deciders.js';
-import { percentText } from '#views/report/numbers.js';
+import { formatPercent } from '#views/report/numbers.js';
 import { readPdf } from './read-pdf.js';
 import { parse, render } from './rendering/set-up.js';
 import { runOverviewJson } from '../../domain/backtest/run-texts.js';
@@ -73,7 +73,7 @@ beforeAll(() => {
 });
 
 test('orders of the latest rebalance, by hand', () => {
-  const orders = rebalanceOrders(columns, sm, 30_000);
+  const orders = computeRebalanceOrders(columns, sm, 30_000);
   if (orders === null || 'missing' in orders) throw new Error('orders were expected');
   // The breach of the 5th (A is half of the index) is corrected at its close; on the 10th A is 1.2 / 3.2 = 0.375: 468
   // shares at 24 should be 10,000 / 24 = 417. B and C have 937 at 10 and should have 1000; the cash of 28 does not pay
@@ -113,7 +113,7 @@ test('a report prints the breaches, the orders and the dividends', () => {
   }));
   const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
   expect(text).toMatch(/^2024 1\.67$/m);
-  const orders = rebalanceOrders(columns, sm, 30_000);
+  const orders = computeRebalanceOrders(columns, sm, 30_000);
   if (orders === null || 'missing' in orders) throw new Error('orders were expected');
   const bps = ((orders.account.cost / orders.account.value) * 1e4).toFixed(2);
   const line = text.replaceAll('\n', ' ');
@@ -153,11 +153,11 @@ test('charts print how much is sold within some days, and the headroom of the ru
   const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
   // 468 A at 24, 937 B and C at 10; a tenth of the daily volume of 1,000 and of 500 shares, none of C; in total 29,972.
   const sold = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
-  for (const value of sold) expect(text).toContain(percentText(value / 29_972));
+  for (const value of sold) expect(text).toContain(formatPercent(value / 29_972));
   const names = columns.header.names.length;
   const last = [...columns.f64('weights').subarray(-names)].toSorted((a, b) => b - a);
   const headroom = Math.min(0.35 - last[0]!, 0.2 - last[1]!);
-  expect(text).toContain(`Headroom UCITS 20/35, latest ${percentText(headroom)}`);
+  expect(text).toContain(`Headroom UCITS 20/35, latest ${formatPercent(headroom)}`);
 });
 
 test('the latest rebalances say what called for them', () => {

@@ -8,7 +8,7 @@ import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { BUILT_IN_IDS, createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunFigures } from '#views/report/figures.js';
-import { percentText } from '#views/report/numbers.js';
+import { formatPercent } from '#views/report/numbers.js';
 import { openFonts } from '#views/report/text/fonts.js';
 import { IS_SOAK } from '../../soak.js';
 import { readPdf, type Pdf } from './read-pdf.js';
@@ -180,7 +180,7 @@ describe('other programs', () => {
 
   test.skipIf(!hasTool('pdftotext', '-v'))('pdftotext reads the same figures', () => {
     const text = execFileSync('pdftotext', ['-layout', file, '-'], { encoding: 'utf8' });
-    for (const value of Object.values(sample.result.annual_returns)) expect(text).toContain(percentText(value));
+    for (const value of Object.values(sample.result.annual_returns)) expect(text).toContain(formatPercent(value));
     expect(text).toContain('中国石油天然气股份有限公司');
   });
 });

@@ -1,4 +1,4 @@
-import type { MadeBytes } from '#base/memory/made-bytes.js';
+import type { ProducedBytes } from '#base/memory/made-bytes.js';
 
 /** Name of the separate price file in the header of a whole run. */
 export const PRICES_NAME = 'prices';
@@ -7,7 +7,7 @@ export const PRICES_NAME = 'prices';
 export const SEPARATE_BYTES_MIN = 1 << 20;
 
 /** Prices of a run in a separate file, which runs with equal securities and days share. */
-export interface SeparatePrices extends MadeBytes {
+export interface SeparatePrices extends ProducedBytes {
   readonly identifiers: readonly string[];
   readonly days: Int32Array;
 }

@@ -1,5 +1,5 @@
 import type { FindingCode } from '../../refusals/findings.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { DERIVED_NAMES, SESSIONS_BACK_MAX } from '../field-request.js';
 import { FUNCTION_NAMES, findFunction } from './functions/catalogue.js';
 import type { FunctionEntry, OperandKind } from './functions/function-entry.js';
@@ -218,7 +218,7 @@ function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker):
     void checker.problems.push({ node, path, code, message, ...(accepted ? { accepted } : {}) });
   if (entry === undefined) {
     const isDatapoint = node.operands.length === 0 && DERIVED_NAMES.some((name) => name === node.name);
-    const suggestion = isDatapoint ? ` ${node.name} is a datapoint.` : didYouMean(node.name, FUNCTION_NAMES);
+    const suggestion = isDatapoint ? ` ${node.name} is a datapoint.` : suggestName(node.name, FUNCTION_NAMES);
     report('UNKNOWN_FUNCTION', `calls ${node.name}, which is not a function.${suggestion}`, FUNCTION_NAMES);
     listNumericUnits(node, path, checker);
     return null;

@@ -1,5 +1,5 @@
 import { DATASETS, isWindowed, createLatestRequest, type Dataset } from '../field-request.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import { createFieldNode } from './canonical.js';
 import type { Cursor } from './cursor.js';
 import { OPTION_NAMES } from './functions/function-entry.js';
@@ -70,7 +70,7 @@ function readOption(cursor: Cursor, name: Token, options: Options): void {
       break;
     default:
       cursor.fail(
-        `${name.text}= is not an option; the options are ${ACCEPTED_OPTIONS.join(', ')}.${didYouMean(name.text, ACCEPTED_OPTIONS)}`,
+        `${name.text}= is not an option; the options are ${ACCEPTED_OPTIONS.join(', ')}.${suggestName(name.text, ACCEPTED_OPTIONS)}`,
         name,
       );
   }

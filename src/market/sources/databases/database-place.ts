@@ -6,7 +6,7 @@ import type { Locations } from '../locations.js';
 import type { Problem } from '../../tables/problems.js';
 
 /** Database that may be read, with the parameters of its connection. */
-export type DatabasePlace =
+export type DatabaseLocation =
   | { readonly kind: 'sqlite' | 'duckdb'; readonly path: string }
   | {
       readonly kind: 'postgresql';
@@ -21,14 +21,14 @@ export type DatabasePlace =
       readonly isEncrypted: boolean;
     };
 
-export interface DatabasePlaces {
+export interface DatabaseLocations {
   /**
    * Returns the database of a connection URL: `sqlite:///path`, `duckdb:///path` or
    * `postgresql://user:password@host:port/database`. Files must be below one of the roots; host and port must be
    * allowed by the operator. Other locations are rejected even if they do not exist.
    * @throws Refusal NOT_SUPPORTED for a database without a driver
    */
-  resolve(location: string): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }>;
+  resolve(location: string): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }>;
 }
 
 /** Accepted parameters of a PostgreSQL URL; others could read files of this machine. */
@@ -36,7 +36,7 @@ const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
 /** Address ranges that cannot contain a database: link-local, multicast, unspecified, and translations to IPv4. */
-const NO_DATABASE: ReadonlySet<string> = new Set([
+const NON_DATABASES: ReadonlySet<string> = new Set([
   'linkLocal',
   'multicast',
   'broadcast',
@@ -52,19 +52,19 @@ const NO_DATABASE: ReadonlySet<string> = new Set([
  * IPv6 addresses that contain an IPv4 address in the deprecated compatible form, for which the library has no range.
  * @source RFC 4291, 2.5.5.1
  */
-const COMPATIBLE = [ipaddr.IPv6.parse('::'), 96] as const;
+const COMPATIBLE_RANGE = [ipaddr.IPv6.parse('::'), 96] as const;
 
 function isNowhere(address: string): boolean {
   const checked = ipaddr.process(address);
   const range = checked.range();
-  const isCompatible = checked.kind() === 'ipv6' && range !== 'loopback' && checked.match(...COMPATIBLE);
-  return NO_DATABASE.has(range) || isCompatible;
+  const isCompatible = checked.kind() === 'ipv6' && range !== 'loopback' && checked.match(...COMPATIBLE_RANGE);
+  return NON_DATABASES.has(range) || isCompatible;
 }
 
 /** Default port of an allowed host. */
 const DEFAULT_PORT = 5432;
 
-export function createDatabasePlaces({
+export function createDatabaseLocations({
   locations,
   hosts,
   resolveHost = async (host) => (await lookup(host)).address,
@@ -77,30 +77,35 @@ export function createDatabasePlaces({
   readonly resolveHost?: (host: string) => Promise<string>;
   /** Decrypts a URL with an encrypted password. Default: returns the URL unchanged. */
   readonly openUrl?: (url: string) => string;
-}): DatabasePlaces {
+}): DatabaseLocations {
   const allowed = new Set(hosts.map((host) => keyOf(hostPortOf(host, DEFAULT_PORT))));
 
-  async function postgresql(url: URL): Promise<{ readonly place: DatabasePlace } | { readonly problem: Problem }> {
+  async function parsePostgresqlUrl(
+    url: URL,
+  ): Promise<{ readonly place: DatabaseLocation } | { readonly problem: Problem }> {
     const host = url.hostname.replace(/^\[|\]$/g, '').toLowerCase();
     const port = url.port === '' ? DEFAULT_PORT : Number(url.port);
-    if (!allowed.has(keyOf({ host, port }))) return notAllowed(HOST_NOT_ALLOWED);
+    if (!allowed.has(keyOf({ host, port }))) return createNotAllowedProblem(HOST_NOT_ALLOWED);
     const unknown = [...url.searchParams.keys()].filter((name) => !PARAMETERS.has(name));
     if (unknown.length > 0)
-      return malformed(
+      return createMalformedProblem(
         `The parameter ${unknown[0]} of the URL is not accepted; the accepted set is ${[...PARAMETERS].join(', ')}.`,
       );
     const mode = url.searchParams.get('sslmode') ?? 'disable';
     if (!SSL_MODES.includes(mode))
-      return malformed(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
+      return createMalformedProblem(`The sslmode is ${mode}; the accepted set is ${SSL_MODES.join(', ')}.`);
     const [user, password, database] = [decode(url.username), decode(url.password), decode(url.pathname.slice(1))];
-    if (user === undefined || password === undefined || database === undefined) return malformed(BAD_ESCAPE);
-    if (database === '' || user === '') return malformed(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
+    if (user === undefined || password === undefined || database === undefined)
+      return createMalformedProblem(BAD_ESCAPE);
+    if (database === '' || user === '')
+      return createMalformedProblem(`The URL needs a user and a database: ${POSTGRESQL_FORM}.`);
     const controlled = Object.entries({ user, password, database }).find(([, text]) => CONTROL.test(text));
-    if (controlled !== undefined) return malformed(`The ${controlled[0]} of the URL contains a control character.`);
+    if (controlled !== undefined)
+      return createMalformedProblem(`The ${controlled[0]} of the URL contains a control character.`);
     const address = await resolveHost(host).catch(() => undefined);
     if (address === undefined)
       return { problem: { code: 'LOCATION_NOT_FOUND', path: 'location', message: 'The host has no address.' } };
-    if (isNowhere(address)) return notAllowed('The address of the host is none a database may have.');
+    if (isNowhere(address)) return createNotAllowedProblem('The address of the host is none a database may have.');
     return {
       place: {
         kind: 'postgresql',
@@ -121,21 +126,21 @@ export function createDatabasePlaces({
       const url = URL.canParse(location) ? new URL(location) : undefined;
       switch (url?.protocol) {
         case undefined:
-          return malformed(
+          return createMalformedProblem(
             `The location is not a URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed; percent-encode every character of a password that is not a letter or digit.`,
           );
         case 'postgres:':
         case 'postgresql:':
           return /^postgres(ql)?:\/\//i.test(location)
-            ? postgresql(url!)
-            : malformed(`The URL has no two slashes after its colon: ${POSTGRESQL_FORM}.`);
+            ? parsePostgresqlUrl(url!)
+            : createMalformedProblem(`The URL has no two slashes after its colon: ${POSTGRESQL_FORM}.`);
         case 'sqlite:':
         case 'duckdb:': {
           const kind = url!.protocol === 'sqlite:' ? 'sqlite' : 'duckdb';
           if (url!.host !== '' || url!.search !== '')
-            return malformed(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
+            return createMalformedProblem(`A ${kind} URL has three slashes and a path: ${kind}:///path.`);
           const path = decode(url!.pathname);
-          if (path === undefined) return malformed(BAD_ESCAPE);
+          if (path === undefined) return createMalformedProblem(BAD_ESCAPE);
           const resolved = await locations.resolve(path, 'file');
           return 'problem' in resolved ? resolved : { place: { kind, path: resolved.path } };
         }
@@ -170,7 +175,9 @@ function decode(text: string): string | undefined {
   }
 }
 
-const notAllowed = (message: string) => ({
+const createNotAllowedProblem = (message: string) => ({
   problem: { code: 'LOCATION_NOT_ALLOWED' as const, path: 'location', message },
 });
-const malformed = (message: string) => ({ problem: { code: 'WRONG_TYPE' as const, path: 'location', message } });
+const createMalformedProblem = (message: string) => ({
+  problem: { code: 'WRONG_TYPE' as const, path: 'location', message },
+});

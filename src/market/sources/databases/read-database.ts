@@ -1,6 +1,6 @@
 import type { Problems } from '../../tables/problems.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
-import type { DatabasePlace } from './database-place.js';
+import type { DatabaseLocation } from './database-place.js';
 import { readDuckDbFile } from './read-duckdb-file.js';
 import { readPostgresql } from './read-postgresql.js';
 import { readSqlite } from './read-sqlite.js';
@@ -8,7 +8,7 @@ import type { DatabaseProgress, TableNames } from './tables-to-read.js';
 
 /** Reads the tables of a database into one content and reports every problem; returns undefined after an error. */
 export function readDatabase(
-  place: DatabasePlace,
+  place: DatabaseLocation,
   tables: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,

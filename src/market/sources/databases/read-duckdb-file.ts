@@ -1,17 +1,17 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { cellOf, chunksOf, openDuckDb, sqlName, type DuckDb, boundColumnSql } from '../../formats/duckdb.js';
+import { cellOf, chunksOf, openDuckDb, quoteName, type DuckDb, formatBoundColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
 import { completeMappedContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
-import { columnsOf, marketColumns } from '../parquet/parquet.js';
+import { columnsOf, planMarketColumns } from '../parquet/parquet.js';
 import { reportMarketProblems } from '../parquet/parquet-problems.js';
 import type { Problems } from '../../tables/problems.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { readTypedMarket } from '../read-typed-market.js';
-import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
+import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Name under which the file is attached. */
 const CATALOGUE = 'source';
@@ -37,7 +37,7 @@ export async function readDuckDbFile(
     const names = await duck.connection.runAndReadAll(
       `SELECT table_name FROM information_schema.tables WHERE table_catalog = '${CATALOGUE}' AND table_schema = 'main'`,
     );
-    const tables = tablesToRead(new Set(names.getRows().map(([name]) => String(name))), named, problems, terms.mapping);
+    const tables = chooseTables(new Set(names.getRows().map(([name]) => String(name))), named, problems, terms.mapping);
     const reading = { duck, tables, problems, rows: createContentRows(problems, terms), terms, follower };
     const read = await readTables(reading, onProgress);
     return read && { ...read, files: [await digesting] };
@@ -52,7 +52,7 @@ export async function readDuckDbFile(
 
 interface FileReading {
   readonly duck: DuckDb;
-  readonly tables: ReturnType<typeof tablesToRead>;
+  readonly tables: ReturnType<typeof chooseTables>;
   readonly problems: Problems;
   readonly rows: ReturnType<typeof createContentRows>;
   readonly terms: MarketTerms;
@@ -73,7 +73,7 @@ async function readTables(
   onProgress(0.2, 'reading market');
   const [first = 'market', ...others] = tables.market;
   const scan = scanOf(first);
-  const columns = marketColumns(await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
+  const columns = planMarketColumns(await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
     await reportMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
@@ -83,7 +83,7 @@ async function readTables(
   if (columns.kind === 'cells') {
     for (const table of [first, ...others]) await readCells(reading, 'market', table);
     const complete = rows.toContent();
-    return complete && { ...complete, rows: rowsByTable(rows.rowsOf) };
+    return complete && { ...complete, rows: countRowsByTable(rows.rowsOf) };
   }
   let names: readonly string[] = [];
   const market = await readTypedMarket(
@@ -99,11 +99,11 @@ async function readTables(
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {
     ...complete,
-    rows: rowsByTable((tableKind) => (tableKind === 'market' ? market.rows : rows.rowsOf(tableKind))),
+    rows: countRowsByTable((tableKind) => (tableKind === 'market' ? market.rows : rows.rowsOf(tableKind))),
   };
 }
 
-const scanOf = (table: string) => `${CATALOGUE}.main.${sqlName(table)}`;
+const scanOf = (table: string) => `${CATALOGUE}.main.${quoteName(table)}`;
 
 /** Reads a table row by row. */
 async function readCells(
@@ -116,6 +116,6 @@ async function readCells(
   const columns = typed.map(({ name }) => name);
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(boundColumnSql).join(', ')} FROM ${scan}`))
+  for await (const chunk of chunksOf(connection, `SELECT ${typed.map(formatBoundColumn).join(', ')} FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));
 }

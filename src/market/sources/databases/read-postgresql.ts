@@ -4,7 +4,7 @@ import type { Day } from '#domain/time/days.js';
 import { createByteTexts } from '../../formats/byte-texts.js';
 import { type Cell, TEXT_BYTES_MAX } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
-import { columnName, rowsByTable, type TableKind } from '../../tables/table-kinds.js';
+import { getColumnName, countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../tables/problems.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
@@ -12,10 +12,10 @@ import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
-import type { DatabasePlace } from './database-place.js';
-import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
+import type { DatabaseLocation } from './database-place.js';
+import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
-type Place = Extract<DatabasePlace, { kind: 'postgresql' }>;
+type PostgresqlLocation = Extract<DatabaseLocation, { kind: 'postgresql' }>;
 
 const CONNECT_MS = 5000;
 /** Maximum duration of a statement, enforced by the server. */
@@ -39,7 +39,7 @@ const EPOCH_DAYS = 10_957;
  * numeric columns is copied in binary; all other tables are read row by row.
  */
 export async function readPostgresql(
-  place: Place,
+  place: PostgresqlLocation,
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
@@ -52,19 +52,19 @@ export async function readPostgresql(
     await client.query("SET TIME ZONE 'UTC'; SET extra_float_digits = 3; SET DateStyle = 'ISO, YMD'");
     await client.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const rows = createContentRows(problems, terms);
-    const tables = tablesToRead(await tableNames(client), named, problems, terms.mapping);
+    const tables = chooseTables(await listTableNames(client), named, problems, terms.mapping);
     for (const tableKind of TABLE_KINDS)
       for (const table of tables[tableKind] ?? [])
         await readTable(client, { dataset: tableKind, table, rows, problems, terms, onProgress });
     await client.query('COMMIT');
     const complete = rows.toContent();
     if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: rowsByTable(rows.rowsOf), files: [] };
+    return { ...complete, rows: countRowsByTable(rows.rowsOf), files: [] };
   } catch (error) {
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${sentence(error)}`,
+      message: `The database cannot be read: ${formatError(error)}`,
     });
     return undefined;
   } finally {
@@ -73,7 +73,7 @@ export async function readPostgresql(
 }
 
 /** Creates a connection without opening it. */
-export function openPostgresql(place: Place): Client {
+export function openPostgresql(place: PostgresqlLocation): Client {
   const client = new Client({
     host: place.address,
     port: place.port,
@@ -91,7 +91,7 @@ export function openPostgresql(place: Place): Client {
 }
 
 /** Returns the first line of an error message, with passwords in URLs masked. */
-function sentence(error: unknown): string {
+function formatError(error: unknown): string {
   const text = (
     error instanceof Error ? error.message || (error as { code?: string }).code || error.name : String(error)
   ).split('\n')[0]!;
@@ -102,7 +102,7 @@ function sentence(error: unknown): string {
  * Returns the names of readable tables and views, with their schema, and also without it if they are on the search
  * path.
  */
-async function tableNames(client: Client): Promise<Set<string>> {
+async function listTableNames(client: Client): Promise<Set<string>> {
   const { rows } = await client.query<{ table_schema: string; table_name: string; is_visible: boolean }>(
     "SELECT table_schema, table_name, pg_table_is_visible(to_regclass(quote_ident(table_schema) || '.' || quote_ident(table_name))) AS is_visible FROM information_schema.tables WHERE table_schema NOT IN ('pg_catalog', 'information_schema')",
   );
@@ -127,16 +127,18 @@ export interface Column {
 
 async function readTable(client: Client, read: TableRead): Promise<void> {
   const { dataset: tableKind, table, onProgress } = read;
-  const source = table.split('.').map(quote).join('.');
+  const source = table.split('.').map(quoteName).join('.');
   onProgress(tableKind === 'market' ? 0.05 : 0.9, `reading ${tableKind}`);
   const { fields } = await client.query(`SELECT * FROM ${source} LIMIT 0`);
   const columns = fields.map(({ name, dataTypeID }) => ({ name, type: dataTypeID }));
-  const hasKeys = ['identifier', 'date'].every((key) => columns.some(({ name }) => columnName('market', name) === key));
+  const hasKeys = ['identifier', 'date'].every((key) =>
+    columns.some(({ name }) => getColumnName('market', name) === key),
+  );
   const isTyped =
     hasKeys &&
     read.terms.mapping === null &&
     columns.every(({ name, type }) => {
-      const known = columnName('market', name);
+      const known = getColumnName('market', name);
       if (known === 'identifier') return TEXTS.has(type);
       return known === 'date' ? DATES.has(type) : NUMBERS.has(type);
     });
@@ -151,7 +153,7 @@ async function copyMarket(
   columns: readonly Column[],
   { rows, problems, onProgress }: TableRead,
 ): Promise<void> {
-  const known = columns.map(({ name }) => columnName('market', name));
+  const known = columns.map(({ name }) => getColumnName('market', name));
   const writer = rows.beginMarket(
     'market',
     columns.map(({ name }) => name),
@@ -159,8 +161,8 @@ async function copyMarket(
   if (writer === undefined) return;
   const { file, market } = writer;
   const list = columns.map(({ name, type }, i) => {
-    if (known[i] === 'identifier') return `${quote(name)}::text`;
-    return known[i] === 'date' ? `${quote(name)}::date` : `${quote(name)}${type === 701 ? '' : '::float8'}`;
+    if (known[i] === 'identifier') return `${quoteName(name)}::text`;
+    return known[i] === 'date' ? `${quoteName(name)}::date` : `${quoteName(name)}${type === 701 ? '' : '::float8'}`;
   });
   const { rows: estimate } = await client.query<{ reltuples: number }>(
     'SELECT reltuples::float8 AS reltuples FROM pg_class WHERE oid = to_regclass($1)',
@@ -223,7 +225,7 @@ async function readCells(
     { name: table },
   );
   if (addRow === undefined) return;
-  const list = columns.map(boundColumnSql).join(', ');
+  const list = columns.map(formatBoundColumn).join(', ');
   await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT ${list} FROM ${source}`);
   for (;;) {
     const batch: QueryArrayResult<(string | null)[]> = await client.query({
@@ -239,8 +241,8 @@ async function readCells(
 }
 
 /** Returns the SQL of a column. A text is truncated just above the maximum length, so that `boundCell` detects it. */
-export function boundColumnSql({ name, type }: Column): string {
-  const column = quote(name);
+export function formatBoundColumn({ name, type }: Column): string {
+  const column = quoteName(name);
   if (NUMBERS.has(type) || DATES.has(type) || type === BOOLEAN) return column;
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
@@ -250,4 +252,4 @@ function cellOf(value: string | null, type: number): Cell {
   return type === BOOLEAN ? value === 't' : value;
 }
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import sqlite from 'node-sqlite3-wasm';
 import type { Cell } from '../../formats/cells.js';
 import { createContentRows, type ContentRows } from '../content-rows.js';
-import { rowsByTable, type TableKind } from '../../tables/table-kinds.js';
+import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
 import { reasonOf } from '../../tables/fault-reason.js';
@@ -13,7 +13,7 @@ import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
-import { tablesToRead, type DatabaseProgress, type TableNames } from './tables-to-read.js';
+import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
 /** Offset of two header bytes with the journal mode: 1 for a rollback journal, 2 for a write-ahead log. */
 const WRITE_VERSION = 18;
@@ -56,7 +56,7 @@ export async function readSqlite(
     readTables(copy, { named, terms }, rows, problems, onProgress);
     const complete = rows.toContent();
     if (complete === undefined || problems.errors > 0) return undefined;
-    return { ...complete, rows: rowsByTable(rows.rowsOf), files: [digest] };
+    return { ...complete, rows: countRowsByTable(rows.rowsOf), files: [digest] };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -88,7 +88,7 @@ function readTables(
     const held = new Set(
       database.all("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").map((row) => String(row['name'])),
     );
-    const tables = tablesToRead(held, named, problems, terms.mapping);
+    const tables = chooseTables(held, named, problems, terms.mapping);
     for (const tableKind of TABLE_KINDS) {
       for (const table of tables[tableKind] ?? []) {
         onProgress(tableKind === 'market' ? 0.1 : 0.9, `reading ${tableKind}`);
@@ -112,7 +112,9 @@ function readTable(
   table: string,
   rows: ContentRows,
 ): void {
-  const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
+  const columns = database
+    .all(`SELECT name FROM pragma_table_info(${quoteText(table)})`)
+    .map((row) => String(row['name']));
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
   const statement = database.prepare(`SELECT ${shortenColumns(columns)} FROM ${name(table)}`);
@@ -129,5 +131,5 @@ function cellOf(value: unknown): Cell {
   return String(value);
 }
 
-const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
+const quoteText = (value: string) => `'${value.replaceAll("'", "''")}'`;
 const name = (value: string) => `"${value.replaceAll('"', '""')}"`;

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
 import type { Cell } from '../../formats/cells.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, openDuckDb, sqlName, sqlText, boundColumnSql } from '../../formats/duckdb.js';
+import { cellOf, openDuckDb, quoteName, quoteText, formatBoundColumn } from '../../formats/duckdb.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import { columnsOf } from '../parquet/parquet.js';
-import type { DatabasePlace } from './database-place.js';
+import type { DatabaseLocation } from './database-place.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import type { TableSample } from './sample-postgresql.js';
 
@@ -20,7 +20,7 @@ const TABLES_MAX = 40;
  * the database is unreadable.
  */
 export async function sampleDatabase(
-  place: DatabasePlace,
+  place: DatabaseLocation,
   rows: number,
   problems: Problems,
 ): Promise<TableSample[] | undefined> {
@@ -51,8 +51,8 @@ async function sampleDuckDb(path: string, rows: number): Promise<TableSample[]> 
     );
     const samples: TableSample[] = [];
     for (const [name] of names.getRows()) {
-      const scan = `source.main.${sqlName(String(name))}`;
-      const list = (await columnsOf(connection, scan)).map(boundColumnSql).join(', ');
+      const scan = `source.main.${quoteName(String(name))}`;
+      const list = (await columnsOf(connection, scan)).map(formatBoundColumn).join(', ');
       const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${rows}`);
       samples.push({ name: String(name), rows: [read.columnNames(), ...read.getRows().map((row) => row.map(cellOf))] });
     }
@@ -78,9 +78,9 @@ async function sampleSqlite(path: string, limit: number): Promise<TableSample[]>
         .map((row) => String(row['name']));
       return names.map((name) => {
         const columns = database
-          .all(`SELECT name FROM pragma_table_info(${sqlText(name)})`)
+          .all(`SELECT name FROM pragma_table_info(${quoteText(name)})`)
           .map((row) => String(row['name']));
-        const rows = database.all(`SELECT ${shortenColumns(columns)} FROM ${sqlName(name)} LIMIT ${limit}`);
+        const rows = database.all(`SELECT ${shortenColumns(columns)} FROM ${quoteName(name)} LIMIT ${limit}`);
         const cells = rows.map((row) => columns.map((column) => boundCell(row[column] as Cell, column)));
         return { name, rows: [columns, ...cells] };
       });

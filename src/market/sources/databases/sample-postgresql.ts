@@ -1,7 +1,7 @@
 import type { Cell } from '../../formats/cells.js';
-import type { DatabasePlace } from './database-place.js';
+import type { DatabaseLocation } from './database-place.js';
 import { boundCell } from './bounded-cells.js';
-import { boundColumnSql, openPostgresql } from './read-postgresql.js';
+import { formatBoundColumn, openPostgresql } from './read-postgresql.js';
 
 /** First rows of a table, after its column names. */
 export interface TableSample {
@@ -9,11 +9,11 @@ export interface TableSample {
   readonly rows: readonly (readonly (Cell | undefined)[])[];
 }
 
-const quote = (name: string) => `"${name.replaceAll('"', '""')}"`;
+const quoteName = (name: string) => `"${name.replaceAll('"', '""')}"`;
 
 /** Returns the first rows of the tables and views on the search path, with every value as text of the server. */
 export async function samplePostgresql(
-  place: Extract<DatabasePlace, { kind: 'postgresql' }>,
+  place: Extract<DatabaseLocation, { kind: 'postgresql' }>,
   limit: number,
   tablesMax: number,
 ): Promise<TableSample[]> {
@@ -28,10 +28,10 @@ export async function samplePostgresql(
     );
     const samples: TableSample[] = [];
     for (const { table_name: name } of tables) {
-      const { fields } = await client.query(`SELECT * FROM ${quote(name)} LIMIT 0`);
-      const list = fields.map((field) => boundColumnSql({ name: field.name, type: field.dataTypeID })).join(', ');
+      const { fields } = await client.query(`SELECT * FROM ${quoteName(name)} LIMIT 0`);
+      const list = fields.map((field) => formatBoundColumn({ name: field.name, type: field.dataTypeID })).join(', ');
       const { rows } = await client.query<Cell[]>({
-        text: `SELECT ${list} FROM ${quote(name)} LIMIT ${limit}`,
+        text: `SELECT ${list} FROM ${quoteName(name)} LIMIT ${limit}`,
         rowMode: 'array',
         types: { getTypeParser: () => (value: string) => value },
       });

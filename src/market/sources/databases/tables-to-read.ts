@@ -1,7 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { didYouMean } from '#base/text/nearest-name.js';
+import { suggestName } from '#base/text/nearest-name.js';
 import type { Problems } from '../../tables/problems.js';
 
 /** Name of the database table for each dataset. */
@@ -13,7 +13,7 @@ export type DatabaseProgress = (fraction: number, message: string) => void;
  * Returns the tables to read for each dataset: explicitly named tables, tables with a field in the mapping, and tables
  * named like their dataset. Reports a named table that is absent, and a missing market.
  */
-export function tablesToRead(
+export function chooseTables(
   held: ReadonlySet<string>,
   named: TableNames,
   problems: Problems,
@@ -29,7 +29,7 @@ export function tablesToRead(
       problems.error({
         code: 'LOCATION_NOT_FOUND',
         path: named[tableKind] === undefined ? tableKind : `tables.${tableKind}`,
-        message: `The database has no table ${name}.${didYouMean(name, held)}${namedBy(tableKind, held)}`,
+        message: `The database has no table ${name}.${suggestName(name, held)}${describeNaming(tableKind, held)}`,
         accepted: [...held].slice(0, ACCEPTED_MAX),
       });
   }
@@ -41,7 +41,7 @@ const ACCEPTED_MAX = 200;
 const LISTED_MAX = 10;
 
 /** Describes how to name another table for a dataset. */
-function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
+function describeNaming(tableKind: TableKind, held: ReadonlySet<string>): string {
   if (held.size === 0) return ' It has none.';
   const list = [...held].slice(0, LISTED_MAX).join(', ');
   const more = held.size > LISTED_MAX ? ` and ${held.size - LISTED_MAX} more` : '';

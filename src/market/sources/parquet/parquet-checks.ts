@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Problems } from '../../tables/problems.js';
-import { sqlText } from '../../formats/duckdb.js';
+import { quoteText } from '../../formats/duckdb.js';
 import type { ParquetFile, TypedColumn } from './parquet.js';
 
 /**
@@ -25,7 +25,7 @@ export async function reportColumns(
   { columns, table }: { readonly columns: readonly TypedColumn[]; readonly table: string },
   problems: Problems,
 ): Promise<void> {
-  const schema = `parquet_schema([${files.map(({ path }) => sqlText(path)).join(', ')}])`;
+  const schema = `parquet_schema([${files.map(({ path }) => quoteText(path)).join(', ')}])`;
   const labelOf = (path: unknown): string => files.find((file) => file.path === String(path))?.label ?? table;
   const wide = await connection.runAndReadAll(
     `SELECT name, precision, scale, min(file_name) FROM ${schema} WHERE precision > ${DECIMAL_DIGITS_MAX} GROUP BY ALL ORDER BY ALL LIMIT ${LISTED_MAX}`,
@@ -44,7 +44,7 @@ export async function reportColumns(
   });
   if (renamed.length === 0) return;
   const twins = await connection.runAndReadAll(
-    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamed.map(sqlText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_MAX}`,
+    `SELECT first(name), last(name), min(file_name) FROM (SELECT name, file_name FROM ${schema} WHERE lower(name) IN (${renamed.map(quoteText).join(', ')})) GROUP BY file_name, lower(name) HAVING count(*) > 1 ORDER BY 3, 1 LIMIT ${LISTED_MAX}`,
   );
   for (const [name, other, path] of twins.getRows())
     problems.error({

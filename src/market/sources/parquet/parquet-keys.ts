@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { formatDay } from '#domain/time/days.js';
-import { columnName } from '../../tables/table-kinds.js';
+import { getColumnName } from '../../tables/table-kinds.js';
 import type { Problems } from '../../tables/problems.js';
-import { cellOf, sqlName, boundTextSql } from '../../formats/duckdb.js';
+import { cellOf, quoteName, formatBoundText } from '../../formats/duckdb.js';
 import { dayIn } from '../../formats/cells.js';
 import { scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 
@@ -55,7 +55,7 @@ export function addKeys<F extends ParquetFile>(
 }
 
 /** Returns true if a folder key is the identifier or the date of a bar. */
-export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(columnName('market', key));
+export const isBarKey = (key: string): boolean => ['identifier', 'date'].includes(getColumnName('market', key));
 
 /**
  * Reports folders of a market with an invalid date as a date key. Warns of files that themselves contain the column,
@@ -72,7 +72,7 @@ export async function reportKeys(
   const folders = new Map(
     files.flatMap(({ label, keys = [] }) =>
       keysOf(label).flatMap((key) =>
-        keys.includes(key.name) && columnName('market', key.name) === 'date' ? [[key.folder, key] as const] : [],
+        keys.includes(key.name) && getColumnName('market', key.name) === 'date' ? [[key.folder, key] as const] : [],
       ),
     ),
   );
@@ -95,18 +95,18 @@ async function warnOfOthers(
   column: string,
   problems: Problems,
 ): Promise<void> {
-  const known = columnName('market', column);
+  const known = getColumnName('market', column);
   const keyOf = new Map(
     files.flatMap(({ path, label, keys = [] }) => {
-      const key = keysOf(label).findLast(({ name }) => columnName('market', name) === known && !keys.includes(name));
+      const key = keysOf(label).findLast(({ name }) => getColumnName('market', name) === known && !keys.includes(name));
       return key === undefined ? [] : [[path, { label, key }] as const];
     }),
   );
   if (keyOf.size === 0) return;
-  const held = sqlName(column);
-  const bound = (end: string) => boundTextSql(end, `The column ${column.slice(0, 80)}`);
+  const held = quoteName(column);
+  const formatBoundKey = (end: string) => formatBoundText(end, `The column ${column.slice(0, 80)}`);
   const read = await connection.runAndReadAll(
-    `SELECT filename, ${bound(`min(${held})`)}, ${bound(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
+    `SELECT filename, ${formatBoundKey(`min(${held})`)}, ${formatBoundKey(`max(${held})`)} FROM ${scanOf(files, { withRows: true })} GROUP BY 1 ORDER BY 1`,
   );
   for (const [path, ...ends] of read.getRows()) {
     const message = keyOf.get(String(path));

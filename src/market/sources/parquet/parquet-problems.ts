@@ -2,21 +2,21 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { isAssetIdentifier } from '#domain/schema/shape.js';
 import { dayIn } from '../../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../../tables/table-kinds.js';
-import { cellOf, chunksOf, sqlName, sqlText, type DuckDb } from '../../formats/duckdb.js';
+import { cellOf, chunksOf, quoteName, quoteText, type DuckDb } from '../../formats/duckdb.js';
 import {
   describeBadDay,
   describeBadIdentifier,
-  nonPositivePrice,
+  formatNonPositivePrice,
   describeRepeatedKey,
 } from '../../tables/key-problems.js';
 import {
-  dayExpressionIfAny,
+  formatOptionalDayExpression,
   type CheckedColumns,
   type NumberColumn,
   type ParquetFile,
   type TypedColumn,
 } from './parquet.js';
-import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../../tables/problems.js';
+import { ALIKE_MAX, formatCellPath, type Problem, type Problems } from '../../tables/problems.js';
 
 /** Typed source with access to the file and number of each row. */
 export interface NumberedSource {
@@ -46,7 +46,7 @@ async function reportBadIdentifiers(
   column: string,
   problems: Problems,
 ): Promise<void> {
-  const text = formatCell(sqlName(column));
+  const text = formatCell(quoteName(column));
   const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
   await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
     describeBadIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
@@ -60,8 +60,8 @@ async function reportBadDays(
   problems: Problems,
 ): Promise<void> {
   const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
-  const text = formatCell(sqlName(name));
-  const value = type === 'VARCHAR' ? text : sqlName(name);
+  const text = formatCell(quoteName(name));
+  const value = type === 'VARCHAR' ? text : quoteName(name);
   await reportBadKeys(connection, source, { value, text, isBad, problems }, (path, written) =>
     describeBadDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
   );
@@ -116,7 +116,7 @@ async function reportBadValues(
   { name, column }: NumberColumn,
   problems: Problems,
 ): Promise<void> {
-  const value = `${sqlName(column)}::DOUBLE`;
+  const value = `${quoteName(column)}::DOUBLE`;
   const sign = PRICE_COLUMNS.has(name) ? `OR ${value} <= 0` : COUNT_COLUMNS.has(name) ? `OR ${value} < 0` : '';
   const from = `${numberedScan} WHERE (isinf(${value}) ${sign}) AND NOT isnan(${value})`;
   await reportRows(connection, { selected: value, from, files }, problems, (place, [bad]) => {
@@ -127,7 +127,7 @@ async function reportBadValues(
       return {
         code: 'NON_POSITIVE_PRICE',
         path,
-        message: nonPositivePrice(column, Number(bad)),
+        message: formatNonPositivePrice(column, Number(bad)),
         value: bad,
       };
     return { code: 'OUT_OF_RANGE', path, message: `${column} is ${String(bad)}; at least 0 is needed.`, value: bad };
@@ -140,18 +140,18 @@ async function reportRepeatedKeys(
   { identifier, date, fields }: RowColumns,
   problems: Problems,
 ): Promise<void> {
-  const name = `trim(${formatCell(sqlName(identifier))})`;
-  const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
+  const name = `trim(${formatCell(quoteName(identifier))})`;
+  const numbered = `SELECT filename, file_row_number, ${name} AS name, ${formatOptionalDayExpression(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
   const selected = 'name, day, filename, file_row_number';
   const listed = await formatRows(connection, { selected, from, files });
   if (listed.length === 0) return;
   // The few listed keys are queried again for their values, because a query for both would include the values in the
   // sort.
-  const keys = listed.map(({ values: [key, day] }) => `(${sqlText(String(key))}, ${String(day)})`);
-  const values = fields.map(({ column }, i) => `, ${sqlName(column)}::DOUBLE AS value_${i}`).join('');
+  const keys = listed.map(({ values: [key, day] }) => `(${quoteText(String(key))}, ${String(day)})`);
+  const values = fields.map(({ column }, i) => `, ${quoteName(column)}::DOUBLE AS value_${i}`).join('');
   const same = await connection.runAndReadAll(
-    `SELECT * FROM (SELECT ${name} AS name, ${dayExpressionIfAny(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
+    `SELECT * FROM (SELECT ${name} AS name, ${formatOptionalDayExpression(date)} AS day, filename, file_row_number${values} FROM ${numberedScan}) AS numbered WHERE (name, day) IN (${keys.join(', ')}) ORDER BY 3, 4`,
   );
   const results = same.getRows().map(([key, day, ...rest]) => ({ key: `${String(day)} ${String(key)}`, rest }));
   const textOf = (rest: readonly unknown[]): string => rest.slice(2).map(String).join();
@@ -160,7 +160,7 @@ async function reportRepeatedKeys(
     const alike = results.filter((each) => each.key === `${day} ${key}`).map(({ rest }) => rest);
     const own = alike.find(([filename, number]) => filename === file && String(number) === at);
     const first = alike[0];
-    const earlier = first && own && { path: rowPath(files, first), isSame: textOf(first) === textOf(own) };
+    const earlier = first && own && { path: formatRowPath(files, first), isSame: textOf(first) === textOf(own) };
     problems.error(describeRepeatedKey(path, key, Number(day), earlier), times);
   }
 }
@@ -172,9 +172,9 @@ interface RowColumns extends Pick<CheckedColumns, 'fields'> {
 }
 
 /** Returns the location of a row that begins with its file and its row number. */
-function rowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
+function formatRowPath(files: readonly ParquetFile[], [file, row]: readonly unknown[]): string {
   const label = files.find(({ path }) => path === String(file))?.label ?? 'market';
-  return cellPath(label, Number(row) + 1, '');
+  return formatCellPath(label, Number(row) + 1, '');
 }
 
 interface BadRows {
@@ -209,7 +209,7 @@ async function formatRows(connection: DuckDBConnection, { selected, from, files 
     `SELECT filename, file_row_number, count(*) OVER (), ${selected} FROM ${from} ORDER BY 1, 2 LIMIT ${list}`,
   );
   return result.getRows().map(([file, row, count, ...values], i) => ({
-    path: rowPath(files, [file, row]),
+    path: formatRowPath(files, [file, row]),
     times: i === ALIKE_MAX ? Number(count) - ALIKE_MAX : 1,
     values,
   }));

@@ -1,13 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { sqlText } from '../../formats/duckdb.js';
+import { quoteText } from '../../formats/duckdb.js';
 import { columnsOf, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 import { addKeys } from './parquet-keys.js';
 import { assertTimeZone } from '../../formats/time-zones.js';
 
-const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
+const ZONED_TYPE = 'TIMESTAMP WITH TIME ZONE';
 
 /** Type of timestamps after their conversion to local time. */
-const LOCAL = 'TIMESTAMP';
+const LOCAL_TYPE = 'TIMESTAMP';
 
 /** Files with their time zones and folder keys, and the columns of their scan. */
 export interface ZonedFiles<F extends ParquetFile> {
@@ -30,9 +30,9 @@ export async function addZones<F extends ParquetFile>(
 ): Promise<ZonedFiles<F>> {
   const own = await columnsOf(connection, scanOf(listed, { withRows: false }));
   const { files, columns } = addKeys(listed, own, isKey);
-  const moments = columns.flatMap(({ name, type }) => (type === WITH_ZONE ? [name] : []));
+  const moments = columns.flatMap(({ name, type }) => (type === ZONED_TYPE ? [name] : []));
   if (moments.length === 0) return { files, columns };
-  const paths = files.map(({ path }) => sqlText(path)).join(', ');
+  const paths = files.map(({ path }) => quoteText(path)).join(', ');
   const read = await connection.runAndReadAll(
     `SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([${paths}]) WHERE decode(key) IN ('pandas', 'ARROW:schema')`,
   );
@@ -45,18 +45,18 @@ export async function addZones<F extends ParquetFile>(
   const zoned = await Promise.all(
     files.map(async (file) => {
       const { pandas, arrow } = notes.get(file.path) ?? {};
-      const written = arrow === undefined ? pandasZones(pandas) : await arrowZones(arrow);
+      const written = arrow === undefined ? readPandasZones(pandas) : await readArrowZones(arrow);
       const zones = new Map([...written].filter(([name, zone]) => moments.includes(name) && zone !== 'UTC'));
       for (const [name, zone] of zones) assertTimeZone(zone, name);
       return zones.size === 0 ? file : { ...file, zones };
     }),
   );
   const isLocal = (name: string): boolean => zoned.some(({ zones }) => zones?.has(name));
-  return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL } : each)) };
+  return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL_TYPE } : each)) };
 }
 
 /** Returns the time zones of columns in the pandas metadata of a table. */
-function pandasZones(text: string | undefined): ReadonlyMap<string, string> {
+function readPandasZones(text: string | undefined): ReadonlyMap<string, string> {
   const columns = text === undefined ? undefined : memberOf(jsonOf(text), 'columns');
   const zones = (Array.isArray(columns) ? columns : []).map((column: unknown) => [
     memberOf(column, 'field_name') ?? memberOf(column, 'name'),
@@ -80,7 +80,7 @@ function jsonOf(text: string): unknown {
  * Returns the time zones in the schema, an Arrow message in base64. The decoder is loaded only if a column contains
  * timestamps.
  */
-async function arrowZones(text: string): Promise<ReadonlyMap<string, string>> {
+async function readArrowZones(text: string): Promise<ReadonlyMap<string, string>> {
   const { DataType, RecordBatchReader } = await import('apache-arrow');
   const reader = RecordBatchReader.from(Buffer.from(text, 'base64'));
   reader.open();

@@ -2,10 +2,10 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { ADJUSTED_CLOSE, renameColumns } from '../../mapping/mapped-columns.js';
 import { hasPlainRows } from '../../mapping/market-tables.js';
-import { sqlName, sqlText } from '../../formats/duckdb.js';
+import { quoteName, quoteText } from '../../formats/duckdb.js';
 import { nameFileColumns } from '../../tables/named-columns.js';
 import type { Problems } from '../../tables/problems.js';
-import { offsetMinutes } from '../../formats/time-zones.js';
+import { parseOffsetMinutes } from '../../formats/time-zones.js';
 
 /** Parquet file of a dataset, as listed in its folder. */
 export interface ParquetFile {
@@ -34,14 +34,14 @@ const TIMESTAMP = /^TIMESTAMP/;
  * partitioning of DuckDB is disabled, because its keys would replace columns of the files.
  */
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
-  const paths = files.map(({ path }) => sqlText(path)).join(', ');
+  const paths = files.map(({ path }) => quoteText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
   const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = false${rows})`;
   const local = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
-    (column) => `${localTime(files, column)} AS ${sqlName(column)}`,
+    (column) => `${formatLocalTime(files, column)} AS ${quoteName(column)}`,
   );
   const keys = [...new Set(files.flatMap((file) => file.keys ?? []))].map(
-    (key) => `, ${keyText(key)} AS ${sqlName(key)}`,
+    (key) => `, ${formatKeySql(key)} AS ${quoteName(key)}`,
   );
   if (local.length + keys.length === 0) return scan;
   const replaced = local.length === 0 ? '' : ` REPLACE (${local.join(', ')})`;
@@ -49,24 +49,24 @@ export function scanOf(files: readonly ParquetFile[], options: { readonly withRo
 }
 
 /** Returns the SQL for the folder key of a file, as text. */
-function keyText(key: string): string {
+function formatKeySql(key: string): string {
   const folder = `.*/${key.replace(/[^\p{L}\p{N}_]/gu, '\\$&')}=([^/]*)/`;
-  const text = `url_decode(regexp_extract(filename, ${sqlText(folder)}, 1))`;
+  const text = `url_decode(regexp_extract(filename, ${quoteText(folder)}, 1))`;
   return `nullif(nullif(${text}, '__HIVE_DEFAULT_PARTITION__'), '')`;
 }
 
 /** Returns the SQL that converts the timestamps of a column to local time in the time zones of its files. */
-function localTime(files: readonly ParquetFile[], column: string): string {
+function formatLocalTime(files: readonly ParquetFile[], column: string): string {
   const zoneOf = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
-  const moment = sqlName(column);
+  const moment = quoteName(column);
   const cases = [...new Set(files.map(zoneOf))].map((zone) => {
     const those = files.filter((file) => zoneOf(file) === zone);
-    const minutes = offsetMinutes(zone);
+    const minutes = parseOffsetMinutes(zone);
     const time =
       minutes === undefined
-        ? `timezone(${sqlText(zone)}, ${moment})`
+        ? `timezone(${quoteText(zone)}, ${moment})`
         : `timezone('UTC', ${moment}) + INTERVAL (${minutes}) MINUTE`;
-    return { time, paths: those.map(({ path }) => sqlText(path)).join(', ') };
+    return { time, paths: those.map(({ path }) => quoteText(path)).join(', ') };
   });
   if (cases.length === 1) return cases[0]!.time;
   return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;
@@ -118,7 +118,7 @@ export interface CheckedColumns {
 }
 
 /** Determines how to read a market source from its columns, before any row is read. */
-export function marketColumns(
+export function planMarketColumns(
   dataColumns: readonly TypedColumn[],
   problems: Problems,
   mapping: Mapping | null = null,
@@ -134,7 +134,7 @@ export function marketColumns(
   const areRefused = problems.errors > before;
   if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
   if (refuseTypes(names, dataColumns, problems) || areRefused)
-    return { kind: 'refused', rest: soundColumns(names, dataColumns) };
+    return { kind: 'refused', rest: checkColumns(names, dataColumns) };
   return convertColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
 }
 
@@ -165,7 +165,7 @@ function mapMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]): Ma
   return (isSound && isAdjusted ? convertColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
 }
 
-function soundColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {
+function checkColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {
   const at = (name: string) => dataColumns[names.indexOf(name)];
   const date = at('date');
   return {
@@ -185,7 +185,7 @@ const isOfDays = (type: string) => type === 'DATE' || type === 'VARCHAR' || TIME
  * Matches types without numeric values; of these, only the types in DATES contain days. One finding reports a wrong
  * type for all rows.
  */
-const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
+const NON_NUMERIC = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)|\]$/;
 const DATES = /^(DATE|TIMESTAMP)/;
 
 /** Reports a finding and returns true if the type of a column cannot represent its values. */
@@ -195,13 +195,13 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
     const known = names[i]!;
     if (known === 'identifier' || known === '') return;
     if (known === 'date') {
-      if (!NUMERIC.test(type) && (!NO_NUMBERS.test(type) || DATES.test(type))) return;
+      if (!NUMERIC.test(type) && (!NON_NUMERIC.test(type) || DATES.test(type))) return;
       problems.error({
         code: 'BAD_DATE',
         path: `market.${name}`,
         message: `The column ${name} is of type ${type.slice(0, 80)}; DATE, TIMESTAMP or text written YYYY-MM-DD is needed.${NUMERIC.test(type) ? ' Numbers such as 20240102 are read by a mapping with date_format: YYYYMMDD.' : ''}`,
       });
-    } else if (NO_NUMBERS.test(type))
+    } else if (NON_NUMERIC.test(type))
       problems.error({
         code: 'NOT_A_NUMBER',
         path: `market.${name}`,
@@ -212,9 +212,9 @@ function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn
 }
 
 /** Returns the SQL for the days since 1970 of a date column with only valid dates. */
-export function dayExpression({ name, type }: TypedColumn): string {
-  const column = sqlName(name);
-  if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
+export function formatDayExpression({ name, type }: TypedColumn): string {
+  const column = quoteName(name);
+  if (type === 'VARCHAR') return `(CAST(${formatDaysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
   const date =
     type === 'DATE'
       ? column
@@ -223,10 +223,10 @@ export function dayExpression({ name, type }: TypedColumn): string {
 }
 
 /** Returns the SQL for the days since 1970 of a date column; NULL for a value that is not a date. */
-export function dayExpressionIfAny(date: TypedColumn): string {
-  const column = sqlName(date.name);
-  if (date.type === 'VARCHAR') return `(TRY_CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
-  return `CASE WHEN isfinite(${column}) THEN ${dayExpression(date)} END`;
+export function formatOptionalDayExpression(date: TypedColumn): string {
+  const column = quoteName(date.name);
+  if (date.type === 'VARCHAR') return `(TRY_CAST(${formatDaysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
+  return `CASE WHEN isfinite(${column}) THEN ${formatDayExpression(date)} END`;
 }
 
-const daysText = (column: string) => `substr(trim(${column}), 1, 10)`;
+const formatDaysText = (column: string) => `substr(trim(${column}), 1, 10)`;

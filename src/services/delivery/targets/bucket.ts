@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
-import { PlaceFault } from '#store/access/place-fault.js';
+import { ArtifactStoreFault } from '#store/access/place-fault.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import type { DeliveryDestinations } from '../delivery-places.js';
 import { checksumOf, DeliveryFault, sendEachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
@@ -40,6 +40,6 @@ async function putChecksum(
 }
 
 function faultOf(thrown: unknown): unknown {
-  const isTheirs = thrown instanceof PlaceFault || (thrown instanceof Refusal && isUnavailable(thrown));
+  const isTheirs = thrown instanceof ArtifactStoreFault || (thrown instanceof Refusal && isUnavailable(thrown));
   return isTheirs ? new DeliveryFault(thrown.message, { cause: thrown }) : thrown;
 }

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { codeOf, PlaceFault } from '../../access/place-fault.js';
+import { codeOf, ArtifactStoreFault } from '../../access/place-fault.js';
 import { reasonOf } from '../request-failure.js';
 import type { AskedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
@@ -16,34 +16,40 @@ const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
 
 /**
  * Requests keys from a source. Errors contain neither keys nor tokens.
- * @throws Refusal STORE_UNAVAILABLE for a temporary failure; a PlaceFault for a failure that requires other settings
+ * @throws Refusal STORE_UNAVAILABLE for a temporary failure; an ArtifactStoreFault for a failure that requires other
+ * settings
  */
 export function askForKeys(source: AskedKeySource): Promise<Keys> {
   switch (source.kind) {
     case 'profile':
-      return ofProfile(source);
+      return requestProfileKeys(source);
     case 'web-identity':
-      return ofIdentity(source);
+      return requestIdentityKeys(source);
     case 'container':
-      return ofContainer(source);
+      return requestContainerKeys(source);
     case 'machine':
-      return ofMachine(source);
+      return requestMachineKeys(source);
   }
 }
 
-type Of<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
+type SourceOf<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
 
-async function ofProfile({ profile, ...files }: Of<'profile'>): Promise<Keys> {
+async function requestProfileKeys({ profile, ...files }: SourceOf<'profile'>): Promise<Keys> {
   const values = readProfile(profile, files);
   const [accessKeyId, secretAccessKey] = ['aws_access_key_id', 'aws_secret_access_key'].map((name) =>
     values?.get(name),
   );
   if (!accessKeyId || !secretAccessKey)
-    throw new PlaceFault(`The profile ${profile} lacks aws_access_key_id or aws_secret_access_key.`);
+    throw new ArtifactStoreFault(`The profile ${profile} lacks aws_access_key_id or aws_secret_access_key.`);
   return { accessKeyId, secretAccessKey, sessionToken: values?.get('aws_session_token') };
 }
 
-async function ofIdentity({ tokenFile, roleArn, sessionName, endpoint }: Of<'web-identity'>): Promise<Keys> {
+async function requestIdentityKeys({
+  tokenFile,
+  roleArn,
+  sessionName,
+  endpoint,
+}: SourceOf<'web-identity'>): Promise<Keys> {
   const token = await tokenIn(tokenFile, 'AWS_WEB_IDENTITY_TOKEN_FILE');
   const body = new URLSearchParams({
     Action: 'AssumeRoleWithWebIdentity',
@@ -65,11 +71,13 @@ async function ofIdentity({ tokenFile, roleArn, sessionName, endpoint }: Of<'web
   throw refusalOf(who, status, /^\w{1,64}$/.exec(valueOf('Code') ?? '')?.[0]);
 }
 
-async function ofContainer({ url, token, tokenFile }: Of<'container'>): Promise<Keys> {
+async function requestContainerKeys({ url, token, tokenFile }: SourceOf<'container'>): Promise<Keys> {
   const authorization =
     tokenFile === undefined ? token : await tokenIn(tokenFile, 'AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE');
-  if (authorization !== undefined && !IS_HEADER.test(authorization))
-    throw new PlaceFault('AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, must contain one line of printable ASCII.');
+  if (authorization !== undefined && !HEADER_TEXT.test(authorization))
+    throw new ArtifactStoreFault(
+      'AWS_CONTAINER_AUTHORIZATION_TOKEN, or its file, must contain one line of printable ASCII.',
+    );
   const who = 'The agent with the keys of this container';
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
   const { status, text } = await requestText(who, url, { headers });
@@ -77,7 +85,7 @@ async function ofContainer({ url, token, tokenFile }: Of<'container'>): Promise<
   throw refusalOf(who, status, membersOf(text).code);
 }
 
-async function ofMachine({ endpoint }: Of<'machine'>): Promise<Keys> {
+async function requestMachineKeys({ endpoint }: SourceOf<'machine'>): Promise<Keys> {
   const who = 'The metadata service of this machine';
   const ask = async (path: string, init: RequestInit): Promise<string> => {
     const { status, text } = await requestText(who, `${endpoint}${path}`, init, MACHINE_ANSWER_MS);
@@ -87,21 +95,21 @@ async function ofMachine({ endpoint }: Of<'machine'>): Promise<Keys> {
   };
   const ttl = { 'x-aws-ec2-metadata-token-ttl-seconds': String(MACHINE_TOKEN_SECONDS) };
   const token = await ask('/latest/api/token', { method: 'PUT', headers: ttl });
-  if (!IS_HEADER.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no token.`);
+  if (!HEADER_TEXT.test(token)) throw new Refusal('STORE_UNAVAILABLE', `${who} returns no token.`);
   const headers = { 'x-aws-ec2-metadata-token': token };
   const [role = ''] = (await ask(ROLE_PATH, { headers })).split('\n');
   return keysOf(who, membersOf(await ask(`${ROLE_PATH}${encodeURIComponent(role.trim())}`, { headers })));
 }
 
 /** Matches texts that a header may contain. */
-const IS_HEADER = /^[\x20-\x7e]+$/;
+const HEADER_TEXT = /^[\x20-\x7e]+$/;
 
 async function tokenIn(file: string, setting: string): Promise<string> {
   let token: string;
   try {
     token = (await readFile(file, 'utf8')).trim();
   } catch (cause) {
-    throw new PlaceFault(`The file of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
+    throw new ArtifactStoreFault(`The file of ${setting} cannot be read: ${codeOf(cause)}.`, cause);
   }
   if (token === '') throw new Refusal('STORE_UNAVAILABLE', `The file of ${setting} is empty.`);
   return token;
@@ -131,12 +139,12 @@ async function requestText(who: string, url: string, init: RequestInit, answerMs
  * Matches error codes of a service that is overloaded, starting or stopping, and of a token that another program
  * renews.
  */
-const MAY_PASS = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|ExpiredTokenException|ExpiredToken)$/;
+const TEMPORARY_ERROR = /^(Throttling\w*|RequestThrottled|IDPCommunicationError|ExpiredTokenException|ExpiredToken)$/;
 
 function refusalOf(who: string, status: number, code: string | undefined): Refusal {
   const message = `${who} answers ${`${status} ${code ?? ''}`.trim()}.`;
-  const mayPass = status >= 500 || status === 429 || MAY_PASS.test(code ?? '');
-  return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new PlaceFault(message);
+  const mayPass = status >= 500 || status === 429 || TEMPORARY_ERROR.test(code ?? '');
+  return mayPass ? new Refusal('STORE_UNAVAILABLE', message) : new ArtifactStoreFault(message);
 }
 
 /** Members of keys in responses of container agents and metadata services. */

@@ -35,7 +35,13 @@ const CONTAINER_ORIGIN = 'http://169.254.170.2';
 const OWN_HOSTS = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\]|169\.254\.170\.(2|23)|\[fd00:ec2::23\])$/;
 const MACHINE_ORIGIN = 'http://169.254.169.254';
 /** Profile members of unsupported sources of keys. */
-const OTHER_WAYS = ['sso_session', 'sso_start_url', 'credential_process', 'source_profile', 'credential_source'];
+const UNSUPPORTED_SETTINGS = [
+  'sso_session',
+  'sso_start_url',
+  'credential_process',
+  'source_profile',
+  'credential_source',
+];
 
 /**
  * Returns the region and the first configured source of keys: keys, identity token, profile, container, otherwise the
@@ -44,12 +50,13 @@ const OTHER_WAYS = ['sso_session', 'sso_start_url', 'credential_process', 'sourc
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
   const profile = profileOf(aws);
   const region = aws.region ?? profile?.get('region') ?? REGION;
-  const keys = findGivenKeys(aws) ?? ofIdentity(aws, region) ?? ofProfile(aws, profile, region) ?? ofContainer(aws);
-  return { region, keys: keys ?? ofMachine(aws) };
+  const keys =
+    findGivenKeys(aws) ?? chooseIdentity(aws, region) ?? chooseProfile(aws, profile, region) ?? chooseContainer(aws);
+  return { region, keys: keys ?? createMachineSource(aws) };
 }
 
 /** Returns the endpoint of an AWS service in a region. */
-export const awsOrigin = (service: string, region: string): string =>
+export const formatAwsOrigin = (service: string, region: string): string =>
   `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 
 function findGivenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettings): KeySource | undefined {
@@ -59,14 +66,14 @@ function findGivenKeys({ accessKeyId, secretAccessKey, sessionToken }: AwsSettin
   return { kind: 'given', accessKeyId, secretAccessKey, sessionToken };
 }
 
-function ofIdentity(
+function chooseIdentity(
   { tokenFile, roleArn, sessionName, stsEndpoint }: AwsSettings,
   region: string,
 ): KeySource | undefined {
   if (tokenFile === undefined) return undefined;
   if (roleArn === undefined)
     throw refuse('AWS_WEB_IDENTITY_TOKEN_FILE requires AWS_ROLE_ARN, the role of its identity.');
-  const endpoint = stsEndpoint ?? awsOrigin('sts', region);
+  const endpoint = stsEndpoint ?? formatAwsOrigin('sts', region);
   if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
     throw refuse('AWS_ENDPOINT_URL_STS must be a URL like https://sts.example.');
   return { kind: 'web-identity', tokenFile, roleArn, sessionName: sessionName ?? 'divisor', endpoint };
@@ -88,14 +95,14 @@ function profileOf(aws: AwsSettings): Profile | undefined {
   return found;
 }
 
-function ofProfile(aws: AwsSettings, values: Profile | undefined, region: string): KeySource | undefined {
+function chooseProfile(aws: AwsSettings, values: Profile | undefined, region: string): KeySource | undefined {
   if (values === undefined) return undefined;
   const { profile = 'default', credentialsFile, configFile } = aws;
   if (values.has('aws_access_key_id')) return { kind: 'profile', profile, credentialsFile, configFile };
   const [tokenFile, roleArn] = ['web_identity_token_file', 'role_arn'].map((name) => values.get(name));
   if (tokenFile !== undefined)
-    return ofIdentity({ ...aws, tokenFile, roleArn, sessionName: values.get('role_session_name') }, region);
-  const other = OTHER_WAYS.find((name) => values.has(name));
+    return chooseIdentity({ ...aws, tokenFile, roleArn, sessionName: values.get('role_session_name') }, region);
+  const other = UNSUPPORTED_SETTINGS.find((name) => values.has(name));
   if (other !== undefined)
     throw refuse(
       `The profile ${profile} uses ${other}, which is not supported: use keys in the profile, or its web_identity_token_file.`,
@@ -103,7 +110,7 @@ function ofProfile(aws: AwsSettings, values: Profile | undefined, region: string
   return undefined;
 }
 
-function ofContainer(aws: AwsSettings): KeySource | undefined {
+function chooseContainer(aws: AwsSettings): KeySource | undefined {
   const { containerPath: path, containerToken: token, containerTokenFile: tokenFile } = aws;
   if (path !== undefined && !/^\/[^\s]*$/.test(path))
     throw refuse('AWS_CONTAINER_CREDENTIALS_RELATIVE_URI must be a path like /v2/credentials/id.');
@@ -120,7 +127,7 @@ function ofContainer(aws: AwsSettings): KeySource | undefined {
   return { kind: 'container', url, token, tokenFile };
 }
 
-function ofMachine({ isMachineOff, machineEndpoint = MACHINE_ORIGIN }: AwsSettings): KeySource {
+function createMachineSource({ isMachineOff, machineEndpoint = MACHINE_ORIGIN }: AwsSettings): KeySource {
   if (isMachineOff)
     throw refuse(
       'Artifacts in a bucket require AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role of the pod, container or machine.',

@@ -5,8 +5,8 @@ import type { AskedKeySource, Keys, KeySource } from '../../access/key-source.js
 /** Current keys of a source. */
 export interface CurrentKeys {
   /**
-   * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; a PlaceFault for a failure that requires
-   * other settings
+   * Returns valid keys. @throws Refusal STORE_UNAVAILABLE if there are none; an ArtifactStoreFault for a failure that
+   * requires other settings
    */
   get(): Promise<Keys>;
   /**
@@ -78,12 +78,12 @@ export function createRenewedKeys(
     return renewing;
   }
 
-  const hold = ({ expiresAt = Infinity }: Keys): boolean => now() < expiresAt - MARGIN_MS;
+  const isValid = ({ expiresAt = Infinity }: Keys): boolean => now() < expiresAt - MARGIN_MS;
 
   return {
     async get() {
       const isDue = now() >= dueAt;
-      if (keys !== undefined && (hold(keys) || (!isDue && failure === undefined))) {
+      if (keys !== undefined && (isValid(keys) || (!isDue && failure === undefined))) {
         if (isDue) renew().catch(() => {}); // `fault` reports the failure, and the next call retries
         return keys;
       }

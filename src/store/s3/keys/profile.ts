@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { codeOf, PlaceFault } from '../../access/place-fault.js';
+import { codeOf, ArtifactStoreFault } from '../../access/place-fault.js';
 
 export interface ProfileFiles {
   readonly credentialsFile: string;
@@ -9,7 +9,9 @@ export interface ProfileFiles {
 /** Values of a profile by name; the credentials file overrides the configuration file. */
 export type Profile = ReadonlyMap<string, string>;
 
-/** Reads a profile. @returns undefined if neither file contains it. @throws PlaceFault for an unreadable file */
+/**
+ * Reads a profile. @returns undefined if neither file contains it. @throws ArtifactStoreFault for an unreadable file
+ */
 export function readProfile(name: string, { credentialsFile, configFile }: ProfileFiles): Profile | undefined {
   const configured = sectionsOf(configFile).get(name === 'default' ? name : `profile ${name}`);
   const secret = sectionsOf(credentialsFile).get(name);
@@ -47,6 +49,6 @@ function textOf(file: string): string {
   } catch (cause) {
     const code = codeOf(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') return '';
-    throw new PlaceFault(`The file of AWS profiles ${file} cannot be read: ${code}.`, cause);
+    throw new ArtifactStoreFault(`The file of AWS profiles ${file} cannot be read: ${code}.`, cause);
   }
 }

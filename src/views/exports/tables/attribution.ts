@@ -1,5 +1,5 @@
 import { compareText } from '#domain/refusals/findings.js';
-import { attributionView } from '../../attribution-view.js';
+import { createAttributionView } from '../../attribution-view.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
 import { findKeptColumns } from '../kept-columns.js';
 
@@ -39,7 +39,7 @@ export const attribution: Producer<'attribution'> = (source, from) => {
 function figuresOf({ columns, window }: ExportSource): Float64Array[] {
   const { names } = columns.header;
   const places = new Map(names.map((name, place) => [name, place]));
-  const { contributions, overlay_parts: parts } = attributionView(columns, window);
+  const { contributions, overlay_parts: parts } = createAttributionView(columns, window);
   const rows = [
     ...contributions
       .toSorted((a, b) => compareText(a.asset_id, b.asset_id))

@@ -4,7 +4,7 @@ import type { Day } from '#domain/time/days.js';
 import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { readHeldWeights } from '../../weights-view.js';
-import { yieldBatches, textValues, type Producer } from '../batch.js';
+import { yieldBatches, toTextValues, type Producer } from '../batch.js';
 
 /**
  * Yields the constituents on the last date of the window.
@@ -25,10 +25,10 @@ export const constituents: Producer<'constituents'> = ({ columns, window, market
       count: rows.length,
       columns: {
         identifier: { codes: Int32Array.from(rows), texts: names },
-        name: textValues(rows.map(texts.name)),
-        sector: textValues(rows.map(texts.sector)),
-        country: textValues(rows.map(texts.country)),
-        currency: textValues(rows.map(texts.currency)),
+        name: toTextValues(rows.map(texts.name)),
+        sector: toTextValues(rows.map(texts.sector)),
+        country: toTextValues(rows.map(texts.country)),
+        currency: toTextValues(rows.map(texts.currency)),
         weight: numbers((name) => round(held[name]!)),
         decided_weight: numbers((name) => round(target[name]!)),
         uncapped_weight: numbers((name) => round(raw[name]!)),

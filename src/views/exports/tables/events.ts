@@ -26,7 +26,7 @@ interface EventRow {
 export const events: Producer<'events'> = (source, from) => {
   const { columns } = source;
   const days = columns.i32('days');
-  const divisor = divisors(columns, days);
+  const divisor = readDivisors(columns, days);
   const kept = findKeptColumns(source, { table: 'events', width: 5 }, () => figuresOf(source, { days, divisor }));
   const [at, name, type, value, effect] = kept as [
     Float64Array,
@@ -72,7 +72,7 @@ function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDate
 }
 
 /** Returns the divisor of the index in its own return variant, on the dates of the run, [T]. */
-export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
+export function readDivisors(columns: RunColumns, days: Int32Array): Float64Array {
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }

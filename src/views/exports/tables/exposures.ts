@@ -3,7 +3,7 @@ import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { readGroup, listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
-import { panelRows } from '../../panel-rows.js';
+import { openPanelRows } from '../../panel-rows.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
@@ -15,7 +15,7 @@ export const exposures: Producer<'exposures'> = function* (source, at) {
   const { from, to } = spanOf(days, window);
   if (from + at >= to) return;
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  const held = panelRows(columns, block, { from: from + at, to: to - 1 });
+  const held = openPanelRows(columns, block, { from: from + at, to: to - 1 });
   const groups = groupsOver(source, days.subarray(from, to));
   const codesOn = groups.codes();
   let rows: GroupRow[] = [];

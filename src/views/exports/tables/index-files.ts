@@ -5,22 +5,25 @@ import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { roundOnDay } from '../../rounded.js';
-import { yieldBatches, textValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
+import { yieldBatches, toTextValues, type Batch, type ExportSource, type Producer, type TextValues } from '../batch.js';
 import { createClosingFile, openingFile, type IndexFile, type SessionFile } from '../index-file.js';
 
 export const closing: Producer<'closing'> = (source, from) =>
   yieldBatches<'closing'>(
-    sessionRows(source, createClosingFile(source.columns, source.window.end, source.market)),
+    createSessionRows(source, createClosingFile(source.columns, source.window.end, source.market)),
     from,
   );
 
 export const opening: Producer<'opening'> = (source, from) =>
-  yieldBatches<'opening'>(sessionRows(source, openingFile(source.columns, source.window.end, source.market)), from);
+  yieldBatches<'opening'>(
+    createSessionRows(source, openingFile(source.columns, source.window.end, source.market)),
+    from,
+  );
 
 export const proforma: Producer<'proforma'> = (source, from) => {
   const { announced } = source;
   if (announced === undefined) throw new Error('the announced composition was not decided');
-  const { count, columns } = securityRows(source, announced);
+  const { count, columns } = createSecurityRows(source, announced);
   const effective = new Int32Array(count).fill(announced.effective);
   return yieldBatches<'proforma'>({ count, columns: { ...columns, effective_date: effective } }, from);
 };
@@ -28,14 +31,14 @@ export const proforma: Producer<'proforma'> = (source, from) => {
 type Rows = Omit<Batch<'closing'>, 'end'>;
 
 /** Returns the rows of a session, with the dividends of the session. */
-function sessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
-  const rows = securityRows({ columns, market }, file);
+function createSessionRows({ columns, market }: FileSource, file: SessionFile): Rows {
+  const rows = createSecurityRows({ columns, market }, file);
   const paid = dividendsOf(columns, file, market);
   const points = placesOf(file).map(
     // Adding 0 converts -0 of borrowed cash to 0.
     (place) => 0 + (paid(place) * file.fx[place]! * file.shares[place]!) / file.divisor,
   );
-  const variant = textValues(points.map(() => file.variant));
+  const variant = toTextValues(points.map(() => file.variant));
   return { count: rows.count, columns: { ...rows.columns, dividend_points: Float64Array.from(points), variant } };
 }
 
@@ -55,7 +58,7 @@ interface SecurityRows {
   readonly columns: Omit<Rows['columns'], 'dividend_points' | 'variant'>;
 }
 
-function securityRows({ columns, market }: FileSource, file: IndexFile): SecurityRows {
+function createSecurityRows({ columns, market }: FileSource, file: IndexFile): SecurityRows {
   const places = placesOf(file);
   const numbers = (of: (place: number) => number): Float64Array => Float64Array.from(places, of);
   const value = (place: number): number => file.shares[place]! * file.price[place]! * file.fx[place]!;
@@ -109,7 +112,7 @@ function dividendsOf(
   return (place) => paid.get(names[place]!) ?? 0;
 }
 
-interface Named {
+interface NamedField {
   readonly file: IndexFile;
   readonly market: MarketData | null;
   readonly places: readonly number[];
@@ -117,22 +120,22 @@ interface Named {
 
 type TextColumn = IdColumn | 'name' | 'currency';
 
-function textsOf(columns: RunColumns, { file, market, places }: Named): Record<TextColumn, TextValues> {
+function textsOf(columns: RunColumns, { file, market, places }: NamedField): Record<TextColumn, TextValues> {
   const { currency } = columns.header;
   const isCash = (place: number): boolean => isCashName(file.names[place]!);
   const of = (field: string): TextValues =>
-    textValues(places.map((place) => (market === null ? null : textAt(market, { place, field, file }))));
+    toTextValues(places.map((place) => (market === null ? null : readTextAt(market, { place, field, file }))));
   // Without a market, names are read from the labels stored with the run.
   const { names } = market === null ? readStoredLabels(columns) : { names: [] };
   const nameOf = (place: number): string | null =>
-    market === null ? (names[place] ?? null) : textAt(market, { place, field: 'NAME', file });
+    market === null ? (names[place] ?? null) : readTextAt(market, { place, field: 'NAME', file });
   const quoted = of('CURRENCY');
   const known = market === null ? null : (market.currency ?? currency);
   const ids = Object.entries(ID_COLUMNS).map(([column, field]) => [column, of(field)] as const);
   return {
     ...(Object.fromEntries(ids) as Record<IdColumn, TextValues>), // the object has all members of the type
-    name: textValues(places.map((place) => (isCash(place) ? 'Cash' : nameOf(place)))),
-    currency: textValues(
+    name: toTextValues(places.map((place) => (isCash(place) ? 'Cash' : nameOf(place)))),
+    currency: toTextValues(
       Array.from(quoted.codes, (code, k) => (isCash(places[k]!) ? currency : code < 0 ? known : quoted.texts[code]!)),
     ),
   };
@@ -144,7 +147,7 @@ interface Cell {
   readonly file: IndexFile;
 }
 
-function textAt({ reference }: MarketData, { place, field, file }: Cell): string | null {
+function readTextAt({ reference }: MarketData, { place, field, file }: Cell): string | null {
   if (!reference.columns.includes(field)) return null;
   const value = readReference(reference, file.names[place]!, field, file.day);
   return value === null || value === '' ? null : String(value);

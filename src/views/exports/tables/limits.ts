@@ -1,7 +1,7 @@
 import { TOLERANCE } from '#domain/compliance/measure.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { watchRules } from '../../limits/watched-rules.js';
-import { yieldBatches, NONE, textValues, type Producer } from '../batch.js';
+import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
@@ -49,9 +49,9 @@ export const breaches: Producer<'breaches'> = ({ columns, window, market, by, ke
       columns: {
         begin: Int32Array.from(rows, ({ begin }) => days[begin]!),
         end: Int32Array.from(rows, ({ end }) => (end === null ? NONE : days[end]!)),
-        rule: textValues(rows.map(({ rule }) => rule)),
-        row: textValues(rows.map(({ row }) => row)),
-        cause: textValues(rows.map(({ cause }) => cause)),
+        rule: toTextValues(rows.map(({ rule }) => rule)),
+        row: toTextValues(rows.map(({ row }) => row)),
+        cause: toTextValues(rows.map(({ cause }) => cause)),
         worst_date: Int32Array.from(rows, ({ worst }) => days[worst.at]!),
         worst_value: Float64Array.from(rows, ({ worst }) => worst.value),
         limit: Float64Array.from(rows, ({ worst }) => worst.limit),

@@ -2,18 +2,18 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
-import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
-import { yieldBatches, NONE, textValues, type Producer } from '../batch.js';
+import { computeRebalanceFigures, createWeightsReader } from '../../rebalance-figures.js';
+import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
 
 export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
   const { header } = columns;
   const decisions = decisionsOf(columns);
   const costs = columns.f64('costs');
-  const around = weightsAround(columns);
+  const around = createWeightsReader(columns);
   const rows = header.rebalances.flatMap((stored, r) =>
     (start !== null && stored.date < start) || (end !== null && stored.date > end)
       ? []
-      : [{ at: stored.at, ...rebalanceFigures(around(r), stored) }],
+      : [{ at: stored.at, ...computeRebalanceFigures(around(r), stored) }],
   );
   const counts = (of: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, of);
   return yieldBatches<'rebalances'>(
@@ -22,8 +22,8 @@ export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, e
       columns: {
         date: Int32Array.from(rows, ({ date }) => parseValidDay(date)),
         decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? NONE),
-        cause: textValues(rows.map(({ cause }) => cause)),
-        review: textValues(
+        cause: toTextValues(rows.map(({ cause }) => cause)),
+        review: toTextValues(
           rows.map(({ cause, date }) =>
             isReviewed(cause) ? (decisions.get(parseValidDay(date))?.reviews ?? null) : null,
           ),

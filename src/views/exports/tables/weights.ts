@@ -1,6 +1,6 @@
 import { roundOnDay } from '../../rounded.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { panelRows } from '../../panel-rows.js';
+import { openPanelRows } from '../../panel-rows.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
@@ -10,7 +10,7 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
   const { from, to } = spanOf(days, window);
   if (from + at >= to) return;
   const span = { from: from + at, to: to - 1 };
-  const held = panelRows(columns, 'weights', span);
+  const held = openPanelRows(columns, 'weights', span);
   const ofIndex = indexRows(columns, span);
   const rows = createRows(columns.header.names);
   for (let t = span.from; t < to; t++) {
@@ -25,9 +25,9 @@ export const weights: Producer<'weights'> = function* ({ columns, window }, at) 
 };
 
 /** Returns the index weights, `own` if the portfolio weights are those of the index, and null for a strategy. */
-function indexRows(columns: RunColumns, span: Parameters<typeof panelRows>[2]) {
+function indexRows(columns: RunColumns, span: Parameters<typeof openPanelRows>[2]) {
   const { run_id: runId, index_id: indexId, has_index_weights: hasOwn } = columns.header;
-  if (hasOwn) return panelRows(columns, 'indexWeights', span);
+  if (hasOwn) return openPanelRows(columns, 'indexWeights', span);
   return runId === indexId ? 'own' : null;
 }
 

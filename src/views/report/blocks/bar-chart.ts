@@ -3,13 +3,13 @@ import type { BarSource } from '#domain/reports/blocks/bar-chart.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawColumns, layBars, type Bar } from '../chart/bars.js';
 import type { RunFigures } from '../figures.js';
-import { countText, percentText, formatPlainTexts } from '../numbers.js';
+import { countText, formatPercent, formatPlainTexts } from '../numbers.js';
 import type { Section } from '../page/layout.js';
-import { rowsWithin } from '../rows-within.js';
+import { splitRows } from '../rows-within.js';
 import { SIZE, SIZE_MIN } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
-import { notePart, titlePart } from './titled.js';
+import { createNotePart, createTitlePart } from './titled.js';
 
 interface Bars {
   readonly bars: readonly Bar[];
@@ -24,12 +24,12 @@ export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const result = BARS[block.source](block, context);
   if (result === null) return { title: null, sections: [] };
   const { bars, isTime, note } = result;
-  const title = titlePart(block.title, width, typesetter);
+  const title = createTitlePart(block.title, width, typesetter);
   const remark = note ?? (bars.length === 0 ? 'No values.' : null);
-  const notes: Section[] = remark === null ? [] : [{ head: null, rows: [notePart(remark, width, typesetter)] }];
+  const notes: Section[] = remark === null ? [] : [{ head: null, rows: [createNotePart(remark, width, typesetter)] }];
   if (bars.length === 0) return { title, sections: notes };
   const alt = `Bar chart: ${bars.map(({ label, text }) => `${label} ${text}`).join('; ')}.`;
-  const size = isTime ? uprightSize(bars, context) : null;
+  const size = isTime ? computeUprightSize(bars, context) : null;
   const height = Math.min(COLUMNS_HEIGHT, pageHeight - (title?.height ?? 0));
   const sections: Section[] =
     size === null
@@ -58,7 +58,7 @@ const COLUMNS_HEIGHT = 120;
 const VALUE_GAP = 2.5;
 
 /** Returns the largest font size at which the values of vertical bars fit; null if that size is too small to read. */
-function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
+function computeUprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext): number | null {
   const pitch = width / bars.length;
   for (let size: number = SIZE.label; size >= SIZE_MIN; size -= 0.25) {
     if (
@@ -77,27 +77,27 @@ type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | 
 
 const BARS: Record<BarSource, Content> = {
   annual_returns: ({ limit }, context) => ({
-    bars: annualBars(requireFigures(context), limit),
+    bars: createAnnualBars(requireFigures(context), limit),
     isTime: true,
     note: null,
   }),
-  top_weights: ({ limit }, context) => weightBars(requireFigures(context), limit),
-  sector_weights: ({ limit }, context) => sectorBars(requireFigures(context), limit),
-  contributions: ({ limit }, context) => contributionBars(requireFigures(context), limit),
-  liquidation: ({ limit, aum }, context) => liquidationBars(requireFigures(context), { limit, aum }),
-  literal: ({ values, limit }) => literalBars(values!, limit), // the schema requires values in a literal chart
+  top_weights: ({ limit }, context) => createWeightBars(requireFigures(context), limit),
+  sector_weights: ({ limit }, context) => createSectorBars(requireFigures(context), limit),
+  contributions: ({ limit }, context) => createContributionBars(requireFigures(context), limit),
+  liquidation: ({ limit, aum }, context) => createLiquidationBars(requireFigures(context), { limit, aum }),
+  literal: ({ values, limit }) => createLiteralBars(values!, limit), // the schema requires values in a literal chart
 };
 
-const percentBar = (label: string, value: number): Bar => ({
+const createPercentBar = (label: string, value: number): Bar => ({
   label: cleanLine(label),
   value,
-  text: percentText(value),
+  text: formatPercent(value),
 });
 
-function annualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
+function createAnnualBars({ annualReturns }: RunFigures, limit: number): Bar[] {
   return annualReturns()
     .slice(-limit)
-    .map(([year, value]) => percentBar(String(year), value));
+    .map(([year, value]) => createPercentBar(String(year), value));
 }
 
 /** Returns the label of a bar: the name of a security if it is known, otherwise its identifier. */
@@ -105,18 +105,18 @@ function labelOf(identifier: string, name: string | null): string {
   return name ?? identifier;
 }
 
-function weightBars({ constituents }: RunFigures, limit: number): Bars {
-  const { shown } = rowsWithin(constituents(), limit);
-  const bars = shown.map(({ identifier, name, weight }) => percentBar(labelOf(identifier, name), weight));
+function createWeightBars({ constituents }: RunFigures, limit: number): Bars {
+  const { shown } = splitRows(constituents(), limit);
+  const bars = shown.map(({ identifier, name, weight }) => createPercentBar(labelOf(identifier, name), weight));
   return { bars, isTime: false, note: null };
 }
 
-function sectorBars({ sectors }: RunFigures, limit: number): Bars {
-  const { shown, others } = rowsWithin(sectors(), limit);
-  const bars = shown.map(({ sector, weight }) => percentBar(sector ?? 'Unclassified', weight));
+function createSectorBars({ sectors }: RunFigures, limit: number): Bars {
+  const { shown, others } = splitRows(sectors(), limit);
+  const bars = shown.map(({ sector, weight }) => createPercentBar(sector ?? 'Unclassified', weight));
   if (others.length > 0)
     bars.push(
-      percentBar(
+      createPercentBar(
         `${countText(others.length)} others`,
         others.reduce((sum, { weight }) => sum + weight, 0),
       ),
@@ -127,12 +127,14 @@ function sectorBars({ sectors }: RunFigures, limit: number): Bars {
 /**
  * Returns the largest contributors and the largest detractors in descending order, or all securities if they are few.
  */
-function contributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
+function createContributionBars({ attribution, nameOf }: RunFigures, limit: number): Bars {
   const { contributions, start, end } = attribution();
-  const isWhole = rowsWithin(contributions, limit).others.length === 0;
+  const isWhole = splitRows(contributions, limit).others.length === 0;
   const { contributors, detractors } = extremesOf(contributions, limit);
   const shown = isWhole ? contributions : [...contributors, ...detractors];
-  const bars = shown.map(({ asset_id, contribution }) => percentBar(labelOf(asset_id, nameOf(asset_id)), contribution));
+  const bars = shown.map(({ asset_id, contribution }) =>
+    createPercentBar(labelOf(asset_id, nameOf(asset_id)), contribution),
+  );
   const which = isWhole
     ? ''
     : `${describeExtremes(contributors.length, detractors.length)} of ${countText(contributions.length)} names, `;
@@ -152,7 +154,7 @@ function describeExtremes(contributors: number, detractors: number): string {
 const BARS_MIN = 4;
 
 /** Returns the fraction of a portfolio that can be sold within each number of days; null for an overlay. */
-function liquidationBars(
+function createLiquidationBars(
   { pack, currency }: RunFigures,
   { limit, aum }: { readonly limit: number; readonly aum: number },
 ): Bars | null {
@@ -163,9 +165,9 @@ function liquidationBars(
   const whole = liquidation.findIndex(({ share }) => share >= 1);
   const shown = liquidation.slice(0, Math.min(limit, whole < 0 ? liquidation.length : Math.max(BARS_MIN, whole + 1)));
   return {
-    bars: shown.map(({ days, share }) => percentBar(days === 1 ? '1 day' : `${days} days`, share)),
+    bars: shown.map(({ days, share }) => createPercentBar(days === 1 ? '1 day' : `${days} days`, share)),
     isTime: true,
-    note: `Sold of ${countText(aum)} ${currency} in the index before ${date}, at ${percentText(participation)} of the mean daily volume.`,
+    note: `Sold of ${countText(aum)} ${currency} in the index before ${date}, at ${formatPercent(participation)} of the mean daily volume.`,
   };
 }
 
@@ -186,7 +188,7 @@ function extremesOf(
   return { contributors: up.slice(0, contributors), detractors: down.slice(down.length - detractors) };
 }
 
-function literalBars(values: Readonly<Record<string, number>>, limit: number): Bars {
+function createLiteralBars(values: Readonly<Record<string, number>>, limit: number): Bars {
   const entries = Object.entries(values).slice(0, limit);
   const texts = formatPlainTexts(entries.map(([, value]) => value));
   return {

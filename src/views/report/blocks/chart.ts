@@ -6,12 +6,12 @@ import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
 import type { RunFigures } from '../figures.js';
 import type { Missing } from '../missing.js';
-import { percentText, levelText, ratioText } from '../numbers.js';
+import { formatPercent, formatLevel, formatRatio } from '../numbers.js';
 import type { Part } from '../page/layout.js';
 import { AMBER, NAVY, NAVY_TINT, SLATE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import { requireFigures, type Drawing } from './drawing.js';
-import { notePart, titlePart } from './titled.js';
+import { createNotePart, createTitlePart } from './titled.js';
 
 /** Lines of a chart, or the reason why there are none. */
 type Found = { readonly series: readonly ChartSeries[] } | Missing;
@@ -28,7 +28,7 @@ const LINES: Record<ChartLine, LineSource> = {
       series: [
         {
           ...level,
-          label: `Level ${levelText(readLast(level.values), decimals)}`,
+          label: `Level ${formatLevel(readLast(level.values), decimals)}`,
           stroke: { colour: NAVY, width: 1.3 },
         },
       ],
@@ -42,7 +42,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: [
           {
             ...index,
-            label: `Index level ${levelText(readLast(index.values), figures.levelDecimals)}`,
+            label: `Index level ${formatLevel(readLast(index.values), figures.levelDecimals)}`,
             stroke: { colour: AMBER, width: 1 },
           },
         ],
@@ -58,7 +58,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: [
           {
             ...benchmark,
-            label: `Benchmark ${benchmark.id} ${ratioText(readLast(benchmark.values))}`,
+            label: `Benchmark ${benchmark.id} ${formatRatio(readLast(benchmark.values))}`,
             stroke: { colour: SLATE, width: 0.9, dash: [3, 2] },
           },
         ],
@@ -68,7 +68,7 @@ const LINES: Record<ChartLine, LineSource> = {
   drawdown: {
     panel: 'drawdown',
     find(figures) {
-      const label = `Drawdown, lowest ${percentText(figures.overview.metrics.max_drawdown)}`;
+      const label = `Drawdown, lowest ${formatPercent(figures.overview.metrics.max_drawdown)}`;
       return { series: [{ ...figures.drawdown(), label, stroke: { colour: NAVY, width: 0.7 }, fill: NAVY_TINT }] };
     },
   },
@@ -77,7 +77,7 @@ const LINES: Record<ChartLine, LineSource> = {
     find(figures) {
       const volatility = figures.volatility();
       if (volatility === null) return { missing: 'The run is too short for a trailing volatility.' };
-      const label = `Volatility over ${volatility.window} sessions, latest ${percentText(readLast(volatility.values))}`;
+      const label = `Volatility over ${volatility.window} sessions, latest ${formatPercent(readLast(volatility.values))}`;
       return { series: [{ ...volatility, label, stroke: { colour: NAVY, width: 0.9 } }] };
     },
   },
@@ -88,7 +88,7 @@ const LINES: Record<ChartLine, LineSource> = {
       if (name === null) return { missing: 'No concentration rule triggers rebalances of this index.' };
       const { headroom } = limits().find(({ rule }) => rule === name)!; // every rule is measured
       const least = Math.min(...headroom);
-      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${percentText(headroom.at(-1)!)}, least ${percentText(least)}`;
+      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${formatPercent(headroom.at(-1)!)}, least ${formatPercent(least)}`;
       return { series: [{ days, values: Float64Array.from(headroom), label, stroke: { colour: NAVY, width: 0.9 } }] };
     },
   },
@@ -101,7 +101,7 @@ const LINES: Record<ChartLine, LineSource> = {
         series: sectors.map(({ sector, weights }, k) => ({
           days,
           values: weights,
-          label: `${cleanLine(sector ?? 'Unclassified')} ${percentText(readLast(weights))}`,
+          label: `${cleanLine(sector ?? 'Unclassified')} ${formatPercent(readLast(weights))}`,
           stroke: SECTOR_STROKES[k]!,
         })),
       };
@@ -130,7 +130,7 @@ const PANEL_NAMES = Object.keys(PANELS) as PanelName[]; // Object.keys returns p
 export const drawChart: Drawing<'chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
   const figures = requireFigures(context);
-  const title = titlePart(block.title, width, typesetter);
+  const title = createTitlePart(block.title, width, typesetter);
   const results = listNames(CHART_LINES)
     .filter((line) => block.lines.includes(line))
     .map((line) => ({
@@ -146,13 +146,14 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   });
   const missing = results.flatMap((line) => ('missing' in line.found ? [line.found.missing] : []));
   const isAsked = panels.length === 0 || block.lines.length === missing.length;
-  const notes = isAsked ? missing.map((sentence) => notePart(sentence, width, typesetter)) : [];
+  const notes = isAsked ? missing.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
   const height = Math.min(block.height, pageHeight - (title?.height ?? 0));
-  const chart: Part[] = panels.length === 0 ? [] : [chartPart(panels, { width, height, alt: altOf(panels, figures) })];
+  const chart: Part[] =
+    panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: altOf(panels, figures) })];
   return { title, sections: [{ head: null, rows: [...chart, ...notes] }] };
 };
 
-function chartPart(
+function createChartPart(
   panels: readonly Panel[],
   { width, height, alt }: { readonly width: number; readonly height: number; readonly alt: string },
 ): Part {

@@ -1,20 +1,23 @@
 import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import type { RunFigures } from '../figures.js';
-import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
-import { rowsWithin } from '../rows-within.js';
-import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
+import { formatBasisPoints, countText, formatPercent, formatRatio } from '../numbers.js';
+import { splitRows } from '../rows-within.js';
+import { createFigureColumn, createTextColumn, toTable, type Field, type Table } from '../table/fields.js';
 import { cleanLine } from '../text/clean-text.js';
 
 /** Returns the table of all published concentration rules. */
 export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table {
   const rules = limits();
   const fields: Field<(typeof rules)[number]>[] = [
-    { column: text('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
-    { column: figure(`Headroom on ${overview.end}`), cell: ({ headroom }) => percentText(headroom.at(-1)!) },
-    { column: figure('Least headroom'), cell: ({ headroom }) => percentText(Math.min(...headroom)) },
-    { column: figure('Sessions in breach'), cell: ({ breachedDates }) => countText(breachedDates) },
-    { column: figure('Breaches'), cell: ({ breaches }) => countText(breaches.length) },
+    { column: createTextColumn('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
+    {
+      column: createFigureColumn(`Headroom on ${overview.end}`),
+      cell: ({ headroom }) => formatPercent(headroom.at(-1)!),
+    },
+    { column: createFigureColumn('Least headroom'), cell: ({ headroom }) => formatPercent(Math.min(...headroom)) },
+    { column: createFigureColumn('Sessions in breach'), cell: ({ breachedDates }) => countText(breachedDates) },
+    { column: createFigureColumn('Breaches'), cell: ({ breaches }) => countText(breaches.length) },
   ];
   return toTable(
     fields,
@@ -27,7 +30,7 @@ export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table
  * Returns the contributions of an overlay: its underlying index, followed by its own parts. Returns null for other
  * indices.
  */
-export function overlayTable({ attribution, overview, terms }: RunFigures): Table | null {
+export function createOverlayTable({ attribution, overview, terms }: RunFigures): Table | null {
   const { contributions, overlay_parts: parts, total_return: total } = attribution();
   if (parts === null) return null;
   const names = contributions.reduce((sum, { contribution }) => sum + contribution, 0);
@@ -41,13 +44,13 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
     { label: 'Return of the portfolio', of: overview.index_id, contribution: total },
   ];
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Part'), cell: ({ label }) => label },
+    { column: createTextColumn('Part'), cell: ({ label }) => label },
     {
-      column: text('Index'),
+      column: createTextColumn('Index'),
       cell: ({ of }) => cleanLine(of),
       isShown: parts.some((part) => part.index_id !== overview.index_id),
     },
-    { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
+    { column: createFigureColumn('Contribution'), cell: ({ contribution }) => formatPercent(contribution) },
   ];
   const table = toTable(
     fields,
@@ -58,20 +61,20 @@ export function overlayTable({ attribution, overview, terms }: RunFigures): Tabl
 }
 
 /** Returns the breaches of the rule that triggers rebalances, latest first; null if the index has no such rule. */
-export function breachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
+export function createBreachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
   const watched = breaches();
   if (watched === null) return null;
   const { label } = LIMIT_RULES[watched.rule];
   const latest = watched.breaches.toReversed();
   const all = [...latest.filter(({ end }) => end === null), ...latest.filter(({ end }) => end !== null)];
-  const { shown: rows, others } = rowsWithin(all, limit);
+  const { shown: rows, others } = splitRows(all, limit);
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Limit'), cell: ({ row }) => `${row.charAt(0).toUpperCase()}${row.slice(1)}` },
-    { column: text('From'), cell: ({ begin }) => begin },
-    { column: text('To'), cell: ({ end }) => end ?? 'still' },
-    { column: text('By'), cell: ({ cause }) => cause },
-    { column: figure('Furthest'), cell: ({ worst }) => percentText(worst.value) },
-    { column: figure('Bound'), cell: ({ worst }) => percentText(worst.limit) },
+    { column: createTextColumn('Limit'), cell: ({ row }) => `${row.charAt(0).toUpperCase()}${row.slice(1)}` },
+    { column: createTextColumn('From'), cell: ({ begin }) => begin },
+    { column: createTextColumn('To'), cell: ({ end }) => end ?? 'still' },
+    { column: createTextColumn('By'), cell: ({ cause }) => cause },
+    { column: createFigureColumn('Furthest'), cell: ({ worst }) => formatPercent(worst.value) },
+    { column: createFigureColumn('Bound'), cell: ({ worst }) => formatPercent(worst.limit) },
   ];
   const count = `${countText(all.length)} ${all.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
   const rest = others.length === 0 ? '' : `, of which the ${countText(rows.length)} lasting and latest are shown`;
@@ -83,24 +86,24 @@ export function breachesTable({ breaches, overview }: RunFigures, limit: number)
 }
 
 /** Returns the dividends in index points, latest year first; null if there are neither past nor announced dividends. */
-export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: number): Table | null {
+export function createDividendsTable({ dividendPoints, overview }: RunFigures, limit: number): Table | null {
   const result = dividendPoints();
   if ('missing' in result) return { columns: [], rows: [], note: result.missing };
   const { years, trailing, announced, level } = result;
   if (years.length === 0 && announced.points === 0) return null;
-  const { shown: rows } = rowsWithin(years.toReversed(), limit);
+  const { shown: rows } = splitRows(years.toReversed(), limit);
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Year'), cell: ({ year }) => String(year) },
-    { column: figure('Points'), cell: ({ points }) => ratioText(points) },
+    { column: createTextColumn('Year'), cell: ({ year }) => String(year) },
+    { column: createFigureColumn('Points'), cell: ({ points }) => formatRatio(points) },
   ];
   const coming =
     announced.dividends_total === 0
       ? ''
-      : ` Announced after that: ${ratioText(announced.points)} points in ${countText(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
+      : ` Announced after that: ${formatRatio(announced.points)} points in ${countText(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
   return toTable(
     fields,
     rows,
-    `Ordinary dividends in points of the level, ${ratioText(level)} on ${overview.end}; ${ratioText(trailing.points)} points in the twelve months before, a yield of ${percentText(trailing.yield)}.${coming}`,
+    `Ordinary dividends in points of the level, ${formatRatio(level)} on ${overview.end}; ${formatRatio(trailing.points)} points in the twelve months before, a yield of ${formatPercent(trailing.yield)}.${coming}`,
   );
 }
 
@@ -113,21 +116,25 @@ export function packTable(
   if (result === null) return null;
   if ('missing' in result) return { columns: [], rows: [], note: result.missing };
   const { date, participation, account, days, capacity } = result;
-  const { shown: rows, others } = rowsWithin(
+  const { shown: rows, others } = splitRows(
     account.trades.toSorted((a, b) => b.value - a.value),
     limit,
   );
   const hasNames = rows.some(({ identifier }) => nameOf(identifier) !== null);
-  const daysText = (value: number | null): string => (value === null ? 'unknown' : ratioText(value));
+  const daysText = (value: number | null): string => (value === null ? 'unknown' : formatRatio(value));
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
-    { column: text('Name'), cell: ({ identifier }) => cleanLine(nameOf(identifier) ?? ''), isShown: hasNames },
-    { column: text('Side'), cell: ({ side }) => side },
-    { column: figure('Shares'), cell: ({ shares }) => countText(shares) },
-    { column: figure('Value'), cell: ({ value }) => countText(value) },
-    { column: figure('From'), cell: ({ weight_before: before }) => percentText(before) },
-    { column: figure('To'), cell: ({ weight_target: target }) => percentText(target) },
-    { column: figure('Days'), cell: ({ days_to_trade: own }) => daysText(own) },
+    { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
+    {
+      column: createTextColumn('Name'),
+      cell: ({ identifier }) => cleanLine(nameOf(identifier) ?? ''),
+      isShown: hasNames,
+    },
+    { column: createTextColumn('Side'), cell: ({ side }) => side },
+    { column: createFigureColumn('Shares'), cell: ({ shares }) => countText(shares) },
+    { column: createFigureColumn('Value'), cell: ({ value }) => countText(value) },
+    { column: createFigureColumn('From'), cell: ({ weight_before: before }) => formatPercent(before) },
+    { column: createFigureColumn('To'), cell: ({ weight_target: target }) => formatPercent(target) },
+    { column: createFigureColumn('Days'), cell: ({ days_to_trade: own }) => daysText(own) },
   ];
   const rest = others.length === 0 ? '' : ` ${countText(others.length)} smaller orders are not shown.`;
   const capacities = capacity.map(
@@ -136,12 +143,12 @@ export function packTable(
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${basisPointsText((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${formatPercent(account.turnover)}, expected cost ${formatBasisPoints((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${formatPercent(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. Largest purchase by maximum number of days: ${capacities.join(', ')}.`,
   );
 }
 
 /** Returns the results of scenarios, one row per scenario. Scenarios without a result are listed below the table. */
-export function scenariosTable(
+export function createScenariosTable(
   { scenarios, overview }: RunFigures,
   { scenarios: asked }: Pick<BlockOf<'table'>, 'scenarios'>,
 ): Table {
@@ -150,21 +157,21 @@ export function scenariosTable(
   const rows = found.flatMap(({ found: own }) => ('missing' in own || own.result.return === null ? [] : [own.result]));
   const hasWindows = rows.some(({ window }) => window !== null);
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Scenario'), cell: ({ name }) => cleanLine(name) },
-    { column: text('From'), cell: ({ window }) => window?.start ?? '', isShown: hasWindows },
-    { column: text('To'), cell: ({ window }) => window?.end ?? '', isShown: hasWindows },
-    { column: figure('Return'), cell: ({ return: total }) => percentText(total!) },
+    { column: createTextColumn('Scenario'), cell: ({ name }) => cleanLine(name) },
+    { column: createTextColumn('From'), cell: ({ window }) => window?.start ?? '', isShown: hasWindows },
+    { column: createTextColumn('To'), cell: ({ window }) => window?.end ?? '', isShown: hasWindows },
+    { column: createFigureColumn('Return'), cell: ({ return: total }) => formatPercent(total!) },
     {
-      column: figure('Standard error'),
-      cell: ({ standard_error: error }) => (error === null ? '' : percentText(error)),
+      column: createFigureColumn('Standard error'),
+      cell: ({ standard_error: error }) => (error === null ? '' : formatPercent(error)),
       isShown: rows.some(({ standard_error: error }) => error !== null),
     },
     {
-      column: figure('Worst session'),
-      cell: ({ worst_session: worst }) => (worst === null ? '' : `${percentText(worst.return)} (${worst.date})`),
+      column: createFigureColumn('Worst session'),
+      cell: ({ worst_session: worst }) => (worst === null ? '' : `${formatPercent(worst.return)} (${worst.date})`),
       isShown: hasWindows,
     },
-    { column: figure('Own returns'), cell: ({ covered_weight: covered }) => percentText(covered) },
+    { column: createFigureColumn('Own returns'), cell: ({ covered_weight: covered }) => formatPercent(covered) },
   ];
   const note = `Holdings of ${overview.end} in historical windows or under shocks. Own returns: the fraction of the weights with separate returns instead of the mean return of their sector.`;
   const remarks = found.flatMap(({ name, found: own }) => {

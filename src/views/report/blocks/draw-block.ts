@@ -8,7 +8,7 @@ import { drawHeader } from './header.js';
 import { drawStatGrid } from './stat-grid.js';
 import { drawTable } from './table.js';
 import { drawText } from './text.js';
-import { notePart, titlePart } from './titled.js';
+import { createNotePart, createTitlePart } from './titled.js';
 
 /** Drawing functions by kind of block. A kind without a function does not compile. */
 const DRAWINGS: { readonly [K in BlockKindName]: Drawing<K> } = {
@@ -32,8 +32,8 @@ export function drawBlock(block: ReportBlock, context: DrawingContext): LaidBloc
   } catch (failure) {
     if (!(failure instanceof Refusal) || failure.code !== 'TOTAL_LOSS') throw failure;
     return {
-      title: titlePart(block.title, width, typesetter),
-      sections: [{ head: null, rows: [notePart(failure.message, width, typesetter)] }],
+      title: createTitlePart(block.title, width, typesetter),
+      sections: [{ head: null, rows: [createNotePart(failure.message, width, typesetter)] }],
     };
   }
 }

@@ -1,6 +1,6 @@
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { RunFigures } from '../figures.js';
-import { basisPointsText } from '../numbers.js';
+import { formatBasisPoints } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
 import { INK, LEADING, MUTED, NAVY, SIZE } from '../style-sheet.js';
@@ -39,7 +39,7 @@ function stampsOf(figures: RunFigures): string[] {
     `As of ${overview.end}`,
     `${currency}, ${RETURN_NAMES[variant]}`,
     ...(adjustment === null ? [] : [BASES[adjustment]]),
-    cost === 0 ? 'No transaction cost' : `Transaction cost ${basisPointsText(cost)}`,
+    cost === 0 ? 'No transaction cost' : `Transaction cost ${formatBasisPoints(cost)}`,
     ...(overview.parent === undefined ? [] : [`Derived from ${cleanLine(overview.parent.index_id)}`]),
     ...(overlay === null ? [] : [cleanLine(`${overlay.label}: overlay on ${overlay.sources.join(', ')}`)]),
     stateOf(figures),

@@ -1,13 +1,13 @@
 import { STATS, selectStats, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
-import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
+import { formatBasisPoints, countText, formatPercent, formatRatio } from '../numbers.js';
 import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
 import { HAIRLINE, INK, LINE, MUTED, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
 import type { Typesetter } from '../text/typesetter.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
-import { titlePart } from './titled.js';
+import { createTitlePart } from './titled.js';
 
 interface Figure {
   readonly label: string;
@@ -15,23 +15,23 @@ interface Figure {
 }
 
 const FIGURES: Record<Stat, (figures: RunFigures) => string> = {
-  total_return: ({ overview: { metrics } }) => percentText(metrics.total_return),
-  annualised_return: ({ overview: { metrics } }) => percentText(metrics.annualised_return),
-  volatility: ({ overview: { metrics } }) => percentText(metrics.volatility),
-  sharpe_ratio: ({ overview: { metrics } }) => ratioText(metrics.sharpe_ratio),
-  max_drawdown: ({ overview: { metrics } }) => percentText(metrics.max_drawdown),
-  tracking_error: ({ overview: { metrics } }) => percentText(metrics.tracking_error),
-  tracking_difference: ({ overview: { metrics } }) => percentText(metrics.tracking_difference),
-  parent_tracking_error: ({ overview: { parent } }) => percentText(parent?.tracking_error ?? null),
-  forecast_tracking_error: ({ overview: { parent } }) => percentText(parent?.forecast?.tracking_error ?? null),
+  total_return: ({ overview: { metrics } }) => formatPercent(metrics.total_return),
+  annualised_return: ({ overview: { metrics } }) => formatPercent(metrics.annualised_return),
+  volatility: ({ overview: { metrics } }) => formatPercent(metrics.volatility),
+  sharpe_ratio: ({ overview: { metrics } }) => formatRatio(metrics.sharpe_ratio),
+  max_drawdown: ({ overview: { metrics } }) => formatPercent(metrics.max_drawdown),
+  tracking_error: ({ overview: { metrics } }) => formatPercent(metrics.tracking_error),
+  tracking_difference: ({ overview: { metrics } }) => formatPercent(metrics.tracking_difference),
+  parent_tracking_error: ({ overview: { parent } }) => formatPercent(parent?.tracking_error ?? null),
+  forecast_tracking_error: ({ overview: { parent } }) => formatPercent(parent?.forecast?.tracking_error ?? null),
   constituents: ({ concentration }) => countText(concentration().constituents),
-  effective_assets: ({ concentration }) => ratioText(concentration().effective_assets),
-  largest: ({ concentration }) => percentText(concentration().largest),
-  long_exposure: ({ exposure }) => percentText(exposure().long),
-  short_exposure: ({ exposure }) => percentText(exposure().short),
-  gross_exposure: ({ exposure }) => percentText(exposure().gross),
-  net_exposure: ({ exposure }) => percentText(exposure().net),
-  transaction_cost: ({ terms }) => basisPointsText(terms.transactionCostBps),
+  effective_assets: ({ concentration }) => formatRatio(concentration().effective_assets),
+  largest: ({ concentration }) => formatPercent(concentration().largest),
+  long_exposure: ({ exposure }) => formatPercent(exposure().long),
+  short_exposure: ({ exposure }) => formatPercent(exposure().short),
+  gross_exposure: ({ exposure }) => formatPercent(exposure().gross),
+  net_exposure: ({ exposure }) => formatPercent(exposure().net),
+  transaction_cost: ({ terms }) => formatBasisPoints(terms.transactionCostBps),
 };
 
 const GAP = 14;
@@ -67,7 +67,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const rows: Part[] = [];
   for (let from = 0; from < figures.length; from += columns)
     rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
-  return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
+  return { title: createTitlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
 /**
@@ -75,9 +75,9 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
  * catalogue.
  */
 const labelOf = (stat: Stat, { variant }: RunFigures): string =>
-  stat === 'total_return' ? capital(RETURN_NAMES[variant]) : STATS[stat].label;
+  stat === 'total_return' ? capitalise(RETURN_NAMES[variant]) : STATS[stat].label;
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalise = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 function kindOf({ figures }: DrawingContext): StatRun {
   return {

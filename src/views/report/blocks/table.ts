@@ -3,16 +3,23 @@ import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js'
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
 import type { RunFigures } from '../figures.js';
-import { countText, NOT_MEASURED, percentText, formatPlainTexts, weightText } from '../numbers.js';
-import { rowsWithin } from '../rows-within.js';
+import { countText, NOT_MEASURED, formatPercent, formatPlainTexts, formatWeight } from '../numbers.js';
+import { splitRows } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
-import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
+import { createFigureColumn, createTextColumn, toTable, type Field, type Table } from '../table/fields.js';
 import type { TableColumn, TableRow } from '../table/table-content.js';
 import { cleanLine } from '../text/clean-text.js';
-import { breachesTable, dividendsTable, limitsTable, overlayTable, packTable, scenariosTable } from './desk-tables.js';
+import {
+  createBreachesTable,
+  createDividendsTable,
+  limitsTable,
+  createOverlayTable,
+  packTable,
+  createScenariosTable,
+} from './desk-tables.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
-import { notePart, titlePart } from './titled.js';
+import { createNotePart, createTitlePart } from './titled.js';
 
 /** Draws a table. The header is repeated on every page. */
 export const drawTable: Drawing<'table'> = (block, context) => {
@@ -23,9 +30,9 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   const sections = rows.length === 0 ? [] : layTable({ columns, rows }, width, typesetter);
   const notes = [...(note === null ? [] : [note]), ...remarks].map((sentence) => ({
     head: null,
-    rows: [notePart(sentence, width, typesetter)],
+    rows: [createNotePart(sentence, width, typesetter)],
   }));
-  return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
+  return { title: createTitlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
 /** Returns the content of a table; null if the run lacks the data, in which case nothing is printed. */
@@ -33,51 +40,51 @@ type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | nul
 
 const CONTENTS: Record<TableSource, Content> = {
   constituents: ({ limit }, context) =>
-    constituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
-  rebalances: ({ limit }, context) => rebalancesTable(requireFigures(context), limit),
-  annual_returns: ({ limit }, context) => annualTable(requireFigures(context), limit),
-  monthly_returns: ({ limit }, context) => monthlyTable(requireFigures(context), limit),
-  attribution: ({ limit }, context) => attributionTable(requireFigures(context), limit),
-  risk: ({ limit }, context) => riskTable(requireFigures(context), limit),
-  exposures: ({ limit }, context) => exposuresTable(requireFigures(context), limit),
+    createConstituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
+  rebalances: ({ limit }, context) => createRebalancesTable(requireFigures(context), limit),
+  annual_returns: ({ limit }, context) => createAnnualTable(requireFigures(context), limit),
+  monthly_returns: ({ limit }, context) => createMonthlyTable(requireFigures(context), limit),
+  attribution: ({ limit }, context) => createAttributionTable(requireFigures(context), limit),
+  risk: ({ limit }, context) => createRiskTable(requireFigures(context), limit),
+  exposures: ({ limit }, context) => createExposuresTable(requireFigures(context), limit),
   limits: (_block, context) => limitsTable(requireFigures(context)),
-  breaches: ({ limit }, context) => breachesTable(requireFigures(context), limit),
-  overlay_parts: (_block, context) => overlayTable(requireFigures(context)),
-  dividend_points: ({ limit }, context) => dividendsTable(requireFigures(context), limit),
+  breaches: ({ limit }, context) => createBreachesTable(requireFigures(context), limit),
+  overlay_parts: (_block, context) => createOverlayTable(requireFigures(context)),
+  dividend_points: ({ limit }, context) => createDividendsTable(requireFigures(context), limit),
   pack: (block, context) => packTable(requireFigures(context), block),
-  scenarios: (block, context) => scenariosTable(requireFigures(context), block),
-  literal: ({ frame, limit }) => literalTable(frame!, limit), // the schema requires a frame in a literal table
+  scenarios: (block, context) => createScenariosTable(requireFigures(context), block),
+  literal: ({ frame, limit }) => createLiteralTable(frame!, limit), // the schema requires a frame in a literal table
 };
 
 /** Width in points below which (half a page) a table of securities omits columns that are not figures. */
 const NARROW = 320;
 
-function constituentsTable(
+function createConstituentsTable(
   { constituents, hasCap, overview, weightDecimals }: RunFigures,
   { limit, isNarrow }: { readonly limit: number; readonly isNarrow: boolean },
 ): Table {
   const all = constituents();
-  const { shown: rows } = rowsWithin(all, limit);
+  const { shown: rows } = splitRows(all, limit);
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
+    { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
     {
-      column: text('Name'),
+      column: createTextColumn('Name'),
       cell: ({ name }) => cleanLine(name ?? ''),
       isShown: rows.some(({ name }) => name !== null),
     },
     {
-      column: text('Sector'),
+      column: createTextColumn('Sector'),
       cell: ({ sector }) => cleanLine(sector ?? ''),
       isShown: !isNarrow && rows.some(({ sector }) => sector !== null),
     },
-    { column: figure('Weight'), cell: ({ weight }) => weightText(weight, weightDecimals) },
+    { column: createFigureColumn('Weight'), cell: ({ weight }) => formatWeight(weight, weightDecimals) },
     {
-      column: figure('Before capping'),
-      cell: ({ rawWeight }) => weightText(rawWeight, weightDecimals),
+      column: createFigureColumn('Before capping'),
+      cell: ({ rawWeight }) => formatWeight(rawWeight, weightDecimals),
       isShown: hasCap,
     },
     {
-      column: figure('At cap'),
+      column: createFigureColumn('At cap'),
       cell: ({ isCapped }) => (isCapped ? 'yes' : ''),
       isShown: !isNarrow && hasCap && rows.some(({ isCapped }) => isCapped),
     },
@@ -93,27 +100,31 @@ function constituentsTable(
   );
 }
 
-function rebalancesTable(
+function createRebalancesTable(
   { rebalances, hasCap, overview, watchedRule, weightDecimals }: RunFigures,
   limit: number,
 ): Table {
   const rows = rebalances(limit);
   const breach = watchedRule === null ? 'breach' : `breach of ${LIMIT_RULES[watchedRule].label}`;
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Date'), cell: ({ date }) => date },
+    { column: createTextColumn('Date'), cell: ({ date }) => date },
     {
-      column: text('Cause'),
+      column: createTextColumn('Cause'),
       cell: ({ cause }) => (cause === 'breach' ? breach : cause),
       isShown: watchedRule !== null || rows.some(({ cause }) => cause !== 'schedule'),
     },
-    { column: figure('Constituents'), cell: ({ constituents }) => countText(constituents) },
-    { column: figure('Added'), cell: ({ added }) => countText(added) },
-    { column: figure('Removed'), cell: ({ removed }) => countText(removed) },
-    { column: figure('Turnover'), cell: ({ turnover }) => percentText(turnover) },
-    { column: figure('Largest weight'), cell: ({ largest }) => weightText(largest, weightDecimals) },
-    { column: figure('Cap'), cell: ({ cap }) => percentText(cap), isShown: hasCap },
-    { column: figure('At cap'), cell: ({ capped }) => countText(capped), isShown: hasCap },
-    { column: figure('Redistributed'), cell: ({ redistributed }) => percentText(redistributed), isShown: hasCap },
+    { column: createFigureColumn('Constituents'), cell: ({ constituents }) => countText(constituents) },
+    { column: createFigureColumn('Added'), cell: ({ added }) => countText(added) },
+    { column: createFigureColumn('Removed'), cell: ({ removed }) => countText(removed) },
+    { column: createFigureColumn('Turnover'), cell: ({ turnover }) => formatPercent(turnover) },
+    { column: createFigureColumn('Largest weight'), cell: ({ largest }) => formatWeight(largest, weightDecimals) },
+    { column: createFigureColumn('Cap'), cell: ({ cap }) => formatPercent(cap), isShown: hasCap },
+    { column: createFigureColumn('At cap'), cell: ({ capped }) => countText(capped), isShown: hasCap },
+    {
+      column: createFigureColumn('Redistributed'),
+      cell: ({ redistributed }) => formatPercent(redistributed),
+      isShown: hasCap,
+    },
   ];
   const count = overview.rebalances;
   return toTable(
@@ -126,34 +137,34 @@ function rebalancesTable(
 /** Number of years that fit next to each other. */
 const YEARS_SHOWN = 8;
 
-function exposuresTable({ yearEndSectors, overview }: RunFigures, limit: number): Table {
+function createExposuresTable({ yearEndSectors, overview }: RunFigures, limit: number): Table {
   const { dates, sectors } = yearEndSectors(YEARS_SHOWN);
-  const { shown, others } = rowsWithin(sectors, limit);
+  const { shown, others } = splitRows(sectors, limit);
   const rest = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
   const rows = [
     ...shown.map(({ sector, weights }) => ({ label: sector ?? 'Unclassified', weights })),
     ...(others.length === 0 ? [] : [{ label: `${countText(others.length)} others`, weights: rest }]),
   ];
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Sector'), cell: ({ label }) => cleanLine(label) },
+    { column: createTextColumn('Sector'), cell: ({ label }) => cleanLine(label) },
     ...dates.map((date, k) => ({
-      column: figure(date === overview.end ? date : date.slice(0, 4)),
-      cell: ({ weights }: (typeof rows)[number]) => percentText(weights[k]!),
+      column: createFigureColumn(date === overview.end ? date : date.slice(0, 4)),
+      cell: ({ weights }: (typeof rows)[number]) => formatPercent(weights[k]!),
     })),
   ];
   return toTable(fields, rows, 'Weights held at the end of each year, by the sectors of the last date.');
 }
 
-function annualTable({ annualReturns }: RunFigures, limit: number): Table {
+function createAnnualTable({ annualReturns }: RunFigures, limit: number): Table {
   const rows = annualReturns().slice(-limit);
   const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Year'), cell: ([year]) => String(year) },
-    { column: figure('Return'), cell: ([, value]) => percentText(value) },
+    { column: createTextColumn('Year'), cell: ([year]) => String(year) },
+    { column: createFigureColumn('Return'), cell: ([, value]) => formatPercent(value) },
   ];
   return toTable(fields, rows, null);
 }
 
-function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, limit: number): Table {
+function createMonthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, limit: number): Table {
   const all = annualReturns();
   const years = all.slice(-limit);
   const months = new Map(monthlyReturns().map(({ year, month, value }) => [`${year} ${month}`, value]));
@@ -161,12 +172,20 @@ function monthlyTable({ monthlyReturns, annualReturns, overview }: RunFigures, l
   const rows = years.map(([year, annual]): TableRow => {
     const values = MONTHS.map((_, i) => months.get(`${year} ${i + 1}`) ?? null);
     return {
-      cells: [String(year), ...values.map((value) => (value === null ? '' : percentText(value))), percentText(annual)],
+      cells: [
+        String(year),
+        ...values.map((value) => (value === null ? '' : formatPercent(value))),
+        formatPercent(annual),
+      ],
       tints: [null, ...values.map((value) => tintOf(value, largest)), null],
     };
   });
   return {
-    columns: [text('Year'), ...MONTHS.map(figure), { ...figure('Annual'), isTotal: true }],
+    columns: [
+      createTextColumn('Year'),
+      ...MONTHS.map(createFigureColumn),
+      { ...createFigureColumn('Annual'), isTotal: true },
+    ],
     rows,
     note:
       years.length === all.length
@@ -184,23 +203,27 @@ function tintOf(value: number | null, largest: number): string | null {
   return value > 0 ? NAVY_TINT : AMBER_TINT;
 }
 
-function attributionTable({ attribution, nameOf }: RunFigures, limit: number): Table {
+function createAttributionTable({ attribution, nameOf }: RunFigures, limit: number): Table {
   const { contributions, total_return, cap_drag, cost_drag, start, end } = attribution();
-  const { shown: rows, others } = rowsWithin(contributions, limit);
+  const { shown: rows, others } = splitRows(contributions, limit);
   const hasNames = rows.some(({ asset_id }) => nameOf(asset_id) !== null);
   const table = toTable<(typeof rows)[number]>(
     [
-      { column: text('Identifier'), cell: ({ asset_id }) => cleanLine(asset_id) },
-      { column: text('Name'), cell: ({ asset_id }) => cleanLine(nameOf(asset_id) ?? ''), isShown: hasNames },
-      { column: figure('Average weight'), cell: ({ average_weight }) => percentText(average_weight) },
-      { column: figure('Return'), cell: (row) => percentText(row.total_return) },
-      { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
+      { column: createTextColumn('Identifier'), cell: ({ asset_id }) => cleanLine(asset_id) },
+      {
+        column: createTextColumn('Name'),
+        cell: ({ asset_id }) => cleanLine(nameOf(asset_id) ?? ''),
+        isShown: hasNames,
+      },
+      { column: createFigureColumn('Average weight'), cell: ({ average_weight }) => formatPercent(average_weight) },
+      { column: createFigureColumn('Return'), cell: (row) => formatPercent(row.total_return) },
+      { column: createFigureColumn('Contribution'), cell: ({ contribution }) => formatPercent(contribution) },
     ],
     rows,
     null,
   );
   const sums = (label: string, value: number): TableRow => ({
-    cells: [label, ...(hasNames ? [''] : []), '', '', percentText(value)],
+    cells: [label, ...(hasNames ? [''] : []), '', '', formatPercent(value)],
     isTotal: true,
   });
   const rest =
@@ -213,8 +236,8 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
           ),
         ];
   const drags = [
-    cap_drag === null ? '' : ` Capping: ${percentText(cap_drag)}.`,
-    cost_drag === null ? '' : ` Costs: ${percentText(cost_drag)}.`,
+    cap_drag === null ? '' : ` Capping: ${formatPercent(cap_drag)}.`,
+    cost_drag === null ? '' : ` Costs: ${formatPercent(cost_drag)}.`,
   ].join('');
   return {
     ...table,
@@ -223,27 +246,27 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
   };
 }
 
-function riskTable({ risk, overview, weightDecimals }: RunFigures, limit: number): Table {
+function createRiskTable({ risk, overview, weightDecimals }: RunFigures, limit: number): Table {
   const result = risk();
   if ('missing' in result) return { columns: [], rows: [], note: result.missing };
   const { names, volatility, coveredWeight } = result;
-  const { shown: rows, others } = rowsWithin(names, limit);
+  const { shown: rows, others } = splitRows(names, limit);
   const hasNames = rows.some(({ name }) => name !== null);
   const isCovered = coveredWeight > 1 - 1e-6;
-  const share = (contribution: number): string => percentText(volatility > 0 ? contribution / volatility : 0);
+  const share = (contribution: number): string => formatPercent(volatility > 0 ? contribution / volatility : 0);
   const table = toTable<(typeof rows)[number]>(
     [
-      { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
-      { column: text('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: hasNames },
-      { column: figure('Weight'), cell: ({ weight }) => weightText(weight, weightDecimals) },
-      { column: figure('Risk contribution'), cell: ({ contribution }) => percentText(contribution) },
-      { column: figure('Share of risk'), cell: ({ contribution }) => share(contribution) },
+      { column: createTextColumn('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
+      { column: createTextColumn('Name'), cell: ({ name }) => cleanLine(name ?? ''), isShown: hasNames },
+      { column: createFigureColumn('Weight'), cell: ({ weight }) => formatWeight(weight, weightDecimals) },
+      { column: createFigureColumn('Risk contribution'), cell: ({ contribution }) => formatPercent(contribution) },
+      { column: createFigureColumn('Share of risk'), cell: ({ contribution }) => share(contribution) },
     ],
     rows,
     `Volatility of the holdings of ${overview.end}, estimated from returns from ${overview.start} to ${overview.end}; contributions sum to the volatility.${isCovered ? '' : ' Securities with too little data are excluded.'}`,
   );
   const sums = (label: string, weight: number, contribution: number): TableRow => ({
-    cells: [label, ...(hasNames ? [''] : []), percentText(weight), percentText(contribution), share(contribution)],
+    cells: [label, ...(hasNames ? [''] : []), formatPercent(weight), formatPercent(contribution), share(contribution)],
     isTotal: true,
   });
   const rest = others.reduce(
@@ -260,18 +283,18 @@ function riskTable({ risk, overview, weightDecimals }: RunFigures, limit: number
   };
 }
 
-function literalTable({ index, columns, data }: LiteralTable, limit: number): Table {
-  const { shown: rows, others } = rowsWithin(data, limit);
+function createLiteralTable({ index, columns, data }: LiteralTable, limit: number): Table {
+  const { shown: rows, others } = splitRows(data, limit);
   const isNumbered = index.every((label, i) => label === i);
   const shown = columns.map((head, k) =>
-    literalColumn(
+    createLiteralColumn(
       cleanLine(head),
       rows.map((row) => row[k]!),
     ),
   );
   const labels = isNumbered
     ? []
-    : [{ column: text(''), cells: index.slice(0, rows.length).map((label) => cleanLine(String(label))) }];
+    : [{ column: createTextColumn(''), cells: index.slice(0, rows.length).map((label) => cleanLine(String(label))) }];
   const all = [...labels, ...shown];
   return {
     columns: all.map(({ column }) => column),
@@ -285,7 +308,7 @@ function literalTable({ index, columns, data }: LiteralTable, limit: number): Ta
   };
 }
 
-function literalColumn(
+function createLiteralColumn(
   head: string,
   cells: readonly LiteralTable['data'][number][number][],
 ): { readonly column: TableColumn; readonly cells: readonly string[] } {

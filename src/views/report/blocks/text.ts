@@ -6,7 +6,7 @@ import { cleanText } from '../text/clean-text.js';
 import { parseMarkup, type Paragraph } from '../text/markup.js';
 import type { Typesetter } from '../text/typesetter.js';
 import type { Drawing } from './drawing.js';
-import { titlePart } from './titled.js';
+import { createTitlePart } from './titled.js';
 
 const LINE_HEIGHT = SIZE.body * LEADING;
 const PARAGRAPH_GAP = 4.5;
@@ -16,22 +16,22 @@ const INDENT = 11;
 /** Draws paragraphs and lists. Each line is a part, so that long text continues on further pages. */
 export const drawText: Drawing<'text'> = ({ title, text }, { width, typesetter }) => {
   const paragraphs = parseMarkup(cleanText(text));
-  let list: ListElement = newList();
+  let list: ListElement = createList();
   const rows = paragraphs.flatMap((paragraph, i) => {
     const next = paragraphs[i + 1];
     const isInside = paragraph.marker !== null && next !== undefined && next.marker !== null;
     const gap = next === undefined ? 0 : isInside ? ENTRY_GAP : PARAGRAPH_GAP;
     const own = layParagraph(paragraph, { width, typesetter, list });
-    if (!isInside) list = newList();
+    if (!isInside) list = createList();
     return [...own, ...(gap > 0 ? [createSpacer(gap)] : [])];
   });
-  return { title: titlePart(title, width, typesetter), sections: [{ head: null, rows }] };
+  return { title: createTitlePart(title, width, typesetter), sections: [{ head: null, rows }] };
 };
 
 /** Returns the structure element of a list, which is created when the first entry is drawn. */
 type ListElement = (canvas: Canvas, parent: StructureElement) => StructureElement;
 
-function newList(): ListElement {
+function createList(): ListElement {
   let element: StructureElement | undefined;
   return (canvas, parent) => (element ??= canvas.element(parent, 'L'));
 }

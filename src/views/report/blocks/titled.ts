@@ -8,7 +8,7 @@ const BELOW = 5;
 const LINES_MAX = 2;
 
 /** Returns the title of a block with a rule above it; null if the block has no title. */
-export function titlePart(title: string | null, width: number, typesetter: Typesetter): Part | null {
+export function createTitlePart(title: string | null, width: number, typesetter: Typesetter): Part | null {
   const text = title === null ? '' : cleanLine(title);
   if (text === '') return null;
   const lines = typesetter.fit(text, { size: SIZE.title, weight: 'bold', maxWidth: width, linesMax: LINES_MAX });
@@ -33,7 +33,7 @@ export function titlePart(title: string | null, width: number, typesetter: Types
 }
 
 /** Returns a note below a block, or in place of its content. */
-export function notePart(text: string, width: number, typesetter: Typesetter): Part {
+export function createNotePart(text: string, width: number, typesetter: Typesetter): Part {
   const lines = typesetter.fit(cleanLine(text), { size: SIZE.label, maxWidth: width, linesMax: 4 });
   const leading = SIZE.label * 1.35;
   return {

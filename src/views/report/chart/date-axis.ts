@@ -33,7 +33,7 @@ type Step = (typeof STEPS)[number];
  * @param labelsFit returns true if the labels of the ticks do not overlap
  * @returns the ticks of the finest step that fits, or the two ends if none fits
  */
-export function dateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
+export function createDateTicks(span: DateSpan, labelsFit: (ticks: readonly DateTick[]) => boolean): DateTick[] {
   for (const step of STEPS) {
     if (countTicks(span, step) > TICKS_MAX) continue;
     const ticks = ticksOf(span, step);

@@ -1,10 +1,10 @@
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { DateSpan } from './date-axis.js';
-import { dateTicks } from './date-axis.js';
+import { createDateTicks } from './date-axis.js';
 import { simplifyLine } from './simplify.js';
-import { linearAxis, logAxis, type ValueAxis } from './value-axis.js';
+import { createLinearAxis, createLogAxis, type ValueAxis } from './value-axis.js';
 import type { DatedLine } from '../figures.js';
-import { tickText } from '../numbers.js';
+import { formatTick } from '../numbers.js';
 import type { Box, Canvas, Stroke } from '../page/canvas.js';
 import { HAIRLINE, INK, LINE, MUTED, RULE, SIZE } from '../style-sheet.js';
 
@@ -45,7 +45,7 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
   const inner = { x: box.x + left, width: box.width - left };
   const position = (day: number): number =>
     inner.x + (span.last > span.first ? (day - span.first) / (span.last - span.first) : 0.5) * inner.width;
-  const ticks = ticksThatFit(canvas, span, { position, box });
+  const ticks = selectFittingTicks(canvas, span, { position, box });
   for (const { panel, axis, top, height } of plots) {
     const plot = { x: inner.x, y: top + LEGEND_HEIGHT, width: inner.width, height: height - LEGEND_HEIGHT };
     drawLegend(canvas, panel.series, { x: box.x, y: top });
@@ -59,7 +59,7 @@ export function drawLineChart(canvas: Canvas, panels: readonly Panel[], box: Box
   const baseline = box.y + box.height - 2;
   for (const { day, label } of ticks)
     canvas.text(label, {
-      x: labelAt(canvas, { x: position(day), label, box }),
+      x: createLabel(canvas, { x: position(day), label, box }),
       y: baseline,
       size: SIZE.label,
       colour: MUTED,
@@ -93,7 +93,7 @@ function plotsOf(canvas: Canvas, panels: readonly Panel[], box: Box): Plot[] {
     const axis = axisOf(panel, height - LEGEND_HEIGHT);
     const labelWidth = Math.max(
       ...axis.ticks.map((tick) =>
-        canvas.typesetter.width(tickText(tick, { step: axis.step, unit: panel.unit }), { size: SIZE.label }),
+        canvas.typesetter.width(formatTick(tick, { step: axis.step, unit: panel.unit }), { size: SIZE.label }),
       ),
     );
     const plot = { panel, axis, top, height, labelWidth };
@@ -112,20 +112,20 @@ function axisOf({ series, isLogarithmic, hasZero }: Panel, height: number): Valu
     }
   }
   const ticksMax = Math.max(2, Math.floor(height / TICK_SPACE) + 1);
-  return isLogarithmic && low > 0 ? logAxis({ low, high }, ticksMax) : linearAxis({ low, high }, ticksMax);
+  return isLogarithmic && low > 0 ? createLogAxis({ low, high }, ticksMax) : createLinearAxis({ low, high }, ticksMax);
 }
 
-function ticksThatFit(
+function selectFittingTicks(
   canvas: Canvas,
   span: DateSpan,
   { position, box }: { readonly position: (day: number) => number; readonly box: Box },
 ) {
   const width = (label: string): number => canvas.typesetter.width(label, { size: SIZE.label });
-  return dateTicks(span, (ticks) => {
+  return createDateTicks(span, (ticks) => {
     let end = -Infinity;
     let before = -Infinity;
     return ticks.every(({ day, label }) => {
-      const middle = labelAt(canvas, { x: position(day), label, box });
+      const middle = createLabel(canvas, { x: position(day), label, box });
       const isFree = middle - width(label) / 2 >= end + 2 * LABEL_GAP && middle >= before + PITCH_MIN;
       end = middle + width(label) / 2;
       before = middle;
@@ -135,7 +135,7 @@ function ticksThatFit(
 }
 
 /** Returns the centre position at which a label stays within the chart. */
-function labelAt(
+function createLabel(
   canvas: Canvas,
   { x, label, box }: { readonly x: number; readonly label: string; readonly box: Box },
 ): number {
@@ -173,7 +173,7 @@ function drawGrid(canvas: Canvas, { axis, panel, plot }: PlotInput): void {
       [plot.x + plot.width, y],
       isZero ? { colour: RULE, width: LINE.rule } : { colour: HAIRLINE, width: LINE.hair },
     );
-    canvas.text(tickText(tick, { step: axis.step, unit: panel.unit }), {
+    canvas.text(formatTick(tick, { step: axis.step, unit: panel.unit }), {
       x: plot.x - LABEL_GAP,
       y: y + SIZE.label * 0.34,
       size: SIZE.label,

@@ -28,10 +28,10 @@ const PAD = 0.05;
  * Returns a linear axis slightly longer than the range of its values, with ticks at round values.
  * @param ticksMax at least 2
  */
-export function linearAxis(extent: Extent, ticksMax: number): ValueAxis {
+export function createLinearAxis(extent: Extent, ticksMax: number): ValueAxis {
   const { low, high } = addPadding(extent);
-  let step = niceStep((high - low) / (ticksMax + 1));
-  while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = niceStep(step * 1.01);
+  let step = roundStep((high - low) / (ticksMax + 1));
+  while (floorOf(high / step) - ceilOf(low / step) + 1 > ticksMax) step = roundStep(step * 1.01);
   const first = ceilOf(low / step);
   const ticks = Array.from({ length: floorOf(high / step) - first + 1 }, (_, i) => (first + i) * step);
   return { ticks, step, position: (value) => (value - low) / (high - low) };
@@ -52,7 +52,7 @@ const floorOf = (value: number): number => Math.floor(value + NOISE);
 const ceilOf = (value: number): number => Math.ceil(value - NOISE);
 
 /** Returns the smallest round step that is not less than a value. */
-function niceStep(least: number): number {
+function roundStep(least: number): number {
   const ten = raiseToPower(10, Math.floor(Math.log10(least)));
   return (NICE.find((factor) => factor * ten >= least * (1 - NOISE)) ?? 10) * ten;
 }
@@ -61,21 +61,26 @@ function niceStep(least: number): number {
  * Returns a logarithmic axis over positive values. Ticks are at 1, 2 and 5 times powers of ten; only at powers of ten
  * if these ticks would be too many; and at evenly spaced round values if they would be too few.
  */
-export function logAxis(extent: Extent, ticksMax: number): ValueAxis {
+export function createLogAxis(extent: Extent, ticksMax: number): ValueAxis {
   const room = raiseToPower(extent.high / extent.low, PAD) * 1.005;
   const low = extent.low / room;
   const high = extent.high * room;
   const bottom = Math.log(low);
   const span = Math.log(high) - bottom;
-  const even = linearAxis({ low, high }, ticksMax).ticks.filter((tick) => tick >= low && tick <= high);
-  const candidates = [logTicks(low, high, [1, 2, 5]), logTicks(low, high, [1, 3]), logTicks(low, high, [1]), even];
+  const even = createLinearAxis({ low, high }, ticksMax).ticks.filter((tick) => tick >= low && tick <= high);
+  const candidates = [
+    listLogTicks(low, high, [1, 2, 5]),
+    listLogTicks(low, high, [1, 3]),
+    listLogTicks(low, high, [1]),
+    even,
+  ];
   const fitting = candidates.filter(({ length }) => length <= ticksMax);
   const ticks = fitting.find(({ length }) => length >= 3) ?? fitting.toSorted((a, b) => b.length - a.length)[0]!;
   const step = ticks.slice(1).reduce((least, tick, i) => Math.min(least, tick - ticks[i]!), Infinity);
   return { ticks, step: Number.isFinite(step) ? step : 1, position: (value) => (Math.log(value) - bottom) / span };
 }
 
-function logTicks(low: number, high: number, factors: readonly number[]): number[] {
+function listLogTicks(low: number, high: number, factors: readonly number[]): number[] {
   const ticks: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
     for (const factor of factors) {

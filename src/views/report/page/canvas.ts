@@ -95,7 +95,7 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
     },
     line: ([x1, y1], [x2, y2], stroke) =>
       draw(
-        strokeOperators(stroke),
+        formatStroke(stroke),
         `${formatNumber(x1)} ${formatNumber(y1)} m ${formatNumber(x2)} ${formatNumber(y2)} l S`,
       ),
     rectangle: ({ x, y, width, height }, colour) =>
@@ -103,7 +103,7 @@ export function createCanvas(pdf: PDFKit.PDFDocument, typesetter: Typesetter): C
         `${formatColour(colour)} rg`,
         `${formatNumber(x)} ${formatNumber(y)} ${formatNumber(width)} ${formatNumber(height)} re f`,
       ),
-    polyline: (points, stroke) => draw(strokeOperators(stroke), formatPath(points), 'S'),
+    polyline: (points, stroke) => draw(formatStroke(stroke), formatPath(points), 'S'),
     area({ xs, ys }, baseline, colour) {
       const last = xs.length - 1;
       draw(
@@ -158,7 +158,7 @@ function formatColour(colour: string): string {
     .join(' ');
 }
 
-function strokeOperators({ colour, width, dash }: Stroke): string {
+function formatStroke({ colour, width, dash }: Stroke): string {
   return `${formatColour(colour)} RG ${formatNumber(width)} w 1 j${dash === undefined ? '' : ` [${dash.map(formatNumber).join(' ')}] 0 d`}`;
 }
 

@@ -7,8 +7,8 @@ export interface Table extends TableContent {
   readonly remarks?: readonly string[];
 }
 
-export const text = (head: string): TableColumn => ({ head, isFigure: false });
-export const figure = (head: string): TableColumn => ({ head, isFigure: true });
+export const createTextColumn = (head: string): TableColumn => ({ head, isFigure: false });
+export const createFigureColumn = (head: string): TableColumn => ({ head, isFigure: true });
 
 /** A table column with a function for its cells. The column is omitted if all cells are empty. */
 export interface Field<R> {

@@ -20,7 +20,7 @@ export interface FitInput extends TableContent {
 }
 
 /** Width of a column without line breaks, and its minimum width. */
-interface Need {
+interface ColumnNeed {
   readonly natural: number;
   readonly least: number;
 }
@@ -68,7 +68,7 @@ function needOf(
   { head, isFigure }: TableColumn,
   cells: readonly { readonly text: string; readonly isTotal: boolean }[],
   typesetter: Typesetter,
-): Need {
+): ColumnNeed {
   const wide =
     cells.reduce(
       (most, { text, isTotal }) =>
@@ -85,7 +85,7 @@ function needOf(
 }
 
 interface PlaceInput {
-  readonly needs: readonly Need[];
+  readonly needs: readonly ColumnNeed[];
   readonly columns: readonly TableColumn[];
   readonly width: number;
   readonly gap: number;
@@ -116,7 +116,7 @@ function placeColumns(group: readonly number[], { needs, columns, width, gap }: 
  * Returns the natural widths if they fit. Otherwise each column has its minimum width and an equal fraction of its
  * additional need.
  */
-function widthsOf(needs: readonly Need[], room: number): number[] {
+function widthsOf(needs: readonly ColumnNeed[], room: number): number[] {
   const natural = needs.reduce((sum, need) => sum + need.natural, 0);
   if (natural <= room) return needs.map((need) => need.natural);
   const least = needs.reduce((sum, need) => sum + need.least, 0);

@@ -13,7 +13,7 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { openMarketSince, shareMarket, type ContentDigests } from '#domain/market/handle.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { digestContent } from '#market/content/content.js';
-import { prefixDiffers, prefixOf, findSettledDay } from '#market/content/prefix.js';
+import { comparePrefixes, prefixOf, findSettledDay } from '#market/content/prefix.js';
 import {
   cut,
   expectSameReads,
@@ -141,11 +141,11 @@ describe('on random markets', () => {
           const known = await digested(cut(market, row + 1));
           const day = market.dates[row]!;
           const prefix = prefixOf(known.market, known.digests, day);
-          expect(prefixDiffers(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
+          expect(comparePrefixes(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
           const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
-          expect(prefixDiffers(prefixOf(since, grown.digests, day), prefix)).toBeNull();
+          expect(comparePrefixes(prefixOf(since, grown.digests, day), prefix)).toBeNull();
           const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
-          expect(prefixDiffers(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
+          expect(comparePrefixes(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
             kind === 3 ? 'names' : 'history',
           );
         },

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
+import { createDatabaseLocations } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';
 import { temporaryFolders } from '../../../store/temporary-folder.js';
 
@@ -9,7 +9,7 @@ const folderFor = temporaryFolders();
 
 describe('the places of databases', () => {
   const placesOf = (hosts: readonly string[], root = '/nowhere') =>
-    createDatabasePlaces({ locations: createLocations([root]), hosts });
+    createDatabaseLocations({ locations: createLocations([root]), hosts });
   const code = async (location: string, hosts: readonly string[] = ['localhost', '127.0.0.1', '169.254.169.254']) => {
     const resolved = await placesOf(hosts).resolve(location);
     return 'problem' in resolved ? resolved.problem.code : 'allowed';
@@ -56,7 +56,7 @@ describe('the places of databases', () => {
     const answers = ['192.0.2.1', '198.51.100.7', '169.254.169.254'];
     let count = 0;
     const resolveHost = (address = '') =>
-      createDatabasePlaces({
+      createDatabaseLocations({
         locations: createLocations(['/nowhere']),
         hosts: ['db.example:5432'],
         resolveHost: async () => (count++, address),

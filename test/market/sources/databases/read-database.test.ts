@@ -5,8 +5,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import sqlite from 'node-sqlite3-wasm';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { contentHash } from '#market/content/content.js';
-import type { DatabasePlace } from '#market/sources/databases/database-place.js';
+import { computeContentHash } from '#market/content/content.js';
+import type { DatabaseLocation } from '#market/sources/databases/database-place.js';
 import { readDatabase } from '#market/sources/databases/read-database.js';
 import type { TableNames } from '#market/sources/databases/tables-to-read.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -45,7 +45,7 @@ async function readExpectedHash(): Promise<string> {
   return hashOf(folder);
 }
 
-async function read(place: DatabasePlace, tables: TableNames = {}) {
+async function read(place: DatabaseLocation, tables: TableNames = {}) {
   const problems = createProblems();
   const result = await readDatabase(place, tables, problems, () => {});
   return { found: result, findings: problems.findings(), reported: listPlaces(problems.findings()) };
@@ -64,7 +64,7 @@ describe('a SQLite file', () => {
     const path = await database(TABLES);
     const { found, findings } = await read({ kind: 'sqlite', path });
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
+    expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
     expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
     expect(readdirSync(join(path, '..'))).toEqual(['market.db']);
   });
@@ -128,7 +128,7 @@ describe('a DuckDB file', () => {
     const path = await database(TABLES);
     const { found, findings } = await read({ kind: 'duckdb', path });
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
+    expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
     const bytes = readFileSync(path);
     expect(found!.files).toEqual([
       { label: 'database', bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') },
@@ -177,7 +177,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     await server.drop();
   });
 
-  const place = (): DatabasePlace => ({
+  const place = (): DatabaseLocation => ({
     kind: 'postgresql',
     address: '127.0.0.1',
     host: '127.0.0.1',
@@ -192,7 +192,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     await client.query(`ALTER DATABASE ${server.name} SET timezone TO 'America/New_York'`);
     const { found, findings } = await read(place());
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
+    expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
     expect(found!.rows).toEqual({ market: 3, reference: 2, corporate_actions: 1, universes: 1, series: 2 });
   });
 
@@ -211,7 +211,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     const { found, findings } = await read(place(), { market: 'bars' });
     await client.query('DROP VIEW bars');
     expect(findings).toEqual([]);
-    expect(await contentHash(found!.content)).toBe(await readExpectedHash());
+    expect(await computeContentHash(found!.content)).toBe(await readExpectedHash());
   });
 
   test.each([
@@ -246,7 +246,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     );
     const problems = createProblems();
     const reading = readDatabase(
-      { ...place(), port: own.port, database: 'postgres' } as DatabasePlace,
+      { ...place(), port: own.port, database: 'postgres' } as DatabaseLocation,
       {},
       problems,
       (fraction) => {
@@ -282,7 +282,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   });
 
   test('that does not exist, or refuses access, is reported', async () => {
-    expect((await read({ ...place(), port: 1 } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
-    expect((await read({ ...place(), database: 'none' } as DatabasePlace)).reported).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ ...place(), port: 1 } as DatabaseLocation)).reported).toEqual(['UNREADABLE_FILE ']);
+    expect((await read({ ...place(), database: 'none' } as DatabaseLocation)).reported).toEqual(['UNREADABLE_FILE ']);
   });
 });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { awsOf } from '#cli/aws-settings.js';
 import { readSettings } from '#cli/settings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { artifactPlace } from '#store/place/artifact-place.js';
+import { parseArtifactLocation } from '#store/place/artifact-place.js';
 import { chooseKeys, type AwsSettings } from '#store/s3/keys/choose-source.js';
 import { createRenewedKeys } from '#store/s3/keys/current-keys.js';
 import type { KeySource } from '#store/access/key-source.js';
@@ -110,7 +110,7 @@ test('a profile has keys and region in either file, those of credentials first, 
   const keys = (n: number): string => `[desk]\r\naws_access_key_id = AKIA${n}\r\naws_secret_access_key=a/b+=c${n}\r\n`;
   const credentialsFile = await filed('credentials', keys(1));
   const files = { AWS_CONFIG_FILE: configFile, AWS_SHARED_CREDENTIALS_FILE: credentialsFile };
-  const place = artifactPlace({
+  const place = parseArtifactLocation({
     url: 's3://bucket/prefix',
     cache: { folder, bytesMax: 1 },
     aws: readKeySettings({ ...files, AWS_PROFILE: 'desk' }),

@@ -1,6 +1,6 @@
 import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { linearAxis, logAxis } from '#views/report/chart/value-axis.js';
+import { createLinearAxis, createLogAxis } from '#views/report/chart/value-axis.js';
 
 const extent = fc
   .tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true }))
@@ -10,7 +10,7 @@ describe('a linear axis', () => {
   test('has ticks at round values within it, not more than it may, evenly spaced', () => {
     fc.assert(
       fc.property(extent, fc.integer({ min: 2, max: 12 }), (range, ticksMax) => {
-        const { ticks, step, position } = linearAxis(range, ticksMax);
+        const { ticks, step, position } = createLinearAxis(range, ticksMax);
         expect(ticks.length).toBeLessThanOrEqual(ticksMax);
         expect(ticks.length).toBeGreaterThanOrEqual(1);
         const mantissa = step / 10 ** Math.floor(Math.log10(step) + 1e-9);
@@ -27,7 +27,7 @@ describe('a linear axis', () => {
   test('shows every value, with some room', () => {
     fc.assert(
       fc.property(extent, (range) => {
-        const { position } = linearAxis(range, 6);
+        const { position } = createLinearAxis(range, 6);
         expect(position(range.low)).toBeGreaterThanOrEqual(0);
         expect(position(range.high)).toBeLessThanOrEqual(1);
         expect(position(range.low)).toBeLessThan(position(range.high));
@@ -36,17 +36,17 @@ describe('a linear axis', () => {
   });
 
   test('begins or ends at a zero that its values begin or end at', () => {
-    expect(linearAxis({ low: 0, high: 0.3 }, 5).position(0)).toBe(0);
-    expect(linearAxis({ low: -0.3, high: 0 }, 5).position(0)).toBe(1);
+    expect(createLinearAxis({ low: 0, high: 0.3 }, 5).position(0)).toBe(0);
+    expect(createLinearAxis({ low: -0.3, high: 0 }, 5).position(0)).toBe(1);
   });
 
   test('has the ticks a person would write', () => {
-    expect(linearAxis({ low: 84, high: 142 }, 4).ticks).toEqual([100, 120, 140]);
-    expect(linearAxis({ low: 0, high: 0.47 }, 4).ticks).toEqual([0, 0.2, 0.4]);
+    expect(createLinearAxis({ low: 84, high: 142 }, 4).ticks).toEqual([100, 120, 140]);
+    expect(createLinearAxis({ low: 0, high: 0.47 }, 4).ticks).toEqual([0, 0.2, 0.4]);
   });
 
   test('of a value that never moves lies around it', () => {
-    const { ticks, position } = linearAxis({ low: 100, high: 100 }, 5);
+    const { ticks, position } = createLinearAxis({ low: 100, high: 100 }, 5);
     expect(ticks).toContain(100);
     expect(position(100)).toBeCloseTo(0.5, 9);
   });
@@ -54,7 +54,7 @@ describe('a linear axis', () => {
 
 describe('a logarithmic axis', () => {
   test('puts equal ratios at equal distances', () => {
-    const { position } = logAxis({ low: 50, high: 800 }, 6);
+    const { position } = createLogAxis({ low: 50, high: 800 }, 6);
     expect(position(200) - position(100)).toBeCloseTo(position(400) - position(200), 12);
   });
 
@@ -66,7 +66,7 @@ describe('a logarithmic axis', () => {
         fc.integer({ min: 3, max: 9 }),
         (low, ratio, ticksMax) => {
           const range = { low, high: low * ratio };
-          const { ticks, position } = logAxis(range, ticksMax);
+          const { ticks, position } = createLogAxis(range, ticksMax);
           expect(ticks.length).toBeGreaterThanOrEqual(1);
           expect(ticks.length).toBeLessThanOrEqual(ticksMax);
           expect(ticks.every((tick) => position(tick) >= 0 && position(tick) <= 1)).toBe(true);
@@ -78,6 +78,6 @@ describe('a logarithmic axis', () => {
   });
 
   test('ticks at 1, 2 and 5 over decades', () => {
-    expect(logAxis({ low: 90, high: 1100 }, 6).ticks).toEqual([100, 200, 500, 1000]);
+    expect(createLogAxis({ low: 90, high: 1100 }, 6).ticks).toEqual([100, 200, 500, 1000]);
   });
 });

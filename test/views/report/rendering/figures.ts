@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { attributionView } from '#views/attribution-view.js';
-import { readHeldWeights, weightsView } from '#views/weights-view.js';
+import { createAttributionView } from '#views/attribution-view.js';
+import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { createRunFigures } from '#views/report/figures.js';
-import { countText, percentText, ratioText } from '#views/report/numbers.js';
+import { countText, formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 import { builtIn, parse, render, sample } from './set-up.js';
@@ -23,27 +23,27 @@ export function describeFigures(): void {
         'tracking_error',
         'tracking_difference',
       ])
-        expect(text).toContain(percentText(metrics[name]!));
+        expect(text).toContain(formatPercent(metrics[name]!));
       for (const value of [
-        ratioText(metrics['sharpe_ratio']!),
+        formatRatio(metrics['sharpe_ratio']!),
         countText(held.length),
-        ratioText(1 / held.reduce((sum, weight) => sum + weight * weight, 0)),
-        percentText(Math.max(...held)),
+        formatRatio(1 / held.reduce((sum, weight) => sum + weight * weight, 0)),
+        formatPercent(Math.max(...held)),
       ])
         expect(text).toContain(value);
-      expect(text).toContain(`Level ${ratioText(sample.result.level.data.at(-1)!)}`);
+      expect(text).toContain(`Level ${formatRatio(sample.result.level.data.at(-1)!)}`);
     });
 
     test('returns by year', () => {
       const { text } = builtIn('FACTSHEET-A4', sample);
       for (const [year, value] of Object.entries(sample.result.annual_returns)) {
-        expect(text).toMatch(new RegExp(`^${year} .*${percentText(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
+        expect(text).toMatch(new RegExp(`^${year} .*${formatPercent(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
       }
     });
 
     test('constituents, as the table of weights has them', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
-      const { weights } = weightsView({
+      const { weights } = createWeightsView({
         runId: 'SAMPLE',
         requestedAsOf: null,
         weights: readHeldWeights(columns, null),
@@ -54,19 +54,22 @@ export function describeFigures(): void {
       });
       const { text } = builtIn('FACTSHEET-A4', sample);
       for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
-        expect(text).toMatch(new RegExp(`^${identifier} .*${percentText(weight)} ${percentText(raw_weight)}`, 'm'));
+        expect(text).toMatch(new RegExp(`^${identifier} .*${formatPercent(weight)} ${formatPercent(raw_weight)}`, 'm'));
       }
       expect(text).toContain(`The largest 10 of ${weights.length} constituents held on ${sample.figures.overview.end}`);
     });
 
     test('attribution, down to its total', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
-      const { contributions, total_return, cap_drag, cost_drag } = attributionView(columns, { start: null, end: null });
+      const { contributions, total_return, cap_drag, cost_drag } = createAttributionView(columns, {
+        start: null,
+        end: null,
+      });
       const { text } = builtIn('TEARSHEET-A4', sample);
       for (const row of contributions.slice(0, 15))
-        expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
-      expect(text).toContain(`Return ${percentText(total_return)}`);
-      expect(text).toContain(`Capping: ${percentText(cap_drag)}. Costs: ${percentText(cost_drag)}.`);
+        expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(formatPercent).join(' '));
+      expect(text).toContain(`Return ${formatPercent(total_return)}`);
+      expect(text).toContain(`Capping: ${formatPercent(cap_drag)}. Costs: ${formatPercent(cost_drag)}.`);
     });
 
     test('rebalances, newest first, with the securities that joined and left', () => {
@@ -79,7 +82,7 @@ export function describeFigures(): void {
       const printed = [...text.matchAll(/^(\d{4}-\d{2}-\d{2}) \d/gm)].map((match) => match[1]);
       expect(printed).toEqual(dates);
       for (const { date, redistributed } of rebalances.slice(-12))
-        expect(text).toMatch(new RegExp(`^${date} .* ${percentText(redistributed)}$`, 'm'));
+        expect(text).toMatch(new RegExp(`^${date} .* ${formatPercent(redistributed)}$`, 'm'));
     });
 
     test('sectors at the ends of years and limits of concentration', () => {
@@ -95,7 +98,7 @@ export function describeFigures(): void {
         'UCITS 20/35': Math.min(0.35 - first, 0.2 - second),
       };
       for (const [label, headroom] of Object.entries(headroomOf))
-        expect(text).toContain(`${label} ${percentText(headroom)}`);
+        expect(text).toContain(`${label} ${formatPercent(headroom)}`);
       const { sectors, dates } = sample.figures.yearEndSectors(8);
       expect(dates.at(-1)).toBe(sample.figures.overview.end);
       for (const { sector, weight } of sample.figures.sectors()) {
@@ -142,7 +145,7 @@ export function describeFigures(): void {
   describe('what is left beyond a limit', () => {
     const few = sampleRun({ names: 4, end: '2021-06-30', costs: 25, sectors: ['Energy', 'Health', 'Banks', 'Mines'] });
     const columns = openColumns((from, to) => few.columns.subarray(from, to));
-    const { contributions } = attributionView(columns, { start: null, end: null });
+    const { contributions } = createAttributionView(columns, { start: null, end: null });
     const measured = {
       payload: {
         volatility: 0.4,
@@ -169,7 +172,7 @@ export function describeFigures(): void {
       const text = textOf({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
-      const rest = source === 'attribution' ? percentText(third! + fourth!) : percentText(0.1 + 0.1 + 0.001);
+      const rest = source === 'attribution' ? formatPercent(third! + fourth!) : formatPercent(0.1 + 0.1 + 0.001);
       expect(text).toMatch(new RegExp(`^2 others .*${rest.replace('.', '\\.')}`, 'm'));
     });
 
@@ -203,9 +206,9 @@ export function describeFigures(): void {
         return text;
       };
       const named = formatWeights({ length: 4 }, 3);
-      for (const { sector, weight } of sectors) expect(named).toContain(`${sector} ${percentText(weight)}`);
+      for (const { sector, weight } of sectors) expect(named).toContain(`${sector} ${formatPercent(weight)}`);
       const rest = sectors[2]!.weight + sectors[3]!.weight;
-      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${percentText(rest)}`);
+      expect(formatWeights({ length: 3 }, 2)).toContain(`2 others ${formatPercent(rest)}`);
     });
   });
 
@@ -218,7 +221,7 @@ export function describeFigures(): void {
         }).bytes,
       ).text;
     const contributionsOf = ({ columns }: SampleRun) =>
-      attributionView(
+      createAttributionView(
         openColumns((from, to) => columns.subarray(from, to)),
         { start: null, end: null },
       ).contributions;
@@ -233,7 +236,7 @@ export function describeFigures(): void {
         `${26 - detractors.length} largest contributors and ${detractors.length} largest detractors of 30 names`,
       );
       for (const { asset_id, contribution } of [...rows.slice(0, 26 - detractors.length), ...detractors])
-        expect(text).toContain(`${asset_id} ${percentText(contribution)}`);
+        expect(text).toContain(`${asset_id} ${formatPercent(contribution)}`);
     });
   });
 }

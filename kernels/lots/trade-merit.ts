@@ -5,7 +5,7 @@ import {
   computeObjective,
   computeVarianceSlope,
   createTradeState,
-  FEASIBLE,
+  VIOLATION_MAX,
   measureExcess,
   realise,
 } from './trade-state.js';
@@ -80,7 +80,7 @@ export function createMerit(
     Object.assign(present, { security: i, slope: computeVarianceSlope(state, i), short, long, objective });
   }
 
-  function computeObjective(i: number, trade: number): number {
+  function computeObjectiveAt(i: number, trade: number): number {
     const change = trade - net[i]!;
     realise(state, i, trade);
     sums.variance = change * (2 * present.slope + change * norms[i]!);
@@ -116,11 +116,11 @@ export function createMerit(
     },
     gain(i, trade) {
       evaluatePresent(i);
-      return present.objective - computeObjective(i, trade);
+      return present.objective - computeObjectiveAt(i, trade);
     },
     moveOf(i, trade) {
       evaluatePresent(i);
-      computeObjective(i, trade);
+      computeObjectiveAt(i, trade);
       const { short: s, long: l, spent, variance: v } = sums;
       const change = trade - net[i]!;
       let loss = (aversion + multipliers.variance) * v + prices.short * s + prices.long * l + spent;
@@ -154,7 +154,7 @@ export function createMerit(
     },
     move(i, trade) {
       evaluatePresent(i);
-      computeObjective(i, trade);
+      computeObjectiveAt(i, trade);
       const change = trade - net[i]!;
       state.variance += sums.variance;
       state.short += sums.short;

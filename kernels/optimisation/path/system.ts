@@ -43,7 +43,7 @@ export function createPathSystem(path: Path): PathSystem {
     for (let a = 0; a < m; a++) {
       const row = active[a]!;
       const column = columns[a]!;
-      for (let p = 0; p < f; p++) column[p] = coefficientOf(path, row, factor.order[p]!);
+      for (let p = 0; p < f; p++) column[p] = readRowCoefficient(path, row, factor.order[p]!);
       factor.forward(column);
       for (let b = 0; b <= a; b++) {
         let total = 0;
@@ -74,7 +74,7 @@ export function createPathSystem(path: Path): PathSystem {
       if (row < rows.count) dy[row] = change[a]!;
       else dz[row - rows.count] = change[a]!;
       if (change[a] === 0) continue;
-      for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * coefficientOf(path, row, i);
+      for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * readRowCoefficient(path, row, i);
     }
   }
 
@@ -141,7 +141,7 @@ export function createPathSystem(path: Path): PathSystem {
 }
 
 /** Returns the coefficient of a security in a row or a kink. */
-const coefficientOf = ({ program, state }: Path, row: number, i: number): number =>
+const readRowCoefficient = ({ program, state }: Path, row: number, i: number): number =>
   row < program.rows.count
     ? program.rows.coefficients[row * program.n + i]!
     : computeSlope(program, state, row - program.rows.count, i);

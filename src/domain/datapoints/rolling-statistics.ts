@@ -154,7 +154,7 @@ function foldSquares(valuesOn: ValueReader): Folding {
   };
 }
 
-/** Creates the fold of count and product of the growth factors. */
+/** Creates the fold that counts and multiplies the growth factors. */
 function foldFactors(valuesOn: ValueReader): Folding {
   return {
     empty: [0, 1],

@@ -81,7 +81,7 @@ export function applyCaps(input: CapInput): CappedOutcome | CapInfeasible {
     scaleOf: () => lambda,
     floor,
     cap,
-    reduced: listReduced(input.raw, lambda, cap),
+    reduced: listSecuritiesAboveCap(input.raw, lambda, cap),
     rounds: [],
   });
 }
@@ -125,7 +125,7 @@ function listFreeAbove(
   return above;
 }
 
-function listReduced(raw: Float64Array, scale: number, cap: number | null): number[] {
+function listSecuritiesAboveCap(raw: Float64Array, scale: number, cap: number | null): number[] {
   const reduced: number[] = [];
   if (cap !== null) for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > cap + CAP_TOLERANCE) reduced.push(i);
   return reduced;
@@ -163,7 +163,7 @@ function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | C
         scaleOf: (position) => (scaled[position]! / raw[position]!) * lambda,
         floor,
         cap,
-        reduced: listReduced(scaled, lambda, cap)
+        reduced: listSecuritiesAboveCap(scaled, lambda, cap)
           .concat(listHeldToCaps({ raw, scaled, weights }, groups))
           .toSorted(compareNumbers),
         rounds: [],

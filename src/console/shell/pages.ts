@@ -10,7 +10,7 @@ export interface Page {
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
-/** All registers share one script, because their pages share components. */
+/** Loads the pages of the registers, which share one script because they share components. */
 const governance = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
 
 /**

@@ -44,7 +44,7 @@ export interface ChartProps {
   readonly unit?: Unit;
   /** Shaded periods. */
   readonly bands?: readonly Band[];
-  /** Dates with a label, which is written next to its line. */
+  /** Labelled dates, each drawn as a line with its label. */
   readonly flags?: readonly Flag[];
   /** Subject under which the user's notes are stored. Default: no notes. */
   readonly subject?: string;

@@ -151,7 +151,7 @@ function rangeOf({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range 
   };
 }
 
-/** Dragging selects a range; dragging with the shift key moves it. */
+/** Returns the cursor settings: dragging selects a range, and dragging with the shift key moves it. */
 function cursorOf({ sync, isStacked }: PlotOptions): uPlot.Cursor {
   return {
     y: false,

@@ -91,7 +91,7 @@ export function restoreVersion(of: VersionedFamily, { version, ifMatch, note }: 
   });
 }
 
-/** Returns the catalogue of the fields of an index; undefined for other documents, and until it is loaded. */
+/** Returns the catalogue of the index fields; undefined for other documents and until it is loaded. */
 export const useTypes = ({ kind }: VersionedFamily): RuleTypes | undefined =>
   useResource(kind === 'index' ? 'rule types' : null, (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,

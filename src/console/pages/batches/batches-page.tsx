@@ -22,10 +22,10 @@ import { Figures, Conflicts, Outcomes, solvedOf, TrackingErrors } from './batch-
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
-/** Newest batches that are listed. */
+/** Maximum number of listed batches, newest first. */
 const LISTED = 100;
 
-/** Batches of accounts with tax lots that follow an index. */
+/** Page of batches: accounts with tax lots that follow an index. */
 export function BatchesPage() {
   const batches = useResource('jobs batch', async (signal) => {
     const [{ jobs }, { batches: results }] = await Promise.all([
@@ -86,14 +86,14 @@ function NoBatch() {
 /** Returns the parent index and the number of accounts in the request of a batch. */
 const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
 
-/** A job with its result, if it has ended with one. */
+/** A job, with its result if the job has succeeded. */
 interface BatchRow {
   readonly job: JobStatus;
   readonly view: BatchView | undefined;
   readonly currency: string | null;
 }
 
-/** State of a job, or whether all accounts of its result are solved. */
+/** Returns the state of a job; for a finished job, whether all accounts are solved. */
 function outcomeOf({ job, view }: BatchRow): { readonly text: string; readonly kind: Kind } {
   if (view === undefined) return { text: job.status, kind: STATUS_KINDS[job.status] };
   const solved = solvedOf(view);
@@ -102,7 +102,7 @@ function outcomeOf({ job, view }: BatchRow): { readonly text: string; readonly k
     : { text: `${count(view.accounts - solved)} of ${count(view.accounts)} unsolved`, kind: 'warning' };
 }
 
-/** `1 without a solution, 1 refused`. */
+/** Formats the numbers of unsolved accounts, for example `1 without a solution, 1 refused`. */
 const unsolvedText = ({ by_status: { infeasible = 0, refused = 0 } }: BatchView): string =>
   [infeasible > 0 && `${count(infeasible)} without a solution`, refused > 0 && `${count(refused)} refused`]
     .filter(Boolean)
@@ -223,7 +223,7 @@ function Batches({ jobs, results }: BatchesProps) {
   );
 }
 
-/** Nothing can be done about a job that has ended without a failure. */
+/** Returns true for jobs that need no action because they ended without a failure. */
 const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || status === 'cancelled';
 
 function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {

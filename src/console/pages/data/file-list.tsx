@@ -101,7 +101,7 @@ interface FoldedFilesProps {
   onClear(): void;
 }
 
-/** Many files of prices as one entry, which unfolds to a table. */
+/** Renders many price files as one entry that unfolds to a table. */
 function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
   const [isOpen, setOpen] = useState(false);
   const size = files.reduce((sum, { file }) => sum + file.size, 0);

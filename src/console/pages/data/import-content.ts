@@ -132,7 +132,7 @@ async function packedFile({ file, table }: ImportFile, isMapped: boolean): Promi
 
 const NEWLINE = 10;
 
-/** The first rows of a text file. */
+/** Reads the first rows of a text file, compressed. */
 async function packedStart({ file }: ImportFile): Promise<PackedFile> {
   const bytes = new Uint8Array(
     await (file instanceof Blob ? file.slice(0, INSPECTED_BYTES_MAX / 2) : file).arrayBuffer(),

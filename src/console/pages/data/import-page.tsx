@@ -87,7 +87,7 @@ export function ImportPage() {
 
 const SEVERAL = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
 
-/** The result of an import, shown once; its address leads to the new store. */
+/** Returns the result of an import, which is shown once; its address leads to the new store. */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const imported = outcome === null ? parameter('imported') : null;

@@ -80,7 +80,10 @@ async function refusedPart(
 
 const PARQUET = 'application/vnd.apache.parquet';
 
-/** Each Parquet file is a separate request: prices create the store, other tables are added to it. */
+/**
+ * Sends the tables. Each Parquet file is a separate request: prices create the store, and other tables are added to
+ * it.
+ */
 async function sentTables({ files, header, mapping }: WantedImport): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const done: ImportResult[] = [];

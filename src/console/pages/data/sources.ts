@@ -44,7 +44,7 @@ export async function sourcesOf(files: readonly File[]): Promise<ChosenFiles> {
   return { sources, ignored, trouble: null };
 }
 
-/** A file of a folder, named by its path inside it. */
+/** Returns a file of a folder, named by its path within the folder. */
 const inFolder = (file: File, path: string): Source => ({
   name: path.slice(path.indexOf('/') + 1),
   size: file.size,

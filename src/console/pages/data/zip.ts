@@ -28,7 +28,7 @@ const RATIO_MAX = 50;
 export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
   archiveOf(await Promise.all(members.map(pack)));
 
-/** Packed files as one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
+/** Combines packed files into one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
 export function archiveOf(packed: readonly PackedFile[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const directory: Uint8Array<ArrayBuffer>[] = [];

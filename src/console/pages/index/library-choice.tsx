@@ -32,7 +32,7 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
   return { windows: listWindows(served.start, served.end), shocks: shocksOf('SECTOR', sectors) };
 }
 
-/** Default scenarios of a page: the latest windows and shocks to the largest sectors. */
+/** Returns the default scenarios of a page: the latest windows and shocks to the largest sectors. */
 export const selectDefaultScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
   ...windows.slice(-WINDOWS_USUAL),
   ...shocks.slice(0, SHOCKS_USUAL),

@@ -7,7 +7,7 @@ export interface Year {
   readonly closes: readonly number[];
 }
 
-/** Price bases of closes: with dividends reinvested, or on the share basis of the last date. */
+/** Price bases of closes: with reinvested dividends, or on the share basis of the last date. */
 type Adjustment = 'total' | 'splits';
 
 /** Returns the query of a store. Default: the served store. */

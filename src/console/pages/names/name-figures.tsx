@@ -18,13 +18,13 @@ import {
 /** A security of a store. */
 export interface SecurityProps {
   readonly identifier: string;
-  /** Default: the served one. */
+  /** Store of the security. Default: the served store. */
   readonly store: string | undefined;
   /** Currency of the prices; null if unknown. */
   readonly currency: string | null;
 }
 
-/** Renders the last close, its returns and its range, from the year before it. */
+/** Renders the last close with its returns and range over the preceding year. */
 export function NameFigures({ identifier, store, currency }: SecurityProps) {
   const facts = useResource(`security ${identifier} ${store}`, async (signal) => {
     const { identifiers } = await service.value.call('searchIdentifiers', {

@@ -227,7 +227,7 @@ function marksOf(actions: CorporateActionsResponse | undefined, currency: string
   }));
 }
 
-/** Distributions at which prices fall, if dividends are not reinvested. */
+/** Distributions after which prices fall unless dividends are reinvested. */
 const DISTRIBUTIONS: ReadonlySet<string> = new Set([
   'SPECIAL_DIVIDEND',
   'RETURN_OF_CAPITAL',
@@ -235,7 +235,7 @@ const DISTRIBUTIONS: ReadonlySet<string> = new Set([
   'RIGHTS_ISSUE',
 ]);
 
-/** Returns the actions at which prices of a basis jump. */
+/** Returns the actions that cause jumps in prices of a basis. */
 const jumpsOf = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
   (actions?.actions ?? [])
     .filter(({ type }) => (basis === 'none' && SHARES.has(type)) || (basis !== 'total' && DISTRIBUTIONS.has(type)))

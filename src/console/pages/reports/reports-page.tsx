@@ -215,7 +215,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
 const extentOf = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
   `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
 
-/** `Performance, Largest constituents, ...`: titles of the first blocks. */
+/** Formats the titles of the first blocks, for example `Performance, Largest constituents, ...`. */
 const contentsOf = ({ blocks }: Pick<ReportTemplateDocument, 'blocks'>): string =>
   blocks
     .flatMap((block) => ('title' in block && typeof block.title === 'string' && block.title !== '' ? block.title : []))

@@ -38,7 +38,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   };
   const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
   const share = 100 / names.length;
-  // Names of rows that are lower than a line of text are written at intervals, and that of the framed one always.
+  // If rows are lower than a line of text, only some names are drawn; the name of the framed row is always drawn.
   const interval = Math.max(1, Math.ceil((LINE * names.length) / width));
   const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
   return (
@@ -84,7 +84,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
 /** Maximum number of securities whose names fit next to the rows. */
 const NAMED_MAX = 48;
 
-/** Height of a line of the names, in pixels. */
+/** Height of a line of names, in pixels. */
 const LINE = 12;
 
 interface PaintedMap {

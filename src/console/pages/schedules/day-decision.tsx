@@ -38,7 +38,7 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
   if (!may('run') && !may('publish')) return null;
   const first = decidedFirst(day);
   const waits = day.state === 'waiting' ? findOwnReason(day) : null;
-  // Nothing is expected of a day that waits, or whose findings are to be decided.
+  // No action is expected for a day that waits or whose findings require a decision.
   const isMain = first === undefined && waits === null && findingsOf(day).length === 0;
   return (
     <>

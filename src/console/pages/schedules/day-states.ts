@@ -38,7 +38,7 @@ const HELD: ShownState = { text: 'held back', kind: 'bad' };
 export const heldSince = ({ date, held }: Pick<Day, 'date' | 'held'>): readonly string[] =>
   [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
 
-/** Returns the first earlier day whose findings need a decision before the indices of a day go on. */
+/** Returns the first earlier day whose findings require a decision before the indices of a day continue. */
 export const decidedFirst = ({ date, held }: Pick<Day, 'date' | 'held'>): string | undefined =>
   heldSince({ date, held: held.filter((index) => !isAwaited(index)) })[0];
 

@@ -24,7 +24,7 @@ import './schedules.css';
 /** A schedule with its latest day and its next day. */
 interface Overview {
   readonly schedule: ListedSchedule;
-  /** Its latest days, newest first. */
+  /** Latest days of the schedule, newest first. */
   readonly days: readonly ScheduleDaySummary[];
   readonly latest: ScheduleDaySummary | null;
   readonly next: ScheduleDays['next'];
@@ -113,11 +113,14 @@ function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/** Days that need a decision come first, then by date, oldest first: later days wait for them. */
+/**
+ * Sorts days: days that need a decision first, then by date in ascending order, because later days wait for earlier
+ * days.
+ */
 const compareOpen = (a: OpenDay, b: OpenDay): number =>
   Number(isBlocked(b.day)) - Number(isBlocked(a.day)) || (a.day.date < b.day.date ? -1 : 1);
 
-/** Schedules whose history is shown; those with open days come first. */
+/** Schedules with a displayed history; schedules with open days are first. */
 const HISTORIES_MAX = 4;
 
 function Sums({ rows }: { readonly rows: readonly Overview[] }) {
@@ -183,7 +186,7 @@ const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
   };
 };
 
-/** Renders why a day is open: its own reason, and that of each index that it holds back itself. */
+/** Renders the reasons why a day is open: the reason of the day and the reasons of the indices that it blocks. */
 function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
   const own = findOwnReason(day);
   const earlier = day.held.filter(({ since }) => since < day.date);

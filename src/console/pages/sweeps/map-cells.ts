@@ -61,7 +61,7 @@ export function findShownVariant(
     .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];
 }
 
-/** Ends of the pointers of the number of selected securities, and of the cap of each. */
+/** Last steps of the pointers to the number of selected securities and to the cap. */
 const COUNT = /\/params\/count$/;
 const CAP = /\/weighting\/cap$/;
 

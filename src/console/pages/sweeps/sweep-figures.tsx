@@ -7,7 +7,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { listVariedParameters } from './parameters.js';
 import { pointerLabel, type ParameterLabels } from './values.js';
 
-/** Probability of overfitting above which a choice is no better than a random one. */
+/** Probability of overfitting above which a choice is no better than a random choice. */
 export const CHANCE = 0.5;
 
 /** Renders the figures of a sweep, which show how reliable its ranking is. */

@@ -22,7 +22,7 @@ interface SweepMapProps {
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
   readonly told: ParameterLabels;
-  /** Variants with identical levels, in groups. */
+  /** Groups of variants with identical levels. */
   readonly identical: readonly (readonly number[])[];
   onOpen(variant: number): void;
 }
@@ -127,7 +127,7 @@ interface Remark {
   readonly isInfeasible: boolean;
 }
 
-/** Describes a variant whose values have no effect: its levels are those of others. */
+/** Describes a variant whose values have no effect because its levels equal the levels of other variants. */
 function remarkOn({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
   if (group === undefined) return undefined;
   const capacity = capacityOf(patch);

@@ -92,7 +92,7 @@ function Result({ view, request }: ResultProps) {
   const { rows, identical_variants: identical = [] } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
   const told = useParameterLabels(view.index_id);
-  // Labels come with the types of rules: the page waits for them, not to show pointers first.
+  // The page waits for the rule types, which supply the labels, so that it does not show pointers first.
   if (told === undefined) return <FiguresSkeleton />;
   const sentences = (view.verdict ?? []).filter((sentence) => identical.length === 0 || !IDENTICAL.test(sentence));
   const isOverfit = (view.overfitting?.probability ?? 0) > CHANCE;

@@ -17,7 +17,7 @@ type Security = IdentifierSearch['identifiers'][number];
 
 /** Maximum number of securities with prices; each needs a request. */
 const PRICED_MAX = 100;
-/** A security with its last year. */
+/** A security with its closes of the last year. */
 export interface Row extends Security {
   readonly year: Year | undefined;
 }

@@ -110,7 +110,7 @@ interface NotCurrentProps {
   readonly first: readonly string[] | null;
 }
 
-/** Renders the steps before a run that is not current can be published; the page has the reasons. */
+/** Renders the steps that are required before an outdated run can be published. */
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
   <Section title="Publish">
     <Facts

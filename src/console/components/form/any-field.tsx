@@ -7,7 +7,7 @@ import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Expression } from './expression.js';
 import { renderCode, Field, FieldGrid } from './field.js';
-import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
+import { fieldOf, isApplicable, type FieldSpec } from './field-spec.js';
 
 export interface AnyFieldProps {
   readonly spec: FieldSpec;
@@ -114,7 +114,7 @@ function Members({ spec, value, path, findings, datapoints, isDisabled = false, 
   return (
     <FieldGrid>
       {members
-        .filter((member) => isRead(member, members, object))
+        .filter((member) => isApplicable(member, members, object))
         .map((member) => (
           <AnyField
             key={member.name}

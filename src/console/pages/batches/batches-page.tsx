@@ -42,10 +42,10 @@ export function BatchesPage() {
       </p>
       <Answered resource={batches} what="the batches">
         {({ jobs: listed, results }) => {
-          const all = withLive(listed);
+          const all = addLiveJobs(listed);
           return (
             <>
-              {may('run') && <Folded isOpen={all.length === 0} />}
+              {may('run') && <FoldedForm isOpen={all.length === 0} />}
               {all.length === 0 ? <NoBatch /> : <Batches jobs={all} results={results} />}
             </>
           );
@@ -56,13 +56,13 @@ export function BatchesPage() {
 }
 
 /** Adds batches that started after the list was requested. */
-function withLive(listed: readonly JobStatus[]): readonly JobStatus[] {
+function addLiveJobs(listed: readonly JobStatus[]): readonly JobStatus[] {
   const ids = new Set(listed.map(({ job_id: id }) => id));
   return [...liveJobs.value.filter(({ job_id: id, kind }) => kind === 'batch' && !ids.has(id)), ...listed];
 }
 
 /** Renders the form of a new batch. The form is folded if there are batches, and stays open during editing. */
-function Folded({ isOpen: isFirst }: { readonly isOpen: boolean }) {
+function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
   const [isOpen, setOpen] = useState(isFirst || parameter('batch') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -15,12 +15,12 @@ import { count, figure, percent } from '../../words/numbers.js';
 /** Months shown before and after the suspect day. */
 const AROUND_MONTHS = 4;
 
-type Written = (value: number) => string;
+type FormatValue = (value: number) => string;
 
-const times: Written = (value) => `${figure(value)} times`;
+const times: FormatValue = (value) => `${figure(value)} times`;
 
 /** Labels and number formats of evidence; prices are shown as stored. */
-const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: Written]>> = {
+const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: FormatValue]>> = {
   before: ['Previous close'],
   close: ['Close on the day'],
   move: ['Return on the day', percent],

@@ -87,20 +87,20 @@ const NAMED_MAX = 48;
 /** Height of a line of the names, in pixels. */
 const LINE = 12;
 
-interface Painted {
+interface PaintedMap {
   readonly matrix: readonly (readonly number[])[];
   readonly order: readonly number[];
   readonly strongest: number;
 }
 
 /** Draws one pixel per pair of securities. The colour shows the sign of the correlation, its intensity the size. */
-function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: Painted): void {
+function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: PaintedMap): void {
   const context = canvas.getContext('2d');
   if (context === null) return;
   const size = order.length;
   const image = context.createImageData(size, size);
   const { color, backgroundColor } = getComputedStyle(coloured.querySelector('.correlation-scale')!); // the scale is rendered with the map
-  const [above, below] = [channels(color), channels(backgroundColor)];
+  const [above, below] = [parseChannels(color), parseChannels(backgroundColor)];
   order.forEach((row, y) =>
     order.forEach((column, x) => {
       const value = matrix[row]![column]!; // the matrix is square
@@ -112,7 +112,7 @@ function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, st
   context.putImageData(image, 0, 0);
 }
 
-function channels(color: string): readonly [number, number, number] {
+function parseChannels(color: string): readonly [number, number, number] {
   const [red = 0, green = 0, blue = 0] = (color.match(/[\d.]+/g) ?? []).map(Number);
   return [red, green, blue];
 }

@@ -17,7 +17,7 @@ import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment, momentFigure, weekday } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
-import { isBlocked, ownReason, shownDay, type ShownState } from './day-states.js';
+import { isBlocked, findOwnReason, describeDay, type ShownState } from './day-states.js';
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
@@ -45,7 +45,7 @@ export function SchedulesPage() {
       actions={<NewSchedule />}
     >
       <Answered resource={overview} what="the schedules">
-        {(rows) => (rows.length === 0 ? <NoSchedule /> : <All rows={rows} />)}
+        {(rows) => (rows.length === 0 ? <NoSchedule /> : <ScheduleTable rows={rows} />)}
       </Answered>
     </Page>
   );
@@ -76,7 +76,7 @@ function NoSchedule() {
   );
 }
 
-function All({ rows }: { readonly rows: readonly Overview[] }) {
+function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
   const open = rows.flatMap((row) => row.open.map((day) => ({ row, day }))).toSorted(compareOpen);
   return (
     <>
@@ -122,7 +122,7 @@ const HISTORIES_MAX = 4;
 
 function Sums({ rows }: { readonly rows: readonly Overview[] }) {
   const open = rows.flatMap(({ open: days }) => days);
-  const countOf = (state: string) => open.filter((day) => shownDay(day).text === state).length;
+  const countOf = (state: string) => open.filter((day) => describeDay(day).text === state).length;
   const blocked = open.filter(isBlocked).length;
   const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
   const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
@@ -171,7 +171,7 @@ const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
         {name}, {day.date}
       </a>
     ),
-    badge: <StateBadge {...shownDay(day)} />,
+    badge: <StateBadge {...describeDay(day)} />,
     aside: isBlocked(day) ? (
       <LinkButton kind="main" href={address}>
         Decide
@@ -185,7 +185,7 @@ const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
 
 /** Renders why a day is open: its own reason, and that of each index that it holds back itself. */
 function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
-  const own = ownReason(day);
+  const own = findOwnReason(day);
   const earlier = day.held.filter(({ since }) => since < day.date);
   return (
     <>
@@ -250,7 +250,7 @@ const COLUMNS: readonly Column<Overview>[] = [
         <span class="quiet">none yet</span>
       ) : (
         <>
-          {latest.date} <StateBadge {...shownDay(latest)} />
+          {latest.date} <StateBadge {...describeDay(latest)} />
         </>
       ),
   },

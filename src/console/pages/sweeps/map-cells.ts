@@ -20,7 +20,7 @@ export interface HiddenParameter {
  * Returns the varied parameters that are not axes of the map.
  * @param fixed selected values as text, by pointer
  */
-export function hiddenParameters(
+export function listHiddenParameters(
   rows: readonly SweepRow[],
   pointers: readonly string[],
   { across, down, fixed }: MapAxes & { readonly fixed: JsonObject },
@@ -46,7 +46,10 @@ interface Cell extends MapAxes {
 }
 
 /** Returns the best-ranked variant of a cell; undefined if no variant is ranked. */
-export function shownIn(rows: readonly SweepRow[], { across, down, column, line, hidden }: Cell): SweepRow | undefined {
+export function findShownVariant(
+  rows: readonly SweepRow[],
+  { across, down, column, line, hidden }: Cell,
+): SweepRow | undefined {
   return rows
     .filter(
       ({ patch, rank }) =>

@@ -2,13 +2,13 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { compact } from '../../words/amounts.js';
 import { medianOf } from '../../words/median.js';
 import { change, count, formatMoney, signClass } from '../../words/numbers.js';
-import { overDay, overYearToDate, type Year } from '../names/last-year.js';
+import { computeDayReturn, computeYearToDate, type Year } from '../names/last-year.js';
 import type { Row } from './watched-table.js';
 
 /** Renders what the securities of a list have in common: gains, the median, the extremes, and the total size. */
 export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
-  const days = returnsOf(rows, overDay);
-  const years = returnsOf(rows, overYearToDate);
+  const days = returnsOf(rows, computeDayReturn);
+  const years = returnsOf(rows, computeYearToDate);
   const [worst, best] = [years[0], years.at(-1)];
   return (
     <Metrics

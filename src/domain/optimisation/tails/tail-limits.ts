@@ -48,7 +48,7 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelec
 }
 
 /** Rows within which a tail is minimised. */
-interface LeastTail extends RowSelection {
+interface TailMinimisation extends RowSelection {
   /** Limits on other tails that the program includes. */
   readonly beside: 'none' | 'others';
   readonly restriction?: Restriction | undefined;
@@ -59,7 +59,7 @@ export function minimiseTail(
   solver: Solver,
   problem: Problem,
   goal: TailGoal,
-  { includes, changes, views, beside, restriction }: LeastTail,
+  { includes, changes, views, beside, restriction }: TailMinimisation,
 ): ConvexSolution | undefined {
   const rows = problem.rows.filter(
     ({ origin, row }) =>

@@ -21,7 +21,7 @@ export function warmUp(tasks: { readonly [N in TaskName]: () => Promise<unknown>
         { market, plan, storedPrices, checkedFiles, ...(destination && { outputs: { destination } }) },
         control,
       );
-      await (await import('./risk/estimate-risk-model.js')).warmUpModel(market, control);
+      await (await import('./risk/estimate-risk-model.js')).practiseRiskModel(market, control);
       await (await import('./optimisation/practice.js')).practiseOptimisation(market, plan, control);
     }
     return null;

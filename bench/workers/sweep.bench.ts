@@ -68,7 +68,7 @@ try {
     end: '2019-12-31',
     sectors: 8,
   });
-  const grid = sweepGrid(VARIANTS);
+  const grid = createSweepGrid(VARIANTS);
   for (const warmUp of [true, false]) {
     const resident = process.memoryUsage.rss();
     let peak = resident;
@@ -97,7 +97,7 @@ try {
 }
 
 /** Returns a grid with the given number of definitions. @param variants a multiple of `SWEEP_COUNTS` */
-function sweepGrid(variants: number) {
+function createSweepGrid(variants: number) {
   const caps = variants / SWEEP_COUNTS;
   return {
     '/document/pipeline/weighting/cap': Array.from({ length: caps }, (_, i) => 0.01 + i / 1000),

@@ -1,5 +1,5 @@
 import { computeFactorExposures } from './account-program.js';
-import { HARD_PENALTY } from './interior-point.js';
+import { HARD_PENALTY } from './interior-state.js';
 import { createPriceSystem } from './price-system.js';
 import type { NearPoint, Relaxation, RelaxedAnswer, SolutionOptions } from './relaxation.js';
 import { createResponses } from './security-responses.js';
@@ -160,19 +160,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
 
   evaluate();
   return {
-    /**
-     * Returns the largest residual: of the exposures, and of the rows multiplied by their distance from the other
-     * bound.
-     */
-    worst(): number {
-      let most = 0;
-      for (let f = 0; f < k; f++) most = Math.max(most, Math.abs(exposures[f]! - prices[f]! / (2 * aversion)));
-      for (let j = 0; j < m; j++) {
-        const own = values[j]! - rows[j]!.tax * t;
-        most = Math.max(most, own > 0 ? own * Math.min(1, penalties[j]! - y[j]!) : -own * Math.min(1, y[j]!));
-      }
-      return most;
-    },
+    worst: () => findLargestResidual(relaxation, { exposures, prices, values, penalties, t }),
     /**
      * Performs one step. The dual is concave, so a length is accepted if the slope at its end has at most a small
      * opposite sign. @returns the length
@@ -200,6 +188,35 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
   function multipliers() {
     return { exposures: prices.slice(0, k).map((price) => price / (2 * aversion)), variance: 0, rows: y };
   }
+}
+
+/**
+ * Returns the largest residual: of the exposures, and of the rows multiplied by their distance from the other bound.
+ */
+function findLargestResidual(
+  { program: { k, aversion }, rows }: Relaxation,
+  {
+    exposures,
+    prices,
+    values,
+    penalties,
+    t,
+  }: {
+    readonly exposures: Float64Array;
+    readonly prices: Float64Array;
+    readonly values: Float64Array;
+    readonly penalties: Float64Array;
+    readonly t: number;
+  },
+): number {
+  let largest = 0;
+  for (let f = 0; f < k; f++) largest = Math.max(largest, Math.abs(exposures[f]! - prices[f]! / (2 * aversion)));
+  for (let j = 0; j < rows.length; j++) {
+    const own = values[j]! - rows[j]!.tax * t;
+    const price = prices[k + j]!;
+    largest = Math.max(largest, own > 0 ? own * Math.min(1, penalties[j]! - price) : -own * Math.min(1, price));
+  }
+  return largest;
 }
 
 /** Returns the longest step that keeps the multipliers within their bounds. */

@@ -1,5 +1,5 @@
 import { cholesky } from '../algebra/cholesky.js';
-import { solveTriangles } from './newton-system.js';
+import { solveTriangles } from './dense-products.js';
 import type { Relaxation } from './relaxation.js';
 import type { SecurityResponses } from './security-responses.js';
 

@@ -1,6 +1,6 @@
 import { computeFactorExposures, computeTax, type AccountProgram } from './account-program.js';
 import { sortSales } from './relaxed-trades.js';
-import { HARD_PENALTY } from './interior-point.js';
+import { HARD_PENALTY } from './interior-state.js';
 import type { GainPrices } from './relaxed-trades.js';
 
 /** Purchases by security and sales by lot. */

@@ -7,7 +7,7 @@ import { hasWords, readCommandLine, type FlagValues, type Grammar } from './comm
 import { runWithService, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
 import { formatTable } from './terminal.js';
-import { bytesOf, entriesOf, verifyEntries, readKeys, valueOf } from './verify-published.js';
+import { readBytes, parseEntries, verifyEntries, readKeys, parseValue } from './verify-published.js';
 import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
 
@@ -86,7 +86,7 @@ function queryOf(flags: FlagValues) {
 }
 
 async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
-  const { entries, seals } = partsOf(await bytesOf(file));
+  const { entries, seals } = partsOf(await readBytes(file));
   const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
     const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;
@@ -105,8 +105,8 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
 
 /** Reads entries and seals from a file of JSON lines or of one JSON object. */
 function partsOf(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
-  const whole = valueOf(bytes) as { readonly seals?: unknown } | undefined;
-  const items = entriesOf(bytes);
+  const whole = parseValue(bytes) as { readonly seals?: unknown } | undefined;
+  const items = parseEntries(bytes);
   if (Array.isArray(whole?.seals)) return { entries: items, seals: whole.seals };
   const isSeal = (item: unknown): item is { readonly seal: unknown } =>
     typeof item === 'object' && item !== null && 'seal' in item;

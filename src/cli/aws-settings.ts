@@ -54,7 +54,7 @@ export const AWS_SETTINGS = {
 
 type Values = { readonly [N in keyof typeof AWS_SETTINGS]: z.output<(typeof AWS_SETTINGS)[N]['schema']> };
 
-export function awsOf(settings: Values): AwsSettings {
+export function selectAwsSettings(settings: Values): AwsSettings {
   return {
     accessKeyId: settings.awsKeyId,
     secretAccessKey: settings.awsSecret,

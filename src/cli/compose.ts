@@ -26,7 +26,7 @@ import type { Role } from './compose/service-store.js';
 import { composeRuns } from './compose/runs.js';
 import { openConsoleFiles, openVerifyFiles } from './console-files.js';
 import { openKeySocket } from './key-socket.js';
-import { tlsOf } from './security-settings.js';
+import { readTlsFiles } from './security-settings.js';
 import type { Settings } from './settings.js';
 import { collectorOf } from './tracing/trace-settings.js';
 import { engineVersion } from './version.js';
@@ -87,7 +87,7 @@ async function startJobs(core: Core, kinds: JobHandlers, startDays: () => void) 
   const own = wrapForStores(detachAttempts(kinds), core);
   jobs.register(isShared ? addActiveMarket(own, activations) : own);
   if (settings.readOnly) return;
-  // Data stores that several machines share are stored in the homes of the processes that imported them.
+  // Shared data stores keep their locations, which are homes of the processes that imported them.
   if (!isShared) await relocateDatasets(documents, home.stores);
   await jobs.start();
   await deliveries.start();
@@ -116,7 +116,7 @@ function answersOf({ settings, version, log, markets, stores, metrics, deliverie
   return {
     version,
     log,
-    isSecure: tlsOf(settings) !== undefined,
+    isSecure: readTlsFiles(settings) !== undefined,
     isTrustedProxy: addressesOf(settings.trustedProxies),
     withinStore: stores.within,
     dataSettled: () => markets.settled(),

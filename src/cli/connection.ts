@@ -117,7 +117,7 @@ export async function runWithService(
 
 const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
 
-/** @throws UsageError if the text is not an HTTP address */
+/** Returns the address of the service, if one is given. @throws UsageError if the text is not an HTTP address */
 function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;

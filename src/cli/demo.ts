@@ -18,7 +18,7 @@ import {
   formatDecimal,
   formatPercent,
   alignRight,
-  screenOf,
+  openScreen,
   startStep,
   formatTable,
   formatWhole,
@@ -41,7 +41,7 @@ HTTP, writes the results to ./demo and keeps serving until Ctrl-C. If its output
  */
 export async function runDemo(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const once = readOnceFlag(argv);
-  const screen = screenOf(process.stdout);
+  const screen = openScreen(process.stdout);
   return runWithTemporaryHome({ name: 'demo', port: environment['PORT'] ?? '0', environment }, async (url) => {
     const client = createDivisorClient({ url });
     screen.write(`\nDivisor demo, serving ${url}\n\n`);

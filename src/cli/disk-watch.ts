@@ -10,8 +10,8 @@ export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(
   const look = async () => {
     try {
       const { freeBytes, markBytes } = await freeSpace.measure();
-      const mebibytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
-      free = `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.`;
+      const formatMebibytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
+      free = `${formatMebibytes(freeBytes)} MiB are free; ${formatMebibytes(markBytes)} MiB are needed for writes.`;
       fault = freeBytes < markBytes ? free : undefined;
     } catch (failure) {
       fault = `The volume cannot be checked: ${failure instanceof Error ? failure.message : failure}`;

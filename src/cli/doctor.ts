@@ -18,7 +18,7 @@ import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-siz
 import { summarisePartialDates } from '#services/datasets/partial-dates.js';
 import { createHomeReport } from './home-report.js';
 import { findRecordedLocation } from './moving/open-place.js';
-import { artifactsOf } from './places.js';
+import { readArtifactLocation } from './places.js';
 import { readSeenDocuments, type SeenDocument } from './seen-documents.js';
 import { readSettings, formatSettingsHelp, type Settings } from './settings.js';
 import { engineVersion } from './version.js';
@@ -48,9 +48,9 @@ type Documents = () => Promise<readonly SeenDocument[] | undefined>;
 
 type Inspection = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
 
-const ok = (says: string) => ({ state: 'ok' as const, says });
-const warning = (says: string) => ({ state: 'warning' as const, says });
-const fault = (says: string) => ({ state: 'fault' as const, says });
+const createOk = (says: string) => ({ state: 'ok' as const, says });
+const createWarning = (says: string) => ({ state: 'warning' as const, says });
+const createFault = (says: string) => ({ state: 'fault' as const, says });
 
 const EXIT_FAULT = 1;
 const MIB = 2 ** 20;
@@ -73,8 +73,8 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
   const home = listHomeFolders(settings.home);
   const documents = callOnce(() => readSeenDocuments(home, settings.database));
   const findings: Finding[] = [];
-  for (const [subject, look] of Object.entries(LOOKS)) {
-    const result = await look(settings, home, documents).catch((failure: unknown) => fault(sentenceOf(failure)));
+  for (const [subject, look] of Object.entries(INSPECTIONS)) {
+    const result = await look(settings, home, documents).catch((failure: unknown) => createFault(sentenceOf(failure)));
     findings.push({ subject, ...result });
   }
   createHomeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
@@ -90,92 +90,94 @@ function sentenceOf(failure: unknown): string {
   return message.endsWith('.') ? message : `${message}.`;
 }
 
-const LOOKS: Readonly<Record<string, Inspection>> = {
+const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
     const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
     if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
-      return fault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
+      return createFault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
     return major < NODE_SUPPORTED
-      ? warning(`${says} This release line of Node is no longer maintained; use 24.`)
-      : ok(says);
+      ? createWarning(`${says} This release line of Node is no longer maintained; use 24.`)
+      : createOk(says);
   },
   home: async (_settings, home) => {
     const result = await stat(home.path).catch(() => undefined);
     if (result === undefined)
       return canWrite(dirname(home.path)).then((can) =>
         can
-          ? ok(`${home.path} will be created at the first start.`)
-          : fault(`${home.path} is absent and cannot be created here.`),
+          ? createOk(`${home.path} will be created at the first start.`)
+          : createFault(`${home.path} is absent and cannot be created here.`),
       );
-    if (!result.isDirectory()) return fault(`${home.path} is not a folder.`);
-    if (!(await canWrite(home.path))) return fault(`${home.path} cannot be written by this user.`);
+    if (!result.isDirectory()) return createFault(`${home.path} is not a folder.`);
+    if (!(await canWrite(home.path))) return createFault(`${home.path} cannot be written by this user.`);
     const format = await readFormat(home);
-    if (format === undefined) return ok(`${home.path} is empty or new.`);
-    if (format === 'restoring') return fault(`A restore or copy into ${home.path} is incomplete; run it again.`);
+    if (format === undefined) return createOk(`${home.path} is empty or new.`);
+    if (format === 'restoring') return createFault(`A restore or copy into ${home.path} is incomplete; run it again.`);
     if (format > HOME_FORMAT)
-      return fault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
+      return createFault(`${home.path} has format ${format}; this engine reads formats up to ${HOME_FORMAT}.`);
     const says = `${home.path} has format ${format}${format < HOME_FORMAT ? `and will be migrated to ${HOME_FORMAT} at the next start` : ''}.`;
-    return (result.mode & 0o077) === 0 ? ok(says) : warning(`${says} Other users may read it; run chmod 700.`);
+    return (result.mode & 0o077) === 0
+      ? createOk(says)
+      : createWarning(`${says} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
     const holder = await holderOf(home.path);
-    if (holder === undefined) return ok('No process serves the home.');
-    if (holder.isRunning === true) return ok(`Process ${holder.pid} serves the home.`);
+    if (holder === undefined) return createOk('No process serves the home.');
+    if (holder.isRunning === true) return createOk(`Process ${holder.pid} serves the home.`);
     if (holder.isRunning === false)
-      return ok(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
-    return warning(
+      return createOk(`Process ${holder.pid} served the home and is gone; the next start takes over.`);
+    return createWarning(
       `A process of another container or machine (${holder.pid} there) holds the home or left its lock; the next start waits until this is certain.`,
     );
   },
   database: async ({ database }) => {
-    if (database === undefined) return ok('Documents are in the home.');
+    if (database === undefined) return createOk('Documents are in the home.');
     await runWithClient(database, async (client) => {
       await assertMigrated(client);
       await assertGranted(client);
     });
     const sizes = await sizesOf(database);
     const says = 'The database answers, has the tables of this version, and its role has the rights to serve.';
-    return ok(sizes === undefined ? says : `${says} It occupies ${mebibytes(sizes.databaseBytes)} MiB.`);
+    return createOk(sizes === undefined ? says : `${says} It occupies ${formatMebibytes(sizes.databaseBytes)} MiB.`);
   },
   documents: async (_settings, _home, documents) => {
     const entries = await documents();
-    if (entries === undefined) return ok('There are no documents yet.');
+    if (entries === undefined) return createOk('There are no documents yet.');
     const count = entries.length;
     const damaged = entries.filter(({ isReadable }) => !isReadable).length;
     return damaged === 0
-      ? ok(`${count} documents, every checksum is correct.`)
-      : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
+      ? createOk(`${count} documents, every checksum is correct.`)
+      : createWarning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
   },
   data: async (_settings, _home, documents) => {
     const served = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
-    if (served == null) return ok('No data store is served.');
+    if (served == null) return createOk('No data store is served.');
     const { total, latest } = summarisePartialDates(served);
     const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
-    if (total === 0) return ok(`${says} No date lacks bars of some securities.`);
-    return warning(
+    if (total === 0) return createOk(`${says} No date lacks bars of some securities.`);
+    return createWarning(
       `${says} ${formatCount(total, 'date has', 'dates have')} bars of only some securities, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` lists them.`,
     );
   },
   artifacts: async (settings) => {
-    if (settings.artifacts === undefined) return ok('Results are in the home.');
+    if (settings.artifacts === undefined) return createOk('Results are in the home.');
     const says = `Results can be written, read and removed; the test took ${await probeArtifacts(settings)} ms.`;
     const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
-    if (sizes === undefined) return ok(says);
+    if (sizes === undefined) return createOk(says);
     const { results, resultBytes } = sizes;
-    return ok(
-      `${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${mebibytes(resultBytes)} MiB.`,
+    return createOk(
+      `${says} Documents refer to ${formatCount(results, 'result', 'results')} of ${formatMebibytes(resultBytes)} MiB.`,
     );
   },
   backups: async ({ database, artifacts }, home) => {
     if (artifacts !== undefined)
-      return ok('`divisor backup FOLDER` copies database and results, even while services run.');
-    if (database !== undefined) return ok('The database server backs up the documents.');
+      return createOk('`divisor backup FOLDER` copies database and results, even while services run.');
+    if (database !== undefined) return createOk('The database server backs up the documents.');
     const newest = (await readdir(home.backups).catch(() => []))
       .filter((name) => !name.startsWith('.'))
       .sort()
       .at(-1);
-    return ok(
+    return createOk(
       newest === undefined
         ? 'There is no backup in the home; `divisor backup FOLDER` creates one, preferably on another disk.'
         : `The newest backup in the home is ${newest}.`,
@@ -184,46 +186,48 @@ const LOOKS: Readonly<Record<string, Inspection>> = {
   disk: async (_settings, home) => {
     const folder = (await stat(home.path).catch(() => undefined)) === undefined ? dirname(home.path) : home.path;
     const { freeBytes, markBytes } = await watchFreeSpace(folder).measure();
-    const says = `${mebibytes(freeBytes)} MiB are free; below ${mebibytes(markBytes)} MiB writes are refused.`;
-    if (freeBytes < markBytes) return fault(says);
-    return freeBytes < 4 * markBytes ? warning(says) : ok(says);
+    const says = `${formatMebibytes(freeBytes)} MiB are free; below ${formatMebibytes(markBytes)} MiB writes are refused.`;
+    if (freeBytes < markBytes) return createFault(says);
+    return freeBytes < 4 * markBytes ? createWarning(says) : createOk(says);
   },
   memory: async () => {
     const budget = computeMemoryBudget();
-    const says = `Running jobs may use ${mebibytes(budget)} MiB in total.`;
-    return budget < MEMORY_BYTES_WISHED ? warning(`${says} Markets of thousands of securities need more.`) : ok(says);
+    const says = `Running jobs may use ${formatMebibytes(budget)} MiB in total.`;
+    return budget < MEMORY_BYTES_WISHED
+      ? createWarning(`${says} Markets of thousands of securities need more.`)
+      : createOk(says);
   },
   'shared memory': async () => {
     const result = await statfs('/dev/shm').catch(() => undefined);
-    if (result === undefined) return ok('There is no /dev/shm; markets are shared through temporary files.');
+    if (result === undefined) return createOk('There is no /dev/shm; markets are shared through temporary files.');
     const free = result.bavail * result.bsize;
-    const says = `${mebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
+    const says = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
     return free < SHARED_BYTES_WISHED
-      ? warning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)
-      : ok(says);
+      ? createWarning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)
+      : createOk(says);
   },
   processors: async ({ workers }) => {
     const cores = availableParallelism();
     return workers > cores
-      ? warning(`${workers} workers on ${cores} cores: more threads than cores bring no speed.`)
-      : ok(`${workers} workers on ${cores} cores.`);
+      ? createWarning(`${workers} workers on ${cores} cores: more threads than cores bring no speed.`)
+      : createOk(`${workers} workers on ${cores} cores.`);
   },
   'open files': async () => {
     const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
     const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
-    if (Number.isNaN(soft)) return ok('The limit of open files is unknown on this system.');
+    if (Number.isNaN(soft)) return createOk('The limit of open files is unknown on this system.');
     return soft < OPEN_FILES_WISHED
-      ? warning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`)
-      : ok(`Up to ${soft} files may be open.`);
+      ? createWarning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`)
+      : createOk(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {
     const code = await findListenError(host, port);
-    if (code === undefined) return ok(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
-    if (code !== 'EADDRINUSE') return fault(`${host} port ${port} cannot be listened on: ${code}.`);
+    if (code === undefined) return createOk(port === 0 ? `${host} has a free port.` : `${host} port ${port} is free.`);
+    if (code !== 'EADDRINUSE') return createFault(`${host} port ${port} cannot be listened on: ${code}.`);
     const version = await readVersionAt(host, port);
     return version === undefined
-      ? fault(`Another process listens on ${host} port ${port}.`)
-      : ok(`Divisor ${version} listens on ${host} port ${port}.`);
+      ? createFault(`Another process listens on ${host} port ${port}.`)
+      : createOk(`Divisor ${version} listens on ${host} port ${port}.`);
   },
   keys: async ({ host, apiKeys }, _home, documents) => {
     // The check of the documents reports their errors.
@@ -231,8 +235,10 @@ const LOOKS: Readonly<Record<string, Inspection>> = {
     const stored = entries.filter(({ kind }) => kind === 'key').length;
     const count = stored + apiKeys.length;
     if (count === 0 && !isLoopbackName(host))
-      return fault(`Without a key the service does not listen on ${host}: create one with \`divisor keys create\`.`);
-    return ok(
+      return createFault(
+        `Without a key the service does not listen on ${host}: create one with \`divisor keys create\`.`,
+      );
+    return createOk(
       count === 0
         ? 'There is no key: the service answers only this machine.'
         : `${stored} keys in the home, ${apiKeys.length} in the environment.`,
@@ -240,21 +246,21 @@ const LOOKS: Readonly<Record<string, Inspection>> = {
   },
   numerics: async ({ numerics }) => {
     const choice = await openEngine(numerics);
-    return choice.asAsked ? ok(describeChoice(choice)) : warning(describeChoice(choice));
+    return choice.asAsked ? createOk(describeChoice(choice)) : createWarning(describeChoice(choice));
   },
   readers: async () => {
     const duck = await openDuckDb({ files: [] });
     await duck.connection.run('SELECT 1');
     duck.close();
-    return ok('The reader of Parquet and CSV works.');
+    return createOk('The reader of Parquet and CSV works.');
   },
-  calendars: async () => ok(`${openCalendars().list().length} exchange calendars.`),
+  calendars: async () => createOk(`${openCalendars().list().length} exchange calendars.`),
   'data roots': async ({ dataRoots, home }) => {
     const absent: string[] = [];
     // An absent home is created at the first start and has a separate line.
     for (const root of dataRoots) if (root !== home && !(await canRead(root))) absent.push(root);
     const says = `Folder stores and file databases must be below ${dataRoots.join(', ')}; --data-roots or DIVISOR_DATA_ROOTS sets other folders.`;
-    return absent.length === 0 ? ok(says) : warning(`${says} Unreadable folders: ${absent.join(', ')}.`);
+    return absent.length === 0 ? createOk(says) : createWarning(`${says} Unreadable folders: ${absent.join(', ')}.`);
   },
 };
 
@@ -268,14 +274,14 @@ const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
 
 /** Writes, reads and removes a test object in the results location. @returns duration in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
-  const place = artifactsOf(settings)!; // The caller has checked that the settings name a results location.
+  const place = readArtifactLocation(settings)!; // The caller has checked that the settings name a results location.
   await findRecordedLocation(settings);
   const start = performance.now();
   await probeStore(place);
   return Math.ceil(performance.now() - start);
 }
 
-const mebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');
+const formatMebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');
 const canWrite = (path: string) =>
   access(path, constants.W_OK | constants.X_OK).then(
     () => true,

@@ -60,7 +60,7 @@ export const EXPORT_HELP = [
 export async function exportTable(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { words, flags, common } = readCommandLine('export', EXPORT_GRAMMAR, argv);
   const { out } = common;
-  const request = requestOf(words[0]!, flags, out);
+  const request = parseRequest(words[0]!, flags, out);
   return runWithService(common, environment, async (client) => {
     const { bytes, stale } = await requestTable(client, request);
     if (stale !== null)
@@ -97,7 +97,7 @@ interface ExportOrder {
   readonly date: string | undefined;
 }
 
-function requestOf(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
+function parseRequest(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
   const table = EXPORT_NAMES.find((name) => name === word);
   if (table === undefined)
     throw new UsageError(
@@ -105,7 +105,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
     );
   const indexId = flags.text('index');
   if (indexId === undefined) throw new UsageError('divisor export requires --index ID. See divisor export --help');
-  const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
+  const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : requireFormat(out));
   if (out !== undefined) assertEnding(out, format);
   if (out === undefined && !TEXT_FORMATS.has(format) && process.stdout.isTTY)
     throw new UsageError(`${format} is not a text format for a terminal: name a file with --out`);
@@ -123,20 +123,20 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
 }
 
 /** Returns the format that the extension of a file names; undefined if it names no format. */
-function endingOf(out: string): ExportFormat | undefined {
+function parseExtension(out: string): ExportFormat | undefined {
   const extension = extname(out).slice(1).toLowerCase();
   return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
 }
 
-/** @throws UsageError if the extension names another format */
+/** Ensures that the extension of a file matches the format. @throws UsageError if the extension names another format */
 function assertEnding(out: string, format: ExportFormat): void {
-  const ending = endingOf(out) ?? format;
+  const ending = parseExtension(out) ?? format;
   if (ending !== format) throw new UsageError(`--format is ${format}, but the extension of ${out} means ${ending}`);
 }
 
-/** @throws UsageError if the extension names no format */
-function formatOf(out: string): ExportFormat {
-  const format = endingOf(out);
+/** Returns the format that the extension of a file names. @throws UsageError if the extension names no format */
+function requireFormat(out: string): ExportFormat {
+  const format = parseExtension(out);
   if (format !== undefined) return format;
   const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
   throw new UsageError(`the extension of ${out} names no format; use ${endings}, or --format`);

@@ -54,7 +54,7 @@ export function assertTogether({ database, artifacts }: Settings, instead: strin
     throw new StartRefusal(EXIT_CONFIGURATION, `The documents are in a database, not in the home: ${instead}.`);
 }
 
-/** @throws UsageError with the help of the command */
+/** Parses the command line of a command on a home. @throws UsageError with the help of the command */
 export function readHomeCommand(
   argv: readonly string[],
   environment: NodeJS.ProcessEnv,

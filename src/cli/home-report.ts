@@ -1,4 +1,4 @@
-import { screenOf, formatTable, type TerminalCell } from './terminal.js';
+import { openScreen, formatTable, type TerminalCell } from './terminal.js';
 
 /** Output of a command on a home: rows for a person, one JSON object per line for a program. */
 export interface HomeReport<T extends object> {
@@ -10,7 +10,7 @@ export interface HomeReport<T extends object> {
 }
 
 export function createHomeReport<T extends object>(json: boolean | undefined): HomeReport<T> {
-  const screen = screenOf(process.stdout);
+  const screen = openScreen(process.stdout);
   const asJson = json === true || !screen.isTerminal;
   const clear = () => (screen.isTerminal ? screen.write('\r\u001b[2K') : undefined);
   let drawnMs = 0;

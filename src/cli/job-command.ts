@@ -75,7 +75,7 @@ export async function runJobCommand<R>(
     if (screen.asJson)
       for (const notice of command.notices?.(result) ?? []) process.stderr.write(`divisor ${name}: ${notice}\n`);
     if (common.csv) {
-      const text = csvOf(command.csv!(result)); // a command accepts --csv only if it can write CSV
+      const text = formatCsv(command.csv!(result)); // a command accepts --csv only if it can write CSV
       if (common.out === undefined) process.stdout.write(text);
       else await writeWhole(common.out, [Buffer.from(text)]);
       return status;
@@ -104,7 +104,7 @@ function printLines(
 }
 
 /** Writes a table as CSV (RFC 4180): numbers unformatted, an apostrophe before text that begins like a formula. */
-function csvOf({
+function formatCsv({
   header,
   rows,
 }: {

@@ -1,5 +1,5 @@
 import type { AnyJob } from '#clients/typescript/divisor.js';
-import { screenOf, startStep } from './terminal.js';
+import { openScreen, startStep } from './terminal.js';
 
 /** Output that shows the progress of a job. */
 export interface JobScreen {
@@ -30,7 +30,7 @@ export interface OutputFormat {
 
 /** Shows one line that redraws itself on a terminal; prints every change once for a program. */
 export function createJobScreen(name: string, { json, csv }: OutputFormat): JobScreen {
-  const screen = screenOf(process.stdout);
+  const screen = openScreen(process.stdout);
   const asJson = json || csv || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)

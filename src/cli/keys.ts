@@ -8,7 +8,7 @@ import { openDocumentsAlone } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { requestFromService, executeKeyCommand, type KeyAnswer, type KeyCommand } from './key-socket.js';
 import { assertSingleLocation, formatLocationFlags } from './home-command.js';
-import { databaseOf } from './places.js';
+import { readDatabase } from './places.js';
 import { readFirstSentence } from './flag-words.js';
 import { readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
@@ -150,7 +150,7 @@ function startOf(day: string): string {
 async function execute(settings: Settings, command: KeyCommand): Promise<KeyAnswer> {
   const response = await requestFromService(settings.home, command);
   if (response !== undefined) return response;
-  const database = databaseOf(settings);
+  const database = readDatabase(settings);
   const home = database === undefined ? await openHome(settings.home) : undefined;
   try {
     const { documents, close } = await openDocumentsAlone({

@@ -56,7 +56,7 @@ async function connectAgent(sdk: Sdk, { url, key }: Address, tools: string | und
   // A transport has one handler of each kind, set as a member.
   Object.assign(service, {
     onmessage(message: Message) {
-      const version = versionIn(message);
+      const version = readProtocolVersion(message);
       if (version !== undefined) service.setProtocolVersion(version);
       void agent.send(message);
     },
@@ -87,7 +87,7 @@ const waitForEnd = (): Promise<void> =>
   });
 
 /** Returns the protocol version in the response to the first message; later requests state it in a header. */
-function versionIn(message: Message): string | undefined {
+function readProtocolVersion(message: Message): string | undefined {
   const { result } = message as { readonly result?: { readonly protocolVersion?: unknown } };
   return typeof result?.protocolVersion === 'string' ? result.protocolVersion : undefined;
 }

@@ -68,8 +68,8 @@ export async function runNodes(argv: readonly string[], environment: NodeJS.Proc
 
 /** Formats the memory that a node has reserved for its jobs, out of its total. */
 function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
-  const gibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
-  return memory === null ? '-' : `${gibibytes(reserved)}/${gibibytes(memory)} GiB`;
+  const formatGibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
+  return memory === null ? '-' : `${formatGibibytes(reserved)}/${formatGibibytes(memory)} GiB`;
 }
 
 /** Formats the offset of a node's clock from the clock of the database, in seconds. */

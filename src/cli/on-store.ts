@@ -7,7 +7,7 @@ interface AnyRequest {
   readonly body?: unknown;
 }
 
-type Send = (operation: string, ...rest: unknown[]) => unknown;
+type SendRequest = (operation: string, ...rest: unknown[]) => unknown;
 
 /**
  * Calls `use` with a client whose requests name a data store wherever their route can. Warns if no request named it.
@@ -32,19 +32,19 @@ export async function runOnStore(
   }
 
   const simply =
-    (send: Send): Send =>
+    (send: SendRequest): SendRequest =>
     (operation, request) =>
       send(operation, describeOperation(operation, request as AnyRequest));
   const typed =
-    (send: Send): Send =>
+    (send: SendRequest): SendRequest =>
     (operation, type, request) =>
       send(operation, type, describeOperation(operation, request as AnyRequest));
   const own = {
     ...client,
-    call: simply(client.call as Send),
-    callWithEtag: simply(client.callWithEtag as Send),
-    download: typed(client.download as Send),
-    stream: typed(client.stream as Send),
+    call: simply(client.call as SendRequest),
+    callWithEtag: simply(client.callWithEtag as SendRequest),
+    download: typed(client.download as SendRequest),
+    stream: typed(client.stream as SendRequest),
   } as unknown as DivisorClient; // Each function adds the store to its request before it sends it.
   const status = await use(own);
   if (!isNamed) process.stderr.write(`warning: --store ${storeId} has no effect: the command names no store itself.\n`);

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { parseArtifactLocation, type ArtifactLocation } from '#store/place/artifact-place.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import type { HomeFolders } from '#store/home/home.js';
-import { awsOf } from './aws-settings.js';
+import { selectAwsSettings } from './aws-settings.js';
 import type { Settings } from './settings.js';
 
 /** Returns the location of the documents, if they are not in the home. */
-export function databaseOf({
+export function readDatabase({
   database,
   databasePooler: pooler,
   migrate,
@@ -18,7 +18,7 @@ export function databaseOf({
  * Returns the folders with files of a service, except parts stored elsewhere. With an object store, the folders include
  * its cache.
  */
-export function partsOf(
+export function listFolders(
   { path, documents, artifacts, stores, backups }: HomeFolders,
   { database, artifacts: place, cache = join(path, 'cache') }: Partial<Settings> = {},
 ): Readonly<Record<string, string>> {
@@ -34,7 +34,7 @@ export function partsOf(
  * Returns the location of the artifacts, if they are not in the home. @throws StartRefusal 78 without a database, or
  * without credentials for a bucket
  */
-export function artifactsOf(settings: Settings): ArtifactLocation | undefined {
+export function readArtifactLocation(settings: Settings): ArtifactLocation | undefined {
   const { artifacts: url, home, cache: folder = join(home, 'cache'), cacheMegabytes } = settings;
   if (url === undefined) return undefined;
   if (settings.database === undefined)
@@ -42,6 +42,6 @@ export function artifactsOf(settings: Settings): ArtifactLocation | undefined {
   return parseArtifactLocation({
     url,
     cache: { folder, bytesMax: cacheMegabytes * 2 ** 20 },
-    aws: awsOf(settings),
+    aws: selectAwsSettings(settings),
   });
 }

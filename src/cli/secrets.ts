@@ -21,7 +21,7 @@ export async function openSecrets(
   { secretKeyFile, secretKey }: Pick<Settings, 'secretKeyFile' | 'secretKey'>,
   documents: DocumentStore,
 ): Promise<SecretBox> {
-  const { key, earlier } = await keysOf(secretKeyFile, secretKey);
+  const { key, earlier } = await readKeys(secretKeyFile, secretKey);
   const secrets = createSecretBox(key, earlier);
   if (key !== undefined || earlier.length > 0) await protectStored(documents, secrets);
   return secrets;
@@ -29,7 +29,7 @@ export async function openSecrets(
 
 const NO_KEYS: SecretKeys = { key: undefined, earlier: [] };
 
-async function keysOf(file: string | undefined, text: string): Promise<SecretKeys> {
+async function readKeys(file: string | undefined, text: string): Promise<SecretKeys> {
   if (file === undefined) return secretKeysIn(text) ?? NO_KEYS; // The setting is already validated.
   const content = await readFile(file, 'utf8').catch((cause: unknown) => {
     throw new StartRefusal(EXIT_CONFIGURATION, `The file of --secret-key-file cannot be read: ${file}.`, { cause });

@@ -203,7 +203,7 @@ export const SECURITY_SETTINGS = {
  * Returns the files of an HTTPS service; undefined for plain HTTP. @throws StartRefusal if only one of certificate and
  * key is given
  */
-export function tlsOf({
+export function readTlsFiles({
   tlsCert: cert,
   tlsKey: key,
   tlsClientCa: clientCa,

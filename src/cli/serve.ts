@@ -11,7 +11,7 @@ import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-r
 import { compose, type Service } from './compose.js';
 import type { Role } from './compose/service-store.js';
 import { createLog } from './log.js';
-import { tlsOf } from './security-settings.js';
+import { readTlsFiles } from './security-settings.js';
 import { readSettings, type EffectiveSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
 
@@ -144,7 +144,7 @@ export async function start(
       app: service.app,
       host,
       isTrustedProxy: addressesOf(trustedProxies),
-      tls: tlsOf(settings),
+      tls: readTlsFiles(settings),
       onTlsReload: reportReload(log),
     });
     return { service, server };

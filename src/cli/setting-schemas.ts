@@ -150,7 +150,7 @@ export function listAcceptedWords(schema: z.ZodType): readonly string[] {
  * Formats the accepted values of a setting as a sentence with a leading space: the range of a number, else the words;
  * '' for any.
  */
-export function rangeOf(schema: z.ZodType): string {
+export function formatRange(schema: z.ZodType): string {
   if (schema instanceof z.ZodPipe && schema.out instanceof z.ZodNumber)
     return ` From ${schema.out.minValue} to ${schema.out.maxValue}.`;
   const words = listAcceptedWords(schema);
@@ -158,7 +158,7 @@ export function rangeOf(schema: z.ZodType): string {
 }
 
 /** Returns the text of a setting and its source: flags over environment over default. */
-export function textOf(
+export function readSettingText(
   setting: Setting<z.ZodType>,
   flags: Record<string, string | undefined>,
   environment: NodeJS.ProcessEnv,
@@ -172,7 +172,7 @@ export function textOf(
 }
 
 /** Returns the reason why a value is refused, as the end of a sentence that names the value. */
-export function clauseOf(error: z.ZodError): string {
+export function formatClause(error: z.ZodError): string {
   const [issue] = error.issues;
   if (issue?.code === 'invalid_value') return `is not one of ${issue.values.join(', ')}`;
   if (issue?.code === 'too_big') return `must be at most ${issue.maximum}`;

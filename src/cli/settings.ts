@@ -9,7 +9,7 @@ import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { APPROVAL_SETTINGS } from './approval-settings.js';
 import { AWS_SETTINGS } from './aws-settings.js';
 import {
-  clauseOf,
+  formatClause,
   databaseUrl,
   declare,
   engineWord,
@@ -17,9 +17,9 @@ import {
   keyRecord,
   createListSchema,
   PANEL_MEGABYTES,
-  rangeOf,
+  formatRange,
   formatValue,
-  textOf,
+  readSettingText,
   listAcceptedWords,
   SIGNING_SECRET,
   createWholeNumber,
@@ -239,11 +239,11 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
   const values: Partial<Record<SettingName, unknown>> = {};
   const sources: Partial<Record<SettingName, string>> = {};
   for (const [name, setting] of listSettings()) {
-    const { text, source } = textOf(setting, flags, environment);
+    const { text, source } = readSettingText(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
     if (!parsed.success) {
       const shown = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(maskUrlPasswords(text))}`;
-      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${clauseOf(parsed.error)}.`);
+      throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${formatClause(parsed.error)}.`);
     }
     values[name] = parsed.data;
     sources[name] = source;
@@ -329,7 +329,7 @@ export function formatSettingsHelp(): string {
     flag === undefined ? '' : `--${flag}`,
     variable,
     otherwise() || otherwiseHelp,
-    `${help}${rangeOf(schema)}`,
+    `${help}${formatRange(schema)}`,
   ]);
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]!.length)));
   return rows

@@ -73,7 +73,7 @@ export async function runSql(argv: readonly string[], environment: NodeJS.Proces
   });
 }
 
-/** @throws UsageError if the extension names no result format */
+/** Returns the result format that the extension of a file names. @throws UsageError if the extension names no result format */
 function formatOf(out: string): SqlFormat {
   const extension = extname(out).slice(1).toLowerCase();
   const format = SQL_FORMATS.find((name) => EXPORT_FORMATS[name].extension === extension);
@@ -101,7 +101,7 @@ async function formatResult(client: DivisorClient, query: string): Promise<strin
 }
 
 /** Inputs that end the SQL shells of other databases. */
-const LEAVES = /^[.\\]?(?:exit|quit|q) ?;?$/i;
+const EXIT_INPUT = /^[.\\]?(?:exit|quit|q) ?;?$/i;
 
 /** Reads statements up to a semicolon at the end of a line and prints their results, until the input ends. */
 async function runShell(client: DivisorClient): Promise<number> {
@@ -113,7 +113,7 @@ async function runShell(client: DivisorClient): Promise<number> {
   lines.setPrompt('divisor> ');
   lines.prompt();
   for await (const line of lines) {
-    if (statement === '' && LEAVES.test(line.trim())) break;
+    if (statement === '' && EXIT_INPUT.test(line.trim())) break;
     statement += `${line}\n`;
     if (statement.trim() === '') statement = '';
     if (line.trimEnd().endsWith(';')) {

@@ -7,7 +7,7 @@ export interface Screen {
   readonly columns: number;
 }
 
-export function screenOf(stream: NodeJS.WriteStream): Screen {
+export function openScreen(stream: NodeJS.WriteStream): Screen {
   return { write: (text) => void stream.write(text), isTerminal: stream.isTTY === true, columns: stream.columns ?? 80 };
 }
 

@@ -4,7 +4,7 @@ import { isSigned } from '#store/publication/signing.js';
 import { verifyBundleWith } from '#engine/verify-bundle.js';
 import { readFirstSentence } from './flag-words.js';
 import { UsageError } from './usage-error.js';
-import { bytesOf, HASH, readKeys } from './verify-published.js';
+import { readBytes, HASH, readKeys } from './verify-published.js';
 
 export const VERIFY_BUNDLE_HELP = `divisor verify-bundle FILE [--key FILE] [--head HASH] [--json]
 
@@ -29,7 +29,7 @@ export async function verifyBundle(argv: readonly string[]): Promise<number> {
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? undefined : { keys: [...(await readKeys(values.key)).values()] };
-  const verdict = await verifyBundleWith(await bytesOf(file), {
+  const verdict = await verifyBundleWith(await readBytes(file), {
     ...(keys !== undefined && { keys }),
     ...(values.head !== undefined && { head: values.head.toLowerCase() }),
     isSigned: async (signed, key) => isSigned(signed, key),

@@ -37,7 +37,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = verifyEntries(entriesOf(await bytesOf(file)), (entries) =>
+  const verdict = verifyEntries(parseEntries(await readBytes(file)), (entries) =>
     verifyLog(entries, { keys, head: values.head?.toLowerCase() ?? null }),
   );
   if ('reason' in verdict) {
@@ -71,13 +71,13 @@ function readArguments(argv: readonly string[]) {
 
 /** Reads public keys from a file, by id. @throws UsageError */
 export async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
-  const read = KeyFile.safeParse(valueOf(await bytesOf(file)));
+  const read = KeyFile.safeParse(parseValue(await readBytes(file)));
   if (!read.success) throw new UsageError(`${file} contains no keys in the form of GET .../published/keys`);
   return new Map(read.data.keys.map((key) => [key.key_id, key]));
 }
 
 /** Reads a file. @throws UsageError if it cannot be read */
-export async function bytesOf(file: string): Promise<Uint8Array> {
+export async function readBytes(file: string): Promise<Uint8Array> {
   try {
     return await readFile(file);
   } catch (cause) {
@@ -88,17 +88,17 @@ export async function bytesOf(file: string): Promise<Uint8Array> {
 }
 
 /** Parses the entries of a file; a line that is not JSON, or repeats a key, becomes an invalid entry. */
-export function entriesOf(bytes: Uint8Array): unknown[] {
-  const whole = valueOf(bytes);
+export function parseEntries(bytes: Uint8Array): unknown[] {
+  const whole = parseValue(bytes);
   if (typeof whole === 'object' && whole !== null && 'entries' in whole && Array.isArray(whole.entries))
     return whole.entries;
   const lines = new TextDecoder().decode(bytes).split('\n');
   if (lines.at(-1) === '') lines.pop();
-  return lines.map((line) => valueOf(new TextEncoder().encode(line)));
+  return lines.map((line) => parseValue(new TextEncoder().encode(line)));
 }
 
 /** Parses a file as JSON; undefined if it is not JSON. */
-export function valueOf(bytes: Uint8Array): unknown {
+export function parseValue(bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes).value;
   } catch (thrown) {

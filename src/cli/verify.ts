@@ -10,7 +10,7 @@ import { runWithClient } from '#store/postgres/open-documents.js';
 import { createHomeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
 import { findRecordedLocation } from './moving/open-place.js';
-import { artifactsOf } from './places.js';
+import { readArtifactLocation } from './places.js';
 import type { Settings } from './settings.js';
 import { alignRight } from './terminal.js';
 
@@ -68,7 +68,7 @@ async function readRemoteOptions(settings: Settings): Promise<VerifyOptions> {
   const { database } = settings;
   if (database === undefined) return {};
   await runWithClient(database, assertMigrated);
-  const place = artifactsOf(settings);
+  const place = readArtifactLocation(settings);
   if (place !== undefined) await findRecordedLocation(settings);
   return {
     openDocuments: () => openPostgresReader(database),

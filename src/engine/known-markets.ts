@@ -30,12 +30,12 @@ export async function readKnown(
     contents.push({ knownOn: parseDay(on)!, market: (await readMarket(market)).market });
   const after = [...contents.slice(1).map(({ market }) => market), last];
   const changes = contents.map(({ knownOn: on, market }, i) => ({
-    knownOn: i === 0 ? ALWAYS : on,
+    knownOn: i === 0 ? BEFORE_HISTORY : on,
     change: computeContentChange(market, after[i]!),
   }));
-  const lastKnown = contents.length === 0 ? ALWAYS : parseDay(knownOn!)!;
+  const lastKnown = contents.length === 0 ? BEFORE_HISTORY : parseDay(knownOn!)!;
   return createKnownMarkets(last, { knownOn: lastKnown, earlier: changes.toReversed() });
 }
 
 /** The first content counts as known from the beginning, like that of a data store. */
-const ALWAYS: Day = -(2 ** 31);
+const BEFORE_HISTORY: Day = -(2 ** 31);

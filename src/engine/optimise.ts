@@ -16,7 +16,7 @@ import type * as Api from './api.js';
 import type { EngineModels } from './risk-models.js';
 
 /** Id of a request's constraints, which take the place of a stored constraint set. */
-const OF_REQUEST = 'request';
+const REQUEST_SET_ID = 'request';
 
 export interface OptimiseDependencies {
   readonly market: MarketData;
@@ -37,8 +37,8 @@ export interface OptimiseDependencies {
 export function optimiseIndex(asked: object, dependencies: OptimiseDependencies): Api.Optimisation {
   const { market, engine, models, reached, composerOf } = dependencies;
   const { constraints: rows = [], ...rest } = asked as { readonly constraints?: unknown };
-  const request = readOptimisationRequest({ ...rest, constraint_set_id: OF_REQUEST });
-  const { set, findings } = checkConstraintSet({ id: OF_REQUEST, name: OF_REQUEST, constraints: rows });
+  const request = readOptimisationRequest({ ...rest, constraint_set_id: REQUEST_SET_ID });
+  const { set, findings } = checkConstraintSet({ id: REQUEST_SET_ID, name: REQUEST_SET_ID, constraints: rows });
   if (set === undefined) throw refuseWithFindings('request', findings);
   const { constraints } = set;
   assertOrder(request);
@@ -61,7 +61,7 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
       report: () => {},
     }),
   );
-  const identity = { runId: OF_REQUEST, indexId: request.index_id, constraintSetId: OF_REQUEST };
+  const identity = { runId: REQUEST_SET_ID, indexId: request.index_id, constraintSetId: REQUEST_SET_ID };
   const {
     run_id: _run,
     constraint_set_id: _set,

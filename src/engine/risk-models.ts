@@ -44,7 +44,7 @@ export interface EngineModels {
   unknown(documents: Iterable<IndexDocument>): Finding[];
   /** Returns the models that documents use, in the form of a plan. */
   planned(documents: BacktestPlan['documents']): Pick<BacktestPlan, 'models'>;
-  /** @throws Refusal RISK_MODEL_NOT_FOUND */
+  /** Returns a model with the window of its returns. @throws Refusal RISK_MODEL_NOT_FOUND */
   measuring(modelId: string): MeasuringModel;
   observedEndOf(modelId: string): string | undefined;
 }
@@ -53,7 +53,7 @@ export interface ModelsDependencies {
   readonly market: MarketData;
   readonly calendars: Calendars;
   readonly engine: Engine;
-  /** @throws Refusal INDEX_NOT_FOUND */
+  /** Returns the terms of an index. @throws Refusal INDEX_NOT_FOUND */
   termsOf(indexId: string): IndexTerms;
 }
 

@@ -13,7 +13,7 @@ export const isSignedByPlatform: SignatureCheck = async (
   try {
     const raw = bytesOf(atob(publicKey));
     const digest = new Uint8Array(await subtle.digest('SHA-256', raw));
-    if (!hexOf(digest).startsWith(keyId)) return false;
+    if (!toHex(digest).startsWith(keyId)) return false;
     const key = await subtle.importKey('raw', raw, { name: 'Ed25519' }, false, ['verify']);
     const signed = Uint8Array.from(hash.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
     return await subtle.verify({ name: 'Ed25519' }, key, bytesOf(atob(signature)), signed);
@@ -24,4 +24,4 @@ export const isSignedByPlatform: SignatureCheck = async (
 };
 
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
-const hexOf = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { AnswerHeaders, type Headers as HeadersByName } from './answer-headers.js';
 import { refuseCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
-import { runInRequest, NOBODY, openCall, type Call } from './call.js';
+import { runInRequest, NO_PRINCIPAL, openCall, type Call } from './call.js';
 import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
@@ -16,8 +16,8 @@ import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
 import type { Operation, OperationOptions } from './pipeline.js';
-import { createRequestLog, type Answered } from './request-log.js';
-import { createErrorAnswer, responseOf, createSuccessAnswer, type Answer } from './reply.js';
+import { createRequestLog, type AnsweredRequest } from './request-log.js';
+import { createErrorAnswer, toResponse, createSuccessAnswer, type Answer } from './reply.js';
 import { formatTraceResponse } from './trace-context.js';
 
 export interface AppDependencies<T extends Record<string, Route>> {
@@ -55,7 +55,7 @@ export interface AppDependencies<T extends Record<string, Route>> {
   /** True to refuse requests that write or start jobs. Default: false. */
   readonly isReadOnly?: boolean;
   /** Called with every response, for the metrics. */
-  readonly observe?: (answer: Answered) => void;
+  readonly observe?: (answer: AnsweredRequest) => void;
 }
 
 /** Client that a route has admitted. */
@@ -131,7 +131,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     answer,
     fetch(request, address) {
       const answered = answer(request, () => address);
-      return answered instanceof Promise ? answered.then(responseOf) : responseOf(answered);
+      return answered instanceof Promise ? answered.then(toResponse) : toResponse(answered);
     },
     async answerFor(request, client) {
       const { principal } = client;
@@ -219,10 +219,10 @@ const applyDeadline = ({ route }: Operation, reply: Promise<Reply>, { within }: 
 
 /** Authenticates the client of an open route only if the route needs to know it. */
 function authenticateIfNeeded(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
-  if (call.operation?.route.optionalKey !== true) return NOBODY;
+  if (call.operation?.route.optionalKey !== true) return NO_PRINCIPAL;
   const anonymousUnlessDefect = (failure: unknown): Principal => {
     if (!(failure instanceof Refusal)) throw failure;
-    return NOBODY;
+    return NO_PRINCIPAL;
   };
   try {
     const principal = authenticate(call);

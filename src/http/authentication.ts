@@ -2,7 +2,7 @@ import { SCOPES } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Keys } from '#services/operations/keys.js';
 import type { Principal } from './handler.js';
-import { readCookie, isRepeated, principalIn, type Sessions } from './oidc/sessions.js';
+import { readCookie, isRepeated, toPrincipal, type Sessions } from './oidc/sessions.js';
 import { isToken, type Tokens } from './oidc/tokens.js';
 
 /** Parts of a request that identify its sender. */
@@ -14,7 +14,7 @@ export interface Sender {
 /** Authenticates the sender of a request. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
 export type Authenticate = (sender: Sender) => Principal | Promise<Principal>;
 
-const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
+const ANY_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
 /** Authentication of clients without keys. */
 export interface KeylessAuthentication {
@@ -38,7 +38,7 @@ export function createAuthenticate(
     if (!keys.areConfigured() && signedIn?.tokens === undefined) {
       assertOwnTarget(url);
       assertOwnClient(method, headers);
-      return ANYBODY;
+      return ANY_PRINCIPAL;
     }
     const credential = credentialOf(headers);
     if (signedIn?.tokens !== undefined) {
@@ -62,7 +62,7 @@ function authenticateBrowser({ sessions, cookie }: KeylessAuthentication, method
     if (!isRepeated(session, headers.get('x-csrf-token')))
       throw new Refusal('FORBIDDEN_ORIGIN', 'The header X-CSRF-Token does not match the session.');
   }
-  return principalIn(session);
+  return toPrincipal(session);
 }
 
 function credentialOf(headers: Headers): string {

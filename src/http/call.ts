@@ -7,7 +7,7 @@ import { requestIdOf } from './request-id.js';
 import { endSpan, readEpochMs, isTracing, createTrace, runWithinSpan, type SpanContext } from '#base/tracing/spans.js';
 import { traceContextOf, type TraceContext } from './trace-context.js';
 
-export const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
+export const NO_PRINCIPAL: Principal = { keyId: null, name: null, scopes: new Set() };
 
 function searchOf(url: string): string {
   const at = url.indexOf('?');
@@ -47,7 +47,7 @@ export function openCall(
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
-    principal: NOBODY,
+    principal: NO_PRINCIPAL,
     isClientAllowed,
     startedMs: performance.now(),
   };

@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 
 /** Deadline of requests, after which they are refused. */
 export interface Deadlines {
-  /** @throws Refusal OVERLOADED if the work has not ended by the deadline */
+  /** Resolves with the result of the work. @throws Refusal OVERLOADED if the work has not ended by the deadline */
   within<T>(work: Promise<T>): Promise<T>;
 }
 

@@ -28,7 +28,7 @@ type ParsedBody<B> = B extends Body
 /** A body that the handler reads as a stream. */
 export interface Upload {
   readonly media: string;
-  /** @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST if the body is incomplete */
+  /** Bytes of the body. @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST if the body is incomplete */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 

@@ -42,7 +42,7 @@ export interface Exchange {
 export interface Operation {
   readonly id: string;
   readonly route: Route;
-  /** @throws Refusal, and any defect */
+  /** Answers a request. @throws Refusal, and any defect */
   answer(exchange: Exchange, principal: Principal): Reply | Promise<Reply>;
 }
 
@@ -179,7 +179,7 @@ function assertHasScope(scope: Scope, { scopes }: Principal): void {
   throw new Refusal('FORBIDDEN_SCOPE', `The key lacks the scope ${scope}.`, { needed: scope, scopes: [...scopes] });
 }
 
-/** @throws Refusal READ_ONLY for a route that writes or starts a job */
+/** Ensures that a route only reads. @throws Refusal READ_ONLY for a route that writes or starts a job */
 function assertReads(route: Route): void {
   const { method, path } = route;
   if (isReading(route) && !startsJobs(route)) return;
@@ -326,7 +326,7 @@ function parseBody(declared: Body | undefined, json: ParsedJson | undefined): un
 /** Returns the note of a write, decoded as UTF-8 if possible. @throws Refusal VALIDATION_FAILED */
 function noteOf(header: string | undefined): string | null {
   if (header === undefined || header === '') return null;
-  const note = utf8Of(header);
+  const note = decodeUtf8(header);
   const length = [...note].length;
   if (length <= NOTE_LENGTH_MAX) return note;
   const message = `X-Change-Note has ${length} characters; at most ${NOTE_LENGTH_MAX} are accepted.`;
@@ -334,7 +334,7 @@ function noteOf(header: string | undefined): string | null {
 }
 
 /** Decodes the Latin-1 bytes of a header as UTF-8 if they are valid. */
-function utf8Of(header: string): string {
+function decodeUtf8(header: string): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
   } catch {

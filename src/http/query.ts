@@ -56,7 +56,7 @@ function kindOf(field: z.core.$ZodType): Kind {
 }
 
 function read(name: string, kind: Kind, texts: string[], findings: Finding[]): unknown {
-  if (kind === 'list') return [...new Set(texts.flatMap(itemsOf))];
+  if (kind === 'list') return [...new Set(texts.flatMap(splitItems))];
   const [text = ''] = texts;
   const refuse = (message: string, value: unknown) => {
     findings.push({ severity: 'error', code: 'WRONG_TYPE', message, path: name, ...keepSmallValue(value) });
@@ -87,7 +87,7 @@ function createUnknownParameter(name: string, accepted: readonly string[]): Find
 const ENCLOSED = /"(?:[^"\\]|\\.)*"|`[^`]*`|[()[\],]/g;
 
 /** Splits a list at commas outside the brackets and strings of expressions. */
-function itemsOf(text: string): string[] {
+function splitItems(text: string): string[] {
   const items: string[] = [];
   let [start, depth] = [0, 0];
   for (const { 0: found, index } of text.matchAll(ENCLOSED)) {

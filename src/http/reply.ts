@@ -32,7 +32,7 @@ export interface Answer {
 
 type AnswerBody = string | Uint8Array<ArrayBuffer> | ReadableStream<Uint8Array> | null;
 
-export const responseOf = ({ status, headers, body }: Answer): Response =>
+export const toResponse = ({ status, headers, body }: Answer): Response =>
   new Response(body, { status, headers: headers.byName() });
 
 /** Builds the response of a reply: 304 if the client has its etag, no body for HEAD. */

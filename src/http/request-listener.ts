@@ -5,7 +5,7 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { App } from './app.js';
 import { compressAnswer } from './compress-answer.js';
-import { createErrorAnswer, responseOf, type Answer } from './reply.js';
+import { createErrorAnswer, toResponse, type Answer } from './reply.js';
 import { sendAnswer } from './send-answer.js';
 
 /** Creates a listener that answers `node:http` requests through the `Request` adapter. */
@@ -22,7 +22,7 @@ export const createRequestListener = (app: App): ReturnType<typeof getRequestLis
           'MALFORMED_REQUEST',
           `The request cannot be read: ${failure instanceof Error ? failure.message : 'unknown fault'}.`,
         );
-        return responseOf(createErrorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
+        return toResponse(createErrorAnswer(refusal, 'GET', app.headersFor(randomUUID())));
       },
     },
   );

@@ -4,7 +4,7 @@ import { endRequest, spanOf, type Call } from './call.js';
 import type { Answer } from './reply.js';
 
 /** Data about an answered request, for the log and the metrics. */
-export interface Answered {
+export interface AnsweredRequest {
   /** Undefined if no route was found. */
   readonly operation: string | undefined;
   readonly method: string;
@@ -32,7 +32,7 @@ const listLoggedLevels = (log: Logger) =>
     boolean
   >; // the entries cover each of the levels
 
-export function createRequestLog(log: Logger, observe?: (answer: Answered) => void): RequestLog {
+export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest) => void): RequestLog {
   // The error's fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);

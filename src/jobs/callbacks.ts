@@ -30,7 +30,7 @@ export function createCallback(url: string): JobCallback {
   };
 }
 
-/** @throws Refusal OVERLOADED if a job already has MAX_JOB_CALLBACKS callbacks */
+/** Ensures that a job may have a further callback. @throws Refusal OVERLOADED if a job already has MAX_JOB_CALLBACKS callbacks */
 export function assertCallbackLimit(jobId: string, count: number): void {
   if (count < LIMITS.MAX_JOB_CALLBACKS) return;
   throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);

@@ -42,6 +42,7 @@ export interface TaskOrder<N extends TaskName> {
 
 export interface TaskRun<T> {
   /**
+   * Resolves with the output of the task.
    * @throws Refusal of the task, WORKER_OUT_OF_MEMORY if the heap of its thread was full, OVERLOADED if its lane is
    * full
    * @throws TaskStopped after an abort

@@ -26,7 +26,7 @@ export function askToStop(cells: ControlCells): void {
 }
 
 /** Returns the id of the thread that runs the task; 0 before the task starts. */
-export function threadOf(cells: ControlCells): number {
+export function readThread(cells: ControlCells): number {
   return Atomics.load(cells.thread, 0);
 }
 

@@ -67,7 +67,7 @@ export function createJobSystem({
     runQuery(order, { pool, clock, msMax: limits.queryMsMax });
 
   /** Resolves once no thread works, or after the maximum time. */
-  async function untilCalm(msMax: number, signal: AbortSignal | undefined): Promise<void> {
+  async function awaitCalm(msMax: number, signal: AbortSignal | undefined): Promise<void> {
     const isBusy = (): boolean => pool.load('heavy') > 0 || pool.load('light') > 0;
     for (let waited = 0; waited < msMax && isBusy(); waited += CALM_LOOK_MS) {
       await new Promise<void>((resolve) => void clock.after(CALM_LOOK_MS, resolve));
@@ -103,7 +103,7 @@ export function createJobSystem({
     watch: queue.watch,
     query: (task, input, signal) => removeJob({ lane: 'light', task, input, signal }),
     async aside(task, input, signal, patienceMs = 0) {
-      await untilCalm(patienceMs, signal);
+      await awaitCalm(patienceMs, signal);
       return removeJob({ lane: 'heavy', task, input, signal });
     },
     help(task, input) {

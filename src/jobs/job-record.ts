@@ -148,9 +148,9 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   };
   const isRecord =
     record.job_id === id &&
-    oneOf(JOB_KINDS, record.kind) &&
-    oneOf(JOB_STATES, record.status) &&
-    (record.priority === undefined || oneOf(JOB_PRIORITIES, record.priority)) &&
+    isOneOf(JOB_KINDS, record.kind) &&
+    isOneOf(JOB_STATES, record.status) &&
+    (record.priority === undefined || isOneOf(JOB_PRIORITIES, record.priority)) &&
     Array.isArray(record.callbacks) &&
     Array.isArray(record.earlier) &&
     [record.attempt, record.crashes, record.losses, record.releases, record.sequence].every(Number.isInteger) &&
@@ -182,5 +182,5 @@ export async function isLiveIn(reader: Pick<DocumentReader, 'get'>, jobId: strin
   return record !== undefined && !isTerminal(record.status);
 }
 
-const oneOf = (accepted: readonly string[], value: unknown): boolean =>
+const isOneOf = (accepted: readonly string[], value: unknown): boolean =>
   typeof value === 'string' && accepted.includes(value);

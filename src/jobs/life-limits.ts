@@ -7,11 +7,11 @@ export function computeLifeLimits(
   { kind, job_id: jobId, created_at: submittedAt }: JobIdentity,
   { attempt, retryOf }: { readonly attempt: number; readonly retryOf: RetryPolicies },
 ): LifeLimits {
-  return { retry: retryOf(kind), submittedAt, chance: chanceOf(`${jobId}#${attempt}`) };
+  return { retry: retryOf(kind), submittedAt, chance: hashToFraction(`${jobId}#${attempt}`) };
 }
 
 /** Hashes a text to a fraction from 0 to 1 by FNV-1a, which is equal on every node and in every run. */
-function chanceOf(text: string): number {
+function hashToFraction(text: string): number {
   let hash = 0x811c9dc5;
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
   return (hash >>> 0) / 2 ** 32;

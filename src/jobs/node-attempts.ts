@@ -43,7 +43,7 @@ const TICK_MS = 1000;
 const STOPPED: Ending = { type: 'release', cause: 'the service was stopped' };
 const UNAVAILABLE: Ending = { type: 'release', cause: 'the database or the place of results was unavailable' };
 
-interface Running {
+interface TrackedAttempt {
   readonly lease: Lease;
   readonly job: JobIdentity;
   readonly attempt: RunningAttempt;
@@ -56,14 +56,14 @@ interface Running {
 export function createNodeAttempts(dependencies: NodeAttemptsDependencies): NodeAttempts {
   const { queue, artifacts, clock, limits, log, isOpen } = dependencies;
   const outage = createOutageLog(log, () => clock.monotonicMs());
-  const running = new Map<Lease, Running>();
+  const running = new Map<Lease, TrackedAttempt>();
   /** Claims from their start to the end of their attempts. */
   const performing = new Set<Promise<void>>();
   let isTicking = false;
 
   /** Runs one claim to the end of its attempt. Never rejects. @param leave frees the slot of the attempt */
   async function perform(claimed: Promise<Claim | undefined>, leave: () => void): Promise<void> {
-    let entry: Running | undefined;
+    let entry: TrackedAttempt | undefined;
     try {
       entry = await begin(claimed, leave);
       if (entry !== undefined) await Promise.race([settle(entry), awaitGrace(entry.attempt, clock, limits)]);
@@ -75,7 +75,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   }
 
   /** Starts the attempt of a claim; undefined if the claim took no job. */
-  async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<Running | undefined> {
+  async function begin(claimed: Promise<Claim | undefined>, leave: () => void): Promise<TrackedAttempt | undefined> {
     const claim = await claimed;
     if (claim === undefined || claim.lease.isLost) return undefined;
     const { lease, job } = claim;
@@ -84,14 +84,14 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
       await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED);
       return undefined;
     }
-    const entry: Running = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
+    const entry: TrackedAttempt = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
     running.set(lease, entry);
     lease.onLost(() => running.has(lease) && attempt.end());
     keepTicking();
     return entry;
   }
 
-  async function settle(entry: Running): Promise<void> {
+  async function settle(entry: TrackedAttempt): Promise<void> {
     const { attempt } = entry;
     try {
       const completion = await completionOf(attempt, artifacts);
@@ -111,7 +111,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   }
 
   /** Writes the end of an attempt. @returns false if the attempt had been abandoned */
-  async function end(entry: Running, ending: Ending): Promise<boolean> {
+  async function end(entry: TrackedAttempt, ending: Ending): Promise<boolean> {
     entry.isEnding = true;
     try {
       return await queue.complete(entry.lease, ending);
@@ -134,7 +134,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   }
 
   /** Ends an attempt that exceeds its time limit; otherwise sends a heartbeat if it is alive. */
-  async function watchOver(entry: Running): Promise<void> {
+  async function watchOver(entry: TrackedAttempt): Promise<void> {
     const { attempt, lease, startedMs, isEnding } = entry;
     if (!isEnding && clock.monotonicMs() - startedMs > limits.jobMsMax) {
       const message = `The job ran longer than ${limits.jobMsMax / 1000} seconds.`;
@@ -143,7 +143,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
     } else if ((isEnding || attempt.isAlive()) && !(await queue.heartbeat(lease))) attempt.end();
   }
 
-  async function giveBack({ lease, attempt }: Running): Promise<void> {
+  async function giveBack({ lease, attempt }: TrackedAttempt): Promise<void> {
     await queue.complete(lease, STOPPED);
     attempt.end();
   }
@@ -182,7 +182,7 @@ function startClaim(
 }
 
 /** Returns the end of an attempt whose work failed. */
-function endingOf(thrown: unknown, { job, lease: { attempt } }: Running, log: JobLog): Ending {
+function endingOf(thrown: unknown, { job, lease: { attempt } }: TrackedAttempt, log: JobLog): Ending {
   if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
   if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
   log.error({ ...selectLogFields(job), attempt, err: thrown }, 'a job failed by a defect');

@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
 import { reportObjectRequests } from '#base/tracing/object-requests.js';
 import { openSpan, reportTiming, type OpenSpan } from '#base/tracing/spans.js';
-import { askToStop, createControlCells, readProgress, threadOf } from './control-cells.js';
+import { askToStop, createControlCells, readProgress, readThread } from './control-cells.js';
 import { createLaneRest, type LaneRest } from './lane-rest.js';
 import { openLaneThreads, type LaneThreads } from './lane-threads.js';
 import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
@@ -178,7 +178,7 @@ function dispatch(state: LaneState): void {
 /** Returns true if a task that yields occupies the thread that has the code and the data of another task. */
 function isTaken({ latest, yielding }: LaneState, task: string): boolean {
   const thread = latest.get(task);
-  return [...yielding].some((cells) => thread === undefined || threadOf(cells) === thread);
+  return [...yielding].some((cells) => thread === undefined || readThread(cells) === thread);
 }
 
 /** Lets each idle thread rest once: this takes less than a tenth of a second, because a task may come next. */
@@ -192,11 +192,11 @@ async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
   try {
     state.preferred.thread = state.latest.get(task) ?? state.prepared;
     const outcome = await state.piscina.run(errand.message, { signal: errand.end.signal });
-    state.latest.set(task, threadOf(cells));
-    if (errand.yields) state.prepared = threadOf(cells);
+    state.latest.set(task, readThread(cells));
+    if (errand.yields) state.prepared = readThread(cells);
     if (outcome.requests !== undefined) reportObjectRequests(outcome.requests);
     if (errand.span !== undefined && outcome.timing !== undefined)
-      reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': threadOf(cells) });
+      reportTiming(`thread ${task}`, errand.span.context, outcome.timing, { 'thread.id': readThread(cells) });
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // the entry function ran the task with this name
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {
@@ -263,6 +263,6 @@ function stopOn(signal: AbortSignal, errand: QueuedTask, state: LaneState): () =
 }
 
 function isThreadAlive(state: LaneState, cells: ControlCells): boolean {
-  const thread = threadOf(cells);
+  const thread = readThread(cells);
   return thread === 0 || state.piscina.threads.some((worker) => worker.threadId === thread);
 }

@@ -26,7 +26,7 @@ export interface TaskResources {
   file(reference: ArtifactReference): Promise<string>;
   /** Location to which the node's threads write artifacts. */
   readonly destination: ArtifactDestination;
-  /** @throws Refusal NO_DATA_SOURCE if the node does not have the market */
+  /** Returns the market with an identity. @throws Refusal NO_DATA_SOURCE if the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
   /** Record of files that the node's process wrote or hashed. */
   readonly checkedFiles?: CheckedFiles | undefined;

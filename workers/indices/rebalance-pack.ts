@@ -56,7 +56,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
       `as_of ${formatDay(requestedDay)} is before the first date of the store, ${first}.`,
     );
   }
-  const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
+  const composition = selectComposition(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision
   const { weights } = composition;
   const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
@@ -147,7 +147,10 @@ interface CompositionInput {
  * rebalance on the session itself, this is the announced composition. Before the announcement, it is the decision of
  * the rules today, or the latest solution of a derived index.
  */
-function compositionFor(composer: Composer, { indexId, session, engine, called }: CompositionInput): PackComposition {
+function selectComposition(
+  composer: Composer,
+  { indexId, session, engine, called }: CompositionInput,
+): PackComposition {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
@@ -230,7 +233,7 @@ interface PackOrders {
   readonly findings: readonly Finding[];
 }
 
-/** Decides the pipeline on its reference date, or today if nothing is announced. */
+/** Computes the decision of the pipeline on its reference date, or today if nothing is announced. */
 function createPlainOrders(composer: Composer, { indexId, session, engine, next: [next] }: OrdersInput): PackOrders {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);

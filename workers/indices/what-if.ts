@@ -20,7 +20,7 @@ export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, a
     const market = openCachedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
     const until = parseValidDay(asOf);
-    const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
+    const comparePreview = ({ documents, models, indexId }: typeof before): ComparedPreview => {
       const composer = createQuestionComposer({ market, documents, models, until, engine }, control);
       const preview = isDerivedDocument(composer.document(indexId))
         ? toRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
@@ -29,8 +29,8 @@ export const compareWhatIf: Task<'whatIf'> = ({ market: handle, before, after, a
       const cause = session === undefined ? null : findCause(composer, indexId, session);
       return { indexId, preview, rule: findRuleText(composer, indexId, until), cause };
     };
-    const was = comparedOf(before);
-    const is = comparedOf(after);
+    const was = comparePreview(before);
+    const is = comparePreview(after);
     const response = toWhatIfResponse({
       asOf,
       before: was,

@@ -20,7 +20,7 @@ export function openKnown(market: MarketData, files: KnownFiles | undefined): { 
   return { known: { at: (day) => (opened ??= open(files)).at(day) } };
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
+/** Reads a change from a file. @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
 export function readChange(file: HashedFile): ContentChange {
   return decodeChange(bytesOf(file));
 }

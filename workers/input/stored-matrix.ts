@@ -9,7 +9,7 @@ import type { StoredMatrix } from '#jobs/tasks/indices.js';
  */
 let latest: { readonly paths: string; readonly at: number; readonly matrix: PackedMatrix } | undefined;
 
-/** @throws Refusal DOCUMENT_UNREADABLE */
+/** Reads a stored matrix, or returns the cached one. @throws Refusal DOCUMENT_UNREADABLE */
 export function readStoredMatrix({ paths, order, at }: StoredMatrix): PackedMatrix {
   const from = at ?? 0;
   const key = paths.join();

@@ -48,17 +48,21 @@ export const copyOfContent: Task<'content-copy'> = async ({ market, from, path }
 /** Restores a content from a copy and later changes, and verifies its hash. */
 export const copyMarket: Task<'copied-market'> = async ({ content, changes, contentHash, ...of }) => {
   const copied = decodeContent(bytesOf(content));
-  return soundMarket(changes.length === 0 ? copied : restoreContent(copied, changes.map(readChange)), of, contentHash);
+  return openVerifiedMarket(
+    changes.length === 0 ? copied : restoreContent(copied, changes.map(readChange)),
+    of,
+    contentHash,
+  );
 };
 
 /** Restores an earlier content of a data store, and verifies its hash. */
 export const earlierMarket: Task<'earlier-market'> = async ({ last, changes, contentHash }) => {
   const base = openCachedMarket(last);
-  return soundMarket(restoreContent(base, changes.map(readChange)), base, contentHash);
+  return openVerifiedMarket(restoreContent(base, changes.map(readChange)), base, contentHash);
 };
 
 /** Opens a content after verifying its hash. @throws Refusal DOCUMENT_UNREADABLE if the hash differs */
-async function soundMarket(
+async function openVerifiedMarket(
   content: MarketContent,
   { datasetId, adjustment, currency = null }: Pick<MarketData, 'datasetId' | 'adjustment' | 'currency'>,
   contentHash: string,

@@ -61,7 +61,7 @@ function* priceGroups({ dates, identifiers, fields }: MarketData, columns: reado
   const groupDays = Math.max(1, Math.floor(GROUP_ROWS / Math.max(1, names)));
   for (let from = 0; from < dates.length || from === 0; from += groupDays) {
     const to = Math.min(dates.length, from + groupDays);
-    const picked = cellsWithBars([close, ...panels.map(({ values }) => values)], from * names, to * names);
+    const picked = findCellsWithBars([close, ...panels.map(({ values }) => values)], from * names, to * names);
     yield {
       rows: picked.length,
       columns: [
@@ -83,7 +83,7 @@ function* priceGroups({ dates, identifiers, fields }: MarketData, columns: reado
 }
 
 /** Finds the cells that have a value in any panel. */
-function cellsWithBars(panels: readonly Float64Array[], from: number, to: number): Int32Array {
+function findCellsWithBars(panels: readonly Float64Array[], from: number, to: number): Int32Array {
   const cells = new Int32Array(to - from);
   let count = 0;
   for (let cell = from; cell < to; cell++) {

@@ -8,7 +8,7 @@ import type { Missing } from '#views/report/missing.js';
 import { createRunFigures, type RiskFound, type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
-import { overviewOf } from '../runs/run-text.js';
+import { formatOverview } from '../runs/run-text.js';
 import { measureRisk, readHeld } from '../views/held-risk.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
@@ -25,8 +25,8 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
   const risks = new Map<string, RiskFound>();
   const markets = new Map<string, SessionMarket | Missing>();
   for (const run of runs) {
-    if (needsMarket(template, run.indexId)) markets.set(run.indexId, marketOf(run));
-    risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run) : NOT_ASKED);
+    if (needsMarket(template, run.indexId)) markets.set(run.indexId, openMarket(run));
+    risks.set(run.indexId, needsRisk(template, run.indexId) ? await estimateRisk(run) : NOT_ASKED);
   }
   fonts ??= openFonts();
   const shelf = fonts;
@@ -46,14 +46,14 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, creat
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
 
 /** Returns the market on the calendar of a run, or the reason why it is unavailable. */
-function marketOf({ columns, market: handle }: StoredRun): SessionMarket | Missing {
+function openMarket({ columns, market: handle }: StoredRun): SessionMarket | Missing {
   if (handle === null) return { missing: 'This needs the data store of the run, which cannot be read.' };
   const { calendar: code, closures } = useRunFile(columns, ({ header }) => header);
   return openMarketOn({ market: openCachedMarket(handle), calendars: openCachedCalendars(closures), code });
 }
 
 /** Estimates risk. If it cannot be estimated, the report states this and is still rendered. */
-async function riskOf({ columns, market: handle }: StoredRun): Promise<RiskFound> {
+async function estimateRisk({ columns, market: handle }: StoredRun): Promise<RiskFound> {
   if (handle === null) return { missing: 'Risk estimates need the data store of the run, which cannot be read.' };
   const held = useRunFile(columns, (run) => readHeld(run, null));
   try {
@@ -86,7 +86,7 @@ function addRuns<T>(
   return useRunFile(first.columns, (columns) => {
     const figures = createRunFigures({
       columns,
-      overview: overviewOf(columns, first.overview),
+      overview: formatOverview(columns, first.overview),
       risk: risks.get(first.indexId) ?? NOT_ASKED,
       terms: first.terms,
       ...(market === undefined ? {} : { market }),

@@ -115,7 +115,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   const { assets } = estimate.covariance;
   const sums = new Float64Array(assets);
   let range: EigenvalueRange | undefined;
-  for (const { part, figures } of figuresIn(files, cuts)) {
+  for (const { part, figures } of readFigures(files, cuts)) {
     if (figures[0] !== fingerprint) throw refuseChanged();
     if (part === EIGENVALUES_PART) range = { smallest: figures[1]!, largest: figures[2]! };
     else sums.set(figures.subarray(1), cuts[part]);
@@ -135,7 +135,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
 };
 
 /** Returns the figures of each part, in the order of the parts. @throws Refusal DOCUMENT_UNREADABLE */
-function figuresIn(files: readonly ModelFiguresFile[], cuts: Int32Array) {
+function readFigures(files: readonly ModelFiguresFile[], cuts: Int32Array) {
   const outputs = files.map(({ path, sha256, parts }) => {
     const bytes = Uint8Array.from(readFileSync(path));
     if (createHash('sha256').update(bytes).digest('hex') !== sha256) throw refuseDamaged();

@@ -168,7 +168,10 @@ function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink |
       return;
     }
     const needed = name === 'specific_variances' ? ['row'] : ['row', 'column'];
-    const names = { row: text(cells[row]), column: name === 'specific_variances' ? '' : text(cells[column]) };
+    const names = {
+      row: formatCellText(cells[row]),
+      column: name === 'specific_variances' ? '' : formatCellText(cells[column]),
+    };
     for (const each of needed)
       if (names[each as 'row' | 'column'] === '')
         problems.error({ code: 'REQUIRED', path: path(each), message: `The ${each} is empty; a name is required.` });
@@ -199,7 +202,7 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
       return;
     }
     const date = readDate(dateAt < 0 ? undefined : cells[dateAt]!, path('date'), terms);
-    const row = text(cells[nameAt]);
+    const row = formatCellText(cells[nameAt]);
     if (row === '')
       problems.error({
         code: 'REQUIRED',
@@ -229,7 +232,7 @@ function addCell(table: ModelTable | undefined, { row, column, cell, at }: WideC
   else table?.add({ row, column, value, place: at });
 }
 
-const text = (cell: ModelCellValue | undefined): string => String(cell ?? '').trim();
+const formatCellText = (cell: ModelCellValue | undefined): string => String(cell ?? '').trim();
 
 /** Parses a number; NaN if it is not a finite number. */
 function parseNumber(cell: ModelCellValue): number {

@@ -17,11 +17,11 @@ export const exportModel: Task<'export-risk-model'> = ({ date, names, factors, .
       date,
       names,
       matrix: () => readStoredMatrix(stored),
-      factors: factors && factorsAt(factors, names.length),
+      factors: factors && readFactors(factors, names.length),
     }),
   );
 
-function factorsAt({ path, at, names }: NonNullable<ExportRiskModelInput['factors']>, n: number): FactorModel {
+function readFactors({ path, at, names }: NonNullable<ExportRiskModelInput['factors']>, n: number): FactorModel {
   const K = names.length;
   return openPackedFactors(readStoredDoubles([path]).subarray(at, at + n * K + K * K + n), names, n);
 }

@@ -32,7 +32,7 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         asked: knownColumns,
         settings,
         terms: request,
-        heldOn: columns && heldOn(columns, sm),
+        heldOn: columns && createHeldWeights(columns, sm),
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
@@ -69,7 +69,7 @@ function windowOf(
 }
 
 /** Returns the weights of a stored run at the close of a day, by column of a market. */
-function heldOn(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
+function createHeldWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
   const days = run.i32('days');
   const { names } = run.header;
   return (day) => {

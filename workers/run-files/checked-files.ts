@@ -41,7 +41,7 @@ export function hasContent(
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
   const state = stateOf(path); // taken before the read, so that no later change is missed
   if (state === undefined) return false;
-  if (checked !== undefined && remembers(checked, computeDigestSlot(checked, sha256, state))) return true;
+  if (checked !== undefined && isRemembered(checked, computeDigestSlot(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
   if (checked !== undefined && state.mtimeNs < settledBefore && isKept()) remember(checked, sha256, state);
   return true;
@@ -80,7 +80,7 @@ async function setBack(file: FileHandle): Promise<FileState | undefined> {
   }
 }
 
-function remembers(checked: CheckedFiles, { row, words }: DigestSlot): boolean {
+function isRemembered(checked: CheckedFiles, { row, words }: DigestSlot): boolean {
   for (let at = row; at < row + ROW; at += WORDS)
     if (checked[at] === words[0] && checked[at + 1] === words[1]) return true;
   return false;
@@ -90,7 +90,7 @@ function remembers(checked: CheckedFiles, { row, words }: DigestSlot): boolean {
 function remember(checked: CheckedFiles, sha256: string, state: FileState): void {
   if (state.size < REMEMBERED_BYTES_MIN) return;
   const place = computeDigestSlot(checked, sha256, state);
-  if (remembers(checked, place)) return;
+  if (isRemembered(checked, place)) return;
   const { row, words } = place;
   let at = row;
   while (at < row + ROW && checked[at] !== 0n) at += WORDS;

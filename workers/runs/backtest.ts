@@ -168,7 +168,7 @@ export function stampOf({
   known,
 }: RunInputs): Pick<TaskOutput<'backtest'>, 'runAt' | 'runHash' | 'storeContentHash'> {
   const { contentHash: storeContentHash } = market;
-  const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market), ...knownOf(known) };
+  const inputs = { plan, engineVersion, storeContentHash, ...selectDeclared(market), ...knownOf(known) };
   return {
     runAt: timestamp(),
     runHash: createHash('sha256').update(toCanonicalJson(inputs)).digest('hex'),
@@ -182,7 +182,7 @@ function knownOf(known: KnownFiles | undefined): { readonly known?: readonly (re
 }
 
 /** Returns the declarations of a store that differ from the defaults. */
-function declaredOf({ adjustment, currency = null }: MarketIdentity): {
+function selectDeclared({ adjustment, currency = null }: MarketIdentity): {
   readonly adjustment?: string;
   readonly currency?: string;
 } {

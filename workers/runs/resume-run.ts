@@ -48,7 +48,7 @@ export interface CheckpointFile {
  * Returns the identity of a run that a longer run may extend: all its inputs up to its last day, except the market and
  * the end.
  */
-function identityOf(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
+function computeIdentity(plan: BacktestPlan, engineVersion: string, { day }: Pick<RunCheckpoint, 'day'>): string {
   const { request, ...rest } = limitPlanToDate(plan, formatDay(day));
   return createHash('sha256')
     .update(toCanonicalJson({ ...rest, request: { ...request, end: null }, engineVersion, format: CHECKPOINT_FORMAT }))
@@ -71,7 +71,7 @@ export function encodeCheckpoint({ plan, engineVersion, handle, market, checkpoi
   if (handle.digests === undefined) return null;
   const state: CheckpointFile = {
     format: CHECKPOINT_FORMAT,
-    identity: identityOf(plan, engineVersion, checkpoint),
+    identity: computeIdentity(plan, engineVersion, checkpoint),
     prefix: prefixOf(market, handle.digests, checkpoint.day),
     checkpoint,
   };
@@ -102,7 +102,8 @@ export function resumeStored(order: ResumeOrder, control: TaskControl): ResumedR
   const { engine, handle, plan, models, engineVersion, run } = order;
   assertIntact(order, control);
   const state = readState(run);
-  if (state.identity !== identityOf(plan, engineVersion, state.checkpoint)) throw new CannotResume('no_checkpoint');
+  if (state.identity !== computeIdentity(plan, engineVersion, state.checkpoint))
+    throw new CannotResume('no_checkpoint');
   if (handle.digests === undefined) throw new CannotResume('no_checkpoint');
   const { checkpoint } = state;
   const after = Math.min(checkpoint.since, findSettledDay({ dates: new Int32Array(handle.dates) }, checkpoint.day));

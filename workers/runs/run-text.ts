@@ -61,6 +61,6 @@ function writeStored(json: JsonWriter, { text, stored }: { readonly stored: Stor
 }
 
 /** Writes the overview of a stored run as JSON. @throws Refusal DOCUMENT_UNREADABLE */
-export function overviewOf(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
+export function formatOverview(run: RunColumns, overview: OverviewFile): Uint8Array<ArrayBuffer> {
   return 'plan' in overview ? encodeOverview(summariseRun(run, readPlan(overview.plan))) : readStored(overview.stored);
 }

@@ -167,14 +167,14 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, dates, outputs, ...input }) => {
   const { request } = input;
   const start = await startOf(input);
-  const summary = summariseSimulation(request, start.plan, talliesOf(files, start.plan));
+  const summary = summariseSimulation(request, start.plan, readTallies(files, start.plan));
   const { precision } = await openNumerics();
   const view = toCanonicalJson(createSimulationView({ ...start, runId, dates, precision, request, summary }));
   return writeOutputs(outputs, { view: copyOutput(view) });
 };
 
 /** Returns the results of all paths from the files of the parts, with one file at a time in memory. */
-function talliesOf(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
+function readTallies(files: readonly TalliesFile[], { paths, horizon }: SimulationPlan): Tallies {
   const cuts = divideSimulation({ paths, horizon });
   const all = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
   const isDone = new Set<number>();

@@ -70,5 +70,5 @@ function termsOf(run: RunColumns, { market: handle }: Asked) {
   return { sm, rates: createExchangeRates(sm, currency) };
 }
 
-const datesOf = ({ from, to }: Asked) => ({ from: dayOrNone(from), to: dayOrNone(to) });
-const dayOrNone = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));
+const datesOf = ({ from, to }: Asked) => ({ from: parseOptionalDay(from), to: parseOptionalDay(to) });
+const parseOptionalDay = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));

@@ -47,7 +47,7 @@ export function runBenchmarkBook(engine: Engine, input: BenchmarkInput): Book {
   if (isWhole && book.weights.byteLength <= BOOK_BYTES_MAX) books.set(key, book);
   if (books.size > BOOKS_MAX) books.delete(books.keys().next().value!);
   if (book.from > findLastAtMost(book.sm.sessions, input.day))
-    throw tooEarlyRefusal(input, formatDay(book.sm.sessions[book.from]!));
+    throw refuseTooEarly(input, formatDay(book.sm.sessions[book.from]!));
   return book;
 }
 
@@ -91,12 +91,12 @@ function runBookUntil(engine: Engine, input: ServedInput): Book {
   });
   const compositions = composer.compositions(indexId);
   const session = findLastAtMost(compositions.sm.sessions, day);
-  if (!findInForce(compositions.list, session)) throw tooEarlyRefusal(input, documents[indexId]!.base_date);
+  if (!findInForce(compositions.list, session)) throw refuseTooEarly(input, documents[indexId]!.base_date);
   onPart();
   return simulateIndexBook({ compositions, to: session, tick: onPart });
 }
 
-function tooEarlyRefusal({ indexId, day }: BenchmarkInput, begins: string): Refusal {
+function refuseTooEarly({ indexId, day }: BenchmarkInput, begins: string): Refusal {
   return new Refusal(
     'NO_DATA_AT_DATE',
     `The benchmark ${indexId} begins on ${begins}; it has no holdings on ${formatDay(day)}.`,

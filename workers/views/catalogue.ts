@@ -24,10 +24,10 @@ import { showExposures } from './exposures.js';
 import { showFactorAttribution } from './factor-attribution.js';
 import { showFactorRisk } from './factor-risk.js';
 import { showGroups } from './groups.js';
-import { measuredOf } from './measured.js';
+import { selectMeasured } from './measured.js';
 import { showReconciliation } from './reconciliation.js';
 import { showRollingRisk } from './rolling-risk.js';
-import { windowOf, objectView, type RunView } from './run-view.js';
+import { windowOf, createObjectView, type RunView } from './run-view.js';
 import { showScenarios } from './scenarios.js';
 import { showLimits } from './watched-limits.js';
 import { showWeights } from './weights.js';
@@ -49,7 +49,8 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
   metrics: { show: (asked) => ofRun(asked, createMetricsView) },
   closes: { show: (asked) => ofRun(asked, closesView) },
   performance: {
-    show: (asked) => ofRun(asked, (run) => createPerformanceView(run, { ...measuredOf(asked), ...windowOf(asked) })),
+    show: (asked) =>
+      ofRun(asked, (run) => createPerformanceView(run, { ...selectMeasured(asked), ...windowOf(asked) })),
   },
   rebalances: { show: (asked) => ofRun(asked, listRebalances) },
   rebalance: { show: (asked) => ofRun(asked, (run) => createRebalanceView(run, asked.date)) },
@@ -62,11 +63,11 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
   },
   actions: {
-    show: (asked) => objectView(showActions(asked)),
+    show: (asked) => createObjectView(showActions(asked)),
     file: (asked) =>
       encodeText(asked.table === 'constituents' ? showProForma(asked) : formatActionsCsv(showActions(asked))),
   },
-  'dividend-points': { show: (asked) => objectView(showDividendPoints(asked)) },
+  'dividend-points': { show: (asked) => createObjectView(showDividendPoints(asked)) },
   exposures: {
     async show(asked, control) {
       const exposures = await showExposures(asked, control);
@@ -78,11 +79,11 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
   },
   limits: {
-    show: (asked, control) => objectView(showLimits(asked, control)),
+    show: (asked, control) => createObjectView(showLimits(asked, control)),
     file: (asked, control) => limitsFile(showLimits(asked, control), asked.table ?? 'state', formatOf(asked)),
   },
   scenarios: {
-    show: (asked) => objectView(showScenarios(asked)),
+    show: (asked) => createObjectView(showScenarios(asked)),
     file: (asked) => createScenariosFile(showScenarios(asked), asked.table ?? 'scenarios', formatOf(asked)),
   },
   compare: {
@@ -92,16 +93,16 @@ export const RUN_VIEWS: { readonly [N in RunViewName]: RunView<N> } = {
     },
     file: async (asked) => encodeText(formatComparisonCsv(await showComparison(asked))),
   },
-  weights: { show: async (asked, control) => objectView(await showWeights(asked, control)) },
-  'factor-risk': { show: async (asked, control) => objectView(await showFactorRisk(asked, control)) },
-  'factor-attribution': { show: (asked) => objectView(showFactorAttribution(asked)) },
-  groups: { show: async (asked) => objectView(await showGroups(asked)) },
-  reconcile: { show: async (asked, control) => objectView(await showReconciliation(asked, control)) },
+  weights: { show: async (asked, control) => createObjectView(await showWeights(asked, control)) },
+  'factor-risk': { show: async (asked, control) => createObjectView(await showFactorRisk(asked, control)) },
+  'factor-attribution': { show: (asked) => createObjectView(showFactorAttribution(asked)) },
+  groups: { show: async (asked) => createObjectView(await showGroups(asked)) },
+  reconcile: { show: async (asked, control) => createObjectView(await showReconciliation(asked, control)) },
   'rolling-risk': { show: showRollingRisk },
 };
 
 const ofRun = ({ columns }: { readonly columns: string }, view: (run: RunColumns) => object) =>
-  objectView(useRunFile(columns, view));
+  createObjectView(useRunFile(columns, view));
 
 const encodeText = (text: string): Uint8Array => new TextEncoder().encode(text);
 

@@ -36,8 +36,8 @@ export function showExposures(input: InputOfView<'exposures'>, { report }: TaskC
   const onDate = (): void => report(0);
   return runOnEngine((engine) =>
     useRunFile(input.columns, (run) => {
-      if (stored === null) return exposuresBeside(engine, input, { run, stored, onDate });
-      return useRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark, onDate }));
+      if (stored === null) return compareExposures(engine, input, { run, stored, onDate });
+      return useRunFile(stored, (benchmark) => compareExposures(engine, input, { run, stored: benchmark, onDate }));
     }),
   );
 }
@@ -49,7 +49,7 @@ interface OpenRuns {
   readonly onDate: () => void;
 }
 
-function exposuresBeside(
+function compareExposures(
   engine: Engine,
   { columns, market: handle, ...input }: InputOfView<'exposures'>,
   { run, stored, onDate }: OpenRuns,
@@ -104,7 +104,7 @@ function computeColumnOrder(names: readonly string[], { identifiers }: MarketDat
   return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
 }
 
-interface Read {
+interface FieldReading {
   /** Market of the run; null if no datapoint is read. */
   readonly market: MarketData | null;
   readonly header: RunHeader;
@@ -119,9 +119,9 @@ interface Read {
 function createFieldReader(
   engine: Engine,
   fields: readonly string[],
-  { market, header, benchmarkNames, universeIn }: Read,
+  { market, header, benchmarkNames, universeIn }: FieldReading,
 ): FieldReader {
-  if (fields.length === 0 || market === null) return { fields: [], standsAlone: notRead, on: notRead };
+  if (fields.length === 0 || market === null) return { fields: [], standsAlone: refuseRead, on: refuseRead };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = restoreTreatment(header.treatment);
   const sides: Readonly<Record<SideName, PlacedNames>> = {
@@ -174,7 +174,7 @@ const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
   (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
 const NO_COLUMNS = new Int32Array(0);
 
-function notRead(): never {
+function refuseRead(): never {
   throw new Error('a datapoint is read that was not asked for');
 }
 

@@ -17,7 +17,7 @@ import {
   positionsOf,
   readHeld,
   readRiskWindow,
-  uncoveredOf,
+  listUncovered,
   formatWindowDates,
   type HeldRun,
 } from './held-risk.js';
@@ -80,7 +80,7 @@ function estimateFactors(
   );
   return {
     ...risk,
-    uncovered: uncoveredOf(sm, risk, new Set([...own.keys(), ...compared.keys()])),
+    uncovered: listUncovered(sm, risk, new Set([...own.keys(), ...compared.keys()])),
     riskModel: null,
     estimator,
     window: formatWindowDates(held),
@@ -90,7 +90,7 @@ function estimateFactors(
 
 function selectStoredFactors(stored: FactorModelFile, { held, own, compared }: ComparedRun): MeasuredFactors {
   const { modelId, factors, estimator } = stored;
-  const { names, numbers, window } = factorsOn(stored, formatDay(held.weights.day));
+  const { names, numbers, window } = readFactorsOn(stored, formatDay(held.weights.day));
   assertKnown({ modelId, names }, own);
   const model = openPackedFactors(numbers, factors, names.length);
   const risk = computeModelFactorRisk(model, names, computeActiveByName(own, compared));
@@ -112,7 +112,7 @@ interface FactorsOnDate extends Pick<FactorModelFile, 'names'>, Pick<MeasuredFac
  * Returns the packed factors of a date. For an imported model, these are the factors in force on the date, or the
  * oldest factors before the first date.
  */
-function factorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
+function readFactorsOn({ path, names, factors, dates, ...span }: FactorModelFile, date: string): FactorsOnDate {
   const numbers = readStoredDoubles([path]);
   if (dates === undefined)
     return { names, numbers, window: { window_start: span.observedStart, window_end: span.observedEnd } };

@@ -168,7 +168,7 @@ export function measureRisk(
     payload: {
       volatility: total.volatility,
       covered_weight: total.coveredWeight,
-      uncovered: uncoveredOf(sm, total, own.keys()),
+      uncovered: listUncovered(sm, total, own.keys()),
       ...span,
     },
     contributionOf: (name) => total.contributions.get(sm.columnOf(name)) ?? null,
@@ -187,7 +187,7 @@ export function measureRisk(
         contributions_not_held: Object.fromEntries(
           notHeld.map((name) => [name, active.contributions.get(sm.columnOf(name))!]),
         ),
-        uncovered: uncoveredOf(sm, active, new Set([...own.keys(), ...benchmark.weights.keys()])),
+        uncovered: listUncovered(sm, active, new Set([...own.keys(), ...benchmark.weights.keys()])),
         ...span,
       },
       contributionOf: (name) => active.contributions.get(sm.columnOf(name)) ?? null,
@@ -199,7 +199,7 @@ export function measureRisk(
  * Lists the securities without an estimate, ascending: securities with too little data, and securities that the served
  * market lacks.
  */
-export function uncoveredOf(
+export function listUncovered(
   sm: SessionMarket,
   { uncovered }: Pick<RiskShares, 'uncovered'>,
   names: Iterable<string>,

@@ -36,7 +36,7 @@ export function measureByModel(
   const dated = formatDay(model.observedEnd);
   const own = listHeldByName(names, held);
   assertKnown(model, own);
-  return measuredBy(model, {
+  return measureWithModel(model, {
     own,
     benchmark,
     span: {
@@ -75,7 +75,7 @@ export function measureByEstimate(
       observedEnd: sm.sessions[to]!,
       covariance: () => packed,
     };
-    return measuredBy(model, {
+    return measureWithModel(model, {
       own,
       benchmark,
       span: { risk_model: null, risk_estimator: estimator, ...formatWindowDates(held) },
@@ -83,7 +83,7 @@ export function measureByEstimate(
   });
 }
 
-function measuredBy(
+function measureWithModel(
   model: StoredModel,
   { own, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
 ): MeasuredHoldings {

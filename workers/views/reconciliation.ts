@@ -14,7 +14,7 @@ type ReconcileInput = InputOfView<'reconcile'>;
 
 /** Recomputes the identities of a stored run, and checks its current files. */
 export async function showReconciliation(input: ReconcileInput, { report }: TaskControl): Promise<object> {
-  const risk = await riskOfLast(input);
+  const risk = await measureLastRisk(input);
   const onDate = (): void => report(0);
   return useRunFile(input.columns, (run) => createReconcileView(run, () => listStoredFiles(input), { risk, onDate }));
 }
@@ -25,7 +25,7 @@ function listStoredFiles({ files, cells }: ReconcileInput): StoredFile[] {
 }
 
 /** Measures the risk of a run's last holdings; null if the served market lacks the data. */
-async function riskOfLast({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
+async function measureLastRisk({ columns, market: handle, benchmark }: ReconcileInput): Promise<MeasuredRisk | null> {
   if (!handle) return null;
   try {
     const held = useRunFile(columns, (run) => readHeld(run, null));

@@ -17,7 +17,7 @@ export interface RunView<N extends RunViewName> {
 }
 
 /** Returns a view that is written as one JSON object. */
-export const objectView = (view: object): ComputedView => ({ write: (json) => json.value(view) });
+export const createObjectView = (view: object): ComputedView => ({ write: (json) => json.value(view) });
 
 /** Returns the requested window; null for an open side. */
 export const windowOf = ({ start, end }: Window) => ({ start: start ?? null, end: end ?? null });

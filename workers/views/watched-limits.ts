@@ -46,7 +46,10 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
         ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
         ...('rule' in limits
           ? []
-          : [...listRowFindings(limits.rows, heldOn(run, market)), ...findMissingInputs(limits.rows, run, market)]),
+          : [
+              ...listRowFindings(limits.rows, createRowWatch(run, market)),
+              ...findMissingInputs(limits.rows, run, market),
+            ]),
       ],
     });
   });
@@ -82,7 +85,7 @@ function findMissingInputs(rows: readonly ConstraintRow[], run: RunColumns, mark
   return found;
 }
 
-const heldOn = (run: RunColumns, market: MarketData | null): RowWatch => ({
+const createRowWatch = (run: RunColumns, market: MarketData | null): RowWatch => ({
   names: run.header.names,
   market,
   day: run.i32('days').at(-1)!,
@@ -124,7 +127,7 @@ function createRowsByDay(
       const count = held.reduce((sum, is) => sum + is, 0);
       if (known?.count === count) return known.rows;
       const covers = (name: number) => held[name] === 1;
-      const context = { identifiers: header.names, numbers: notRead, categories: notRead, covers };
+      const context = { identifiers: header.names, numbers: refuseRead, categories: refuseRead, covers };
       known = { count, rows: createLimitRows(rows, context) };
       return known.rows;
     };
@@ -159,6 +162,6 @@ function createRowsByDay(
   };
 }
 
-function notRead(field: string): never {
+function refuseRead(field: string): never {
   throw new Error(`a row read ${field}, which no parameter named`);
 }

@@ -43,7 +43,7 @@ const SECONDS = readNumber('PAIRS_SECONDS');
 const COST_FILE = readText('PAIRS_RESULTS') ?? `bench/results/class-pairs/${SECURITIES}.json`;
 const REPETITION = readChoice('PAIRS_AGAIN', ['slow', 'all']);
 const RATIO_MAX = 4;
-/** Combinations below this are not distinguished from noise, in milliseconds. */
+/** Time in milliseconds below which a combination is not distinguished from noise. */
 const NEGLIGIBLE_MS = 50;
 
 const engine = openWasmEngine();

@@ -91,3 +91,11 @@ export function subtractLoaded(
     }
   }
 }
+
+/** Multiplies each row of b, [rows x columns], by its factor. */
+export function scaleRows(b: Float64Array, factors: Float64Array, rows: number, columns: number): void {
+  for (let p = 0; p < rows; p++) {
+    const factor = factors[p]!;
+    for (let c = 0; c < columns; c++) b[p * columns + c]! *= factor;
+  }
+}

@@ -21,7 +21,7 @@ export interface PathSystem {
 }
 
 export function createPathSystem(path: Path): PathSystem {
-  const { program, state, factor, dx, dy, dz, gradientRate } = path;
+  const { program, factor, dx, dy, dz, gradientRate } = path;
   const { n, rows, kinks } = program;
   const most = rows.count + kinks.length;
   const active = new Int32Array(most);
@@ -43,7 +43,7 @@ export function createPathSystem(path: Path): PathSystem {
     for (let a = 0; a < m; a++) {
       const row = active[a]!;
       const column = columns[a]!;
-      for (let p = 0; p < f; p++) column[p] = coefficient(row, factor.order[p]!);
+      for (let p = 0; p < f; p++) column[p] = coefficientOf(path, row, factor.order[p]!);
       factor.forward(column);
       for (let b = 0; b <= a; b++) {
         let total = 0;
@@ -53,10 +53,6 @@ export function createPathSystem(path: Path): PathSystem {
       }
     }
     factorSemidefinite(schur, m, isRepeated, { repeated: REPEATED });
-  }
-
-  function coefficient(row: number, i: number): number {
-    return row < rows.count ? rows.coefficients[row * n + i]! : computeSlope(program, state, row - rows.count, i);
   }
 
   /**
@@ -78,10 +74,7 @@ export function createPathSystem(path: Path): PathSystem {
       if (row < rows.count) dy[row] = change[a]!;
       else dz[row - rows.count] = change[a]!;
       if (change[a] === 0) continue;
-      if (row < rows.count)
-        for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * rows.coefficients[row * n + i]!;
-      else
-        for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * computeSlope(program, state, row - rows.count, i);
+      for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * coefficientOf(path, row, i);
     }
   }
 
@@ -146,6 +139,12 @@ export function createPathSystem(path: Path): PathSystem {
     },
   };
 }
+
+/** Returns the coefficient of a security in a row or a kink. */
+const coefficientOf = ({ program, state }: Path, row: number, i: number): number =>
+  row < program.rows.count
+    ? program.rows.coefficients[row * program.n + i]!
+    : computeSlope(program, state, row - program.rows.count, i);
 
 /** Lists the active rows and kinks with their required rates of change. @returns the number of active rows and kinks */
 function gatherActive(path: Path, active: Int32Array, wanted: Float64Array): number {

@@ -171,13 +171,13 @@ function removeException(
   if (thrown === 0) return value;
   steps.value = MESSAGE_STEPS_MAX;
   const text = module.UTF8ToString(ffi.QTS_Dump(context, thrown));
-  throw errorOf(text);
+  throw parseError(text);
 }
 
 const TEXT_MAX = 500;
 
 /** Converts an error text of QuickJS to a SandboxError with one line, including the position. */
-function errorOf(text: string): SandboxError {
+function parseError(text: string): SandboxError {
   const { name, message, stack } = parseText(text);
   const line = /plug-in\.js:(\d+)/.exec(stack)?.[1];
   const place = line === undefined ? '' : ` (line ${line})`;

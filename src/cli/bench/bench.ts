@@ -5,7 +5,7 @@ import { readCommandLine, type Grammar } from '../command-line.js';
 import { runWithService, CONNECTION_HELP, EXIT } from '../connection.js';
 import {
   alignRight,
-  screenOf,
+  openScreen,
   startStep,
   formatTable,
   formatWhole,
@@ -64,7 +64,7 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   if (common.out !== undefined)
     throw new UsageError('divisor bench writes no file; redirect its output. See divisor bench --help');
   const index = flags.text('index');
-  const reporter = createReporter(screenOf(process.stdout), common.json);
+  const reporter = createReporter(openScreen(process.stdout), common.json);
   if (index !== undefined) {
     return runWithService(common, environment, async (client) => {
       await benchStoredWork(client, index, reporter.watch);

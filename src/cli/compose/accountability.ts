@@ -12,7 +12,7 @@ import { createEndedSessions } from '#services/operations/ended-sessions.js';
 import type { Keys } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import { tlsOf } from '../security-settings.js';
+import { readTlsFiles } from '../security-settings.js';
 import type { Closable, Core } from './rooms.js';
 
 /** Composes the authentication of clients, their permissions, and the audit log. */
@@ -46,7 +46,7 @@ export async function composeAccountability(core: Core, keys: Keys, open: Closab
 
 async function composeSignIn({ documents, settings, log, secrets, now }: Core) {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcClientId: clientId, publicUrl } = settings;
-  const isSecure = tlsOf(settings) !== undefined;
+  const isSecure = readTlsFiles(settings) !== undefined;
   const isHttps = isSecure || publicUrl?.startsWith('https:') === true;
   if (issuer !== undefined && audience === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'Tokens of --oidc-issuer need --oidc-audience.');

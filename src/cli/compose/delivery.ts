@@ -6,7 +6,7 @@ import { createDeliveryDestinations, type BucketService } from '#services/delive
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
 import { createSenders } from '#services/delivery/senders.js';
 import { formatAwsOrigin, chooseKeys } from '#store/s3/keys/choose-source.js';
-import { awsOf } from '../aws-settings.js';
+import { selectAwsSettings } from '../aws-settings.js';
 import type { Settings } from '../settings.js';
 import type { Core } from './rooms.js';
 
@@ -31,7 +31,7 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
 }
 
 function bucketServiceOf(settings: Settings, region: string | null): BucketService {
-  const aws = awsOf(settings);
+  const aws = selectAwsSettings(settings);
   const chosen = chooseKeys(aws);
   const place = region ?? chosen.region;
   return { region: place, keys: chosen.keys, endpoint: aws.endpoint ?? formatAwsOrigin('s3', place) };

@@ -39,7 +39,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { SecretBox } from '#store/secrets/secret-box.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
-import { partsOf } from '../places.js';
+import { listFolders } from '../places.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { traceDocuments } from './traced-documents.js';
@@ -196,7 +196,7 @@ function openMetrics({ version, home, settings, store, work }: MetricsInput): Me
     jobs: () => askJobs((jobs) => jobs.counts()),
     lanes: () => askJobs((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
-    homeBytes: watchSizes(partsOf(home, settings)),
+    homeBytes: watchSizes(listFolders(home, settings)),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
     backupAge: () => findBackupAge(settings.backups ?? home.backups),
     objectRequests: settings.artifacts?.startsWith('s3:') === true ? onObjectRequest : undefined,

@@ -5,7 +5,7 @@ import { createExportHandlers } from '#http/routes/exports.js';
 import { createReplayHandlers } from '#http/routes/replays.js';
 import { createActionDeskHandlers } from '#http/routes/action-desk.js';
 import { createActionDesk } from '#services/data/action-desk.js';
-import { actionEffects } from '#services/runs/action-effects.js';
+import { createActionEffects } from '#services/runs/action-effects.js';
 import { createRunViewHandlers } from '#http/routes/run-views.js';
 import { createRunDifferenceHandlers, createRunHandlers } from '#http/routes/runs.js';
 import { createRerunHandlers } from '#http/routes/reruns.js';
@@ -106,6 +106,6 @@ function kindsOf(core: JobComponents, runnables: RunnableRuns) {
 
 /** Creates the handlers of the corporate actions desk, which reads effects from the views of runs. */
 function deskHandlers(core: JobComponents, views: RunViews) {
-  const effectsOf = actionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
+  const effectsOf = createActionEffects(views, runViewRoutes.getIndexActions.view, core.documents);
   return createActionDeskHandlers(createActionDesk({ ...core, effectsOf }));
 }

@@ -4,7 +4,7 @@ import type { Home } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { EXIT_CONFIGURATION } from '#store/start-refusal.js';
 import type { StoreClaim } from '#store/place/claim-place.js';
-import { artifactsOf, databaseOf } from '../places.js';
+import { readArtifactLocation, readDatabase } from '../places.js';
 import type { Settings } from '../settings.js';
 
 /**
@@ -32,13 +32,13 @@ interface ServiceStoreInput {
 
 /** Opens the documents and artifacts of a service or worker, and logs the state of the results location. */
 export function openServiceStore({ role, home, settings, log, onDefect }: ServiceStoreInput): Promise<Store> {
-  const database = databaseOf(settings);
+  const database = readDatabase(settings);
   // A worker reads from the connection of its heartbeat; no request waits for it.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   return openStore({
     home,
     database: heard,
-    artifacts: artifactsOf(settings),
+    artifacts: readArtifactLocation(settings),
     isReadOnly: settings.readOnly,
     versionLimits: {
       keyBytesMax: settings.keyQuotaMegabytes * 2 ** 20,

@@ -44,12 +44,12 @@ of fields that an account does not state.`,
   notices: ({ refused }) => refused.flatMap(({ findings }) => findings.map(({ message }) => message)),
   async *file(client, view) {
     for (let block = 0; block < view.blocks; block++)
-      for (const one of await blockOf(client, view.batch_id, block)) yield Buffer.from(`${JSON.stringify(one)}\n`);
+      for (const one of await readBlock(client, view.batch_id, block)) yield Buffer.from(`${JSON.stringify(one)}\n`);
   },
 };
 
 /** Reads the account results of one block. */
-export async function blockOf(
+export async function readBlock(
   client: DivisorClient,
   batch_id: string,
   block: number,
@@ -59,7 +59,7 @@ export async function blockOf(
 }
 
 /** Extensions of account files that may contain the common terms. */
-const WITH_TERMS = ['.ndjson', '.arrow'];
+const TERMS_EXTENSIONS = ['.ndjson', '.arrow'];
 
 const MEDIA: Readonly<Record<string, string>> = {
   '.ndjson': 'application/x-ndjson',
@@ -83,7 +83,7 @@ async function submitFile(client: DivisorClient, file: string, given: BatchFlags
   const media = MEDIA[kind];
   if (media === undefined)
     throw new UsageError(`${file}: accounts are a .json, .ndjson, .csv, .arrow or .parquet file`);
-  if (given.terms === undefined && !WITH_TERMS.includes(kind))
+  if (given.terms === undefined && !TERMS_EXTENSIONS.includes(kind))
     throw new UsageError(`a ${kind} file requires --terms FILE`);
   const terms = given.terms === undefined ? undefined : JSON.stringify(await readJsonFile<object>(given.terms));
   const query = { ...(terms !== undefined && { terms }), ...(given.id !== undefined && { batch_id: given.id }) };

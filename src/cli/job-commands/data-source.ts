@@ -24,19 +24,19 @@ export type DataSource =
 const TABLE = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
 
 /** Files to upload to the service. */
-const SENT = /\.(xlsx|zip|arrow|feather|ipc)$/i;
+const UPLOADED_FILES = /\.(xlsx|zip|arrow|feather|ipc)$/i;
 
 /** Files to convert to Parquet before the upload. */
 const ARROW = /\.(arrow|feather|ipc)$/i;
 
-/** @throws UsageError for a file of another kind, or if the file to upload does not exist */
+/** Parses the word that names the data, and reads a file to upload. @throws UsageError for a file of another kind, or if the file to upload does not exist */
 export async function readDataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
   const name = basename(path).replace(TABLE, '');
   const result = await stat(path).catch(() => undefined);
   // A path that is absent here may be a folder or table on the machine of the service.
-  if (result === undefined && SENT.test(path)) throw new UsageError(`there is no file ${path}`);
+  if (result === undefined && UPLOADED_FILES.test(path)) throw new UsageError(`there is no file ${path}`);
   const isFile = result?.isFile() ?? TABLE.test(path);
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
   if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };

@@ -23,15 +23,15 @@ import {
   removeDamaged,
   type StoredMapping,
 } from './inspect.js';
-import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
+import { readAnswers, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
 
 /** Format and mapping that an inspection proposed. */
-type ReadAs = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
+type ReadProposal = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
 
 /** A store, and the mapping of its data if an inspection proposed one. */
-type ImportedStore = DataStore & { readonly read_as: ReadAs | null };
+type ImportedStore = DataStore & { readonly read_as: ReadProposal | null };
 
 export const importMarket: JobCommand<ImportedStore> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
@@ -64,7 +64,7 @@ export const importMarket: JobCommand<ImportedStore> = {
   async submit(client, [word = ''], flags) {
     const source = await readDataSource(word);
     const note = flags.text('note');
-    const { read_as = null, ...terms } = await termsOf(client, source, flags);
+    const { read_as = null, ...terms } = await determineTerms(client, source, flags);
     const common = {
       name: flags.text('name') ?? source.name,
       store_id: flags.text('id'),
@@ -124,35 +124,36 @@ export const shortenStore = <S extends { readonly files?: readonly unknown[] | u
 const formatStore = (store: DataStore) =>
   formatMembers(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
 
-const readAs = (read: ReadAs) =>
+const readAs = (read: ReadProposal) =>
   `Read as ${read.recognised_as ?? 'its column names state'}\n${formatTable(listAssumedChoices(read).map((line) => [line]))}`;
 
 interface Terms {
   readonly mapping?: Mapping;
   readonly adjustment?: Adjustment | undefined;
   readonly tables: InspectResult['tables'];
-  readonly read_as?: ReadAs;
+  readonly read_as?: ReadProposal;
 }
 
 /**
  * Determines the mapping, from the command line or from the proposal of the service.
  * @throws UsageError if a question remains open
  */
-async function termsOf(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<Terms> {
+async function determineTerms(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<Terms> {
   const tables = source.kind === 'content' ? {} : source.tables;
-  const answers = answersOf(flags);
+  const answers = readAnswers(flags);
   const { adjustment, ...said } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect exclude each other: both define how the market is read');
-  if (file !== undefined) return { tables, ...readingOf(await readJsonFile<StoredMapping | Mapping>(file), answers) };
+  if (file !== undefined)
+    return { tables, ...mergeAnswers(await readJsonFile<StoredMapping | Mapping>(file), answers) };
   // Flags for columns and days complete the proposal from the data.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
   const proposed = await requestInspection(client, source, answers);
   const isAsked = proposed.unsure.some(({ required }) => required);
   const errors = proposed.findings.filter(({ severity }) => severity === 'error');
   if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw createUnreadableError(errors, proposed);
-  if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
+  if (proposed.confidence === 'unsure') throw new UsageError(describeUnsure(proposed));
   const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
     mapping,
@@ -163,7 +164,7 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
 }
 
 /** Flags override the file. */
-function readingOf(read: StoredMapping | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
+function mergeAnswers(read: StoredMapping | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
   const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
   const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
   return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service validates it
@@ -180,7 +181,7 @@ const createUnreadableError = (findings: InspectResult['findings'], proposed: In
 const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
   unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
 
-function unsureOf(proposed: InspectResult): string {
+function describeUnsure(proposed: InspectResult): string {
   const statements = [
     ...listRequired(proposed),
     ...proposed.findings.filter(({ severity }) => severity === 'error').map(formatFinding),

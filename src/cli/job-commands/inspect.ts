@@ -4,7 +4,7 @@ import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
 import { formatTable } from '../terminal.js';
 import { readDataSource, type DataSource } from './data-source.js';
-import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
+import { readAnswers, flagOf, READING, type Answers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Inspect data and propose a mapping for its import.',
@@ -14,7 +14,7 @@ export const inspectData: JobCommand<InspectResult> = {
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await requestInspection(client, await readDataSource(word), answersOf(flags)) };
+    return { result: await requestInspection(client, await readDataSource(word), readAnswers(flags)) };
   },
   show: formatProposal,
   notices: (inspection) => [

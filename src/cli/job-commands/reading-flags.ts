@@ -24,15 +24,15 @@ export const READING: Readonly<Record<string, Flag>> = {
   ...Object.fromEntries(
     Object.entries(Mapping.shape).map(([field, schema]): [string, Flag] => [
       flagOf(field),
-      { ...formOf(schema.unwrap()), help: schema.description ?? '' },
+      { ...describeFlag(schema.unwrap()), help: schema.description ?? '' },
     ]),
   ),
 };
 
 /** Returns the type and placeholder of a member's flag. */
-function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
+function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
   if (schema instanceof z.ZodNullable) {
-    const { choices, ...form } = formOf(schema.unwrap() as z.ZodType); // a zod schema
+    const { choices, ...form } = describeFlag(schema.unwrap() as z.ZodType); // a zod schema
     return choices === undefined ? form : { ...form, value: `${form.value}|none`, choices: [...choices, 'none'] };
   }
   if (schema instanceof z.ZodEnum) {
@@ -45,16 +45,16 @@ function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
 }
 
 /** Collects the answers of the flags; omits members without a flag. @throws UsageError */
-export function answersOf(flags: FlagValues): Answers {
+export function readAnswers(flags: FlagValues): Answers {
   const given = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
     const text = flags.text(flagOf(field));
-    return text === undefined ? [] : [[field, valueOf(field, text)] as const];
+    return text === undefined ? [] : [[field, parseValue(field, text)] as const];
   });
   return Object.fromEntries(given) as Answers; // the schema of each member parsed its value
 }
 
 /** Parses the text of a member; `none` means null if the member is nullable. */
-function valueOf(field: string, text: string): unknown {
+function parseValue(field: string, text: string): unknown {
   const schema = field in Mapping.shape ? Mapping.shape[field as keyof Mapping].unwrap() : undefined;
   if (schema instanceof z.ZodNullable) return text === 'none' ? null : text;
   if (schema instanceof z.ZodNumber) return Number(text);

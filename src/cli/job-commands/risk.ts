@@ -38,7 +38,7 @@ const flagOf = (name: EstimatorSettingName): string => name.replaceAll('_', '-')
 const valuesOf = ({ choices }: EstimatorSetting): Pick<Flag, 'type' | 'value' | 'choices'> =>
   choices === undefined ? { type: 'number', value: 'N' } : { type: 'string', value: choices.join('|'), choices };
 
-const settingsIn = (flags: FlagValues): Partial<RiskEstimator> =>
+const parseSettings = (flags: FlagValues): Partial<RiskEstimator> =>
   Object.fromEntries(
     SETTINGS.map(([name, { choices }]) => [
       name,
@@ -91,7 +91,7 @@ export const risk: JobCommand<RiskModel> = {
       start: flags.text('start'),
       end: flags.text('end'),
       estimator: flags.text<Estimator>('estimator'),
-      ...settingsIn(flags),
+      ...parseSettings(flags),
       returns: flags.text<(typeof RETURNS)[number]>('returns'),
       repair: flags.isSet('repair'),
     };

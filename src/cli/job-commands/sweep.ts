@@ -50,13 +50,13 @@ export const sweep: JobCommand<SweepView> = {
     'divisor sweep grid.json --index CORE-100 | jq -r \'select(.event == "row") | [.rank, .metrics.sharpe_ratio] | @tsv\'',
   ],
   submit: async (client, [file = ''], flags) => ({
-    job: await client.call('startSweep', { query: readJobQuery(flags), body: await requestOf(file, flags) }),
+    job: await client.call('startSweep', { query: readJobQuery(flags), body: await readRequest(file, flags) }),
   }),
   show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? ROWS_SHOWN)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 
-async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest> {
+async function readRequest(file: string, flags: FlagValues): Promise<SweepRequest> {
   const given = toRequest(file, await readJsonFile<unknown>(file));
   const document = flags.text('document');
   const [index, start, end, id, rankBy] = [

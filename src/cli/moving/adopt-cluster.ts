@@ -10,7 +10,7 @@ import { assertStore } from '#store/place/claim-place.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import { openDatabaseDocuments, type DatabaseDocuments } from '#store/postgres/open-documents.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { artifactsOf } from '../places.js';
+import { readArtifactLocation } from '../places.js';
 import type { Settings } from '../settings.js';
 import { createFileMove, type FileMove } from './move-files.js';
 import { openFiles } from './open-place.js';
@@ -32,7 +32,7 @@ export interface Adoption {
  */
 export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'observeMs'>): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
-    const place = artifactsOf(settings)!; // readHomeCommand requires the location together with the database
+    const place = readArtifactLocation(settings)!; // readHomeCommand requires the location together with the database
     const storeId = await takeStoreOver(documents, place, { ...options, identity: documents.identity });
     const { files, close } = await openFiles(settings, storeId);
     try {
@@ -53,11 +53,11 @@ export function adoptResults(settings: Settings, options?: Pick<AdoptOptions, 'o
 export function moveToNewLocation(settings: Settings, to: Settings): Promise<Adoption> {
   return runWithDatabase(settings, async (documents) => {
     const { identity } = documents;
-    const oldId = await assertStore(documents, artifactsOf(settings)!);
+    const oldId = await assertStore(documents, readArtifactLocation(settings)!);
     if (oldId === undefined)
       throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: start a service on it.');
     const storeId = createStoreId(oldId, identity, to.artifacts!);
-    await markNewStore(artifactsOf(to)!, storeId);
+    await markNewStore(readArtifactLocation(to)!, storeId);
     const source = await openFiles(settings, oldId);
     const target = await openFiles(to, storeId);
     try {
@@ -80,7 +80,7 @@ async function copyNamed(documents: DatabaseDocuments, move: FileMove): Promise<
     }
 }
 
-/** @throws StartRefusal 75 while a service uses the database, 78 without a database and a results location */
+/** Runs work with the documents of the settings' database. @throws StartRefusal 75 while a service uses the database, 78 without a database and a results location */
 async function runWithDatabase<T>(settings: Settings, work: (documents: DatabaseDocuments) => Promise<T>): Promise<T> {
   const place = { url: settings.database!, migrate: false, moves: 'from' as const };
   const documents = await openDatabaseDocuments({

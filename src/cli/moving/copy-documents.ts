@@ -48,7 +48,7 @@ export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
   return copied;
 }
 
-/** @throws StartRefusal 78 if the target contains documents */
+/** Ensures that the target contains no documents. @throws StartRefusal 78 if the target contains documents */
 export async function assertEmpty(documents: DocumentSource): Promise<void> {
   for (const kind of COPIED_KINDS) {
     const { length } = await documents.ids(kind);
@@ -89,8 +89,8 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Do
 async function listInSubmissionOrder(source: DocumentSource): Promise<readonly string[]> {
   const { documents } = await source.list('job', readJobRecord);
   const sequences = new Map(documents.map(({ job_id: id, sequence }) => [id, sequence]));
-  const place = (id: string): number => sequences.get(id) ?? 0;
-  return [...(await source.ids('job'))].sort((a, b) => place(a) - place(b));
+  const sequenceOf = (id: string): number => sequences.get(id) ?? 0;
+  return [...(await source.ids('job'))].sort((a, b) => sequenceOf(a) - sequenceOf(b));
 }
 
 /** Writes a document; in a database, a job also has a row. */

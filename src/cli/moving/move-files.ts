@@ -75,9 +75,9 @@ async function removeFrom(place: FileLocation, name: string): Promise<void> {
   await removeFiles(place.folders.artifacts, [name]);
 }
 
-type Put = (name: string, path: string) => Promise<FileDigest>;
+type PutFile = (name: string, path: string) => Promise<FileDigest>;
 
-async function writerOf(place: FileLocation): Promise<Put> {
+async function writerOf(place: FileLocation): Promise<PutFile> {
   if (place.kind === 'home') {
     const { artifacts, stores } = place.folders;
     for (const folder of [artifacts, stores]) await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -18,7 +18,7 @@ import { clear, isMarked, mark, unmark } from '#store/postgres/move-mark.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { openDatabaseDocuments, runWithClient } from '#store/postgres/open-documents.js';
 import { openSnapshot } from '#store/postgres/snapshot.js';
-import { artifactsOf } from '../places.js';
+import { readArtifactLocation } from '../places.js';
 import type { Settings } from '../settings.js';
 import { assertEmpty, type DocumentTarget } from './copy-documents.js';
 import type { FileLocation } from './move-files.js';
@@ -65,7 +65,7 @@ export async function openDatabaseLocation(
   const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
   try {
     clock.ms = Date.now();
-    const artifacts = artifactsOf(settings);
+    const artifacts = readArtifactLocation(settings);
     const shared = artifacts && (await openFiles(settings, await claimStore(documents, artifacts)));
     return {
       documents,
@@ -107,7 +107,7 @@ export async function findRecordedLocation(settings: Settings): Promise<string |
   await runWithClient(settings.database!, assertMigrated);
   const snapshot = await openSnapshot(settings.database!);
   try {
-    return await assertStore(snapshot, artifactsOf(settings)!);
+    return await assertStore(snapshot, readArtifactLocation(settings)!);
   } finally {
     await snapshot.close();
   }
@@ -123,7 +123,9 @@ export async function openFiles(settings: Settings, storeId: string | undefined)
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
   try {
-    const artifacts = await openSharedArtifacts(artifactsOf({ ...settings, cache })!, storeId, { folder: cache });
+    const artifacts = await openSharedArtifacts(readArtifactLocation({ ...settings, cache })!, storeId, {
+      folder: cache,
+    });
     return { files: { kind: 'shared', artifacts }, close };
   } catch (thrown) {
     await close();
@@ -131,7 +133,7 @@ export async function openFiles(settings: Settings, storeId: string | undefined)
   }
 }
 
-/** @throws StartRefusal 75 while a service runs on it */
+/** Opens a home for a copy. @throws StartRefusal 75 while a service runs on it */
 export async function openHomeLocation(path: string, clock: CopyClock, isTarget: boolean): Promise<OpenLocation> {
   const home = await (isTarget ? openTargetHome(path) : openHome(path));
   try {

@@ -2,7 +2,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Logger } from 'pino';
 import { startTracing, type Attributes, type Span, type SpanKind } from '#base/tracing/spans.js';
-import { collectorOf, pairsOf, type TraceSettings } from './trace-settings.js';
+import { collectorOf, parsePairs, type TraceSettings } from './trace-settings.js';
 
 /** Maximum number of queued spans, and of spans per request; defaults of OTEL_BSP_*. */
 const QUEUE_MAX = 2048;
@@ -27,14 +27,14 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
   const url = collectorOf(settings);
   if (url === undefined) return undefined;
   const resource = {
-    attributes: attributesOf({
+    attributes: convertAttributes({
       'service.name': settings.otlpServiceName,
       'service.version': version,
       'process.pid': process.pid,
-      ...pairsOf(settings.otlpResource),
+      ...parsePairs(settings.otlpResource),
     }),
   };
-  const headers = { 'content-type': 'application/json', ...pairsOf(settings.otlpHeaders) };
+  const headers = { 'content-type': 'application/json', ...parsePairs(settings.otlpHeaders) };
   let waiting: Span[] = [];
   let dropped = 0;
   let warnedMs = -Infinity;
@@ -58,7 +58,7 @@ export function openTracing({ settings, version, log }: ExporterOptions): { clos
     while (waiting.length > 0) {
       const batch = waiting.slice(0, BATCH_MAX);
       waiting = waiting.slice(BATCH_MAX);
-      const fault = await send(url!, headers, bodyOf(batch, resource, version));
+      const fault = await send(url!, headers, formatBody(batch, resource, version));
       if (fault !== undefined) dropped += batch.length;
       if (dropped > 0 && performance.now() - warnedMs > WARN_EVERY_MS) {
         warnedMs = performance.now();
@@ -114,7 +114,7 @@ const KINDS: Readonly<Record<SpanKind, number>> = { internal: 1, server: 2, clie
 const STATUS_ERROR = 2;
 
 /** @source OTLP 1.9, JSON encoding: ids in hexadecimal, 64-bit integers as text */
-function bodyOf(spans: readonly Span[], resource: object, version: string): string {
+function formatBody(spans: readonly Span[], resource: object, version: string): string {
   return JSON.stringify({
     resourceSpans: [{ resource, scopeSpans: [{ scope: { name: 'divisor', version }, spans: spans.map(toOtlpSpan) }] }],
   });
@@ -128,7 +128,7 @@ const toOtlpSpan = ({ context, parentId, name, kind, startMs, endMs, attributes,
   kind: KINDS[kind],
   startTimeUnixNano: formatNanoseconds(startMs),
   endTimeUnixNano: formatNanoseconds(endMs),
-  attributes: attributesOf(attributes),
+  attributes: convertAttributes(attributes),
   status: error === undefined ? {} : { code: STATUS_ERROR, message: error.slice(0, ERROR_MAX) },
 });
 
@@ -141,7 +141,7 @@ const ERROR_MAX = 500;
  */
 const formatNanoseconds = (ms: number): string => `${Math.round(ms * 1000)}000`;
 
-function attributesOf(attributes: Attributes): object[] {
+function convertAttributes(attributes: Attributes): object[] {
   return Object.entries(attributes).flatMap(([key, value]): object[] => {
     if (value === undefined || value === null) return [];
     if (typeof value === 'string') return [{ key, value: { stringValue: value } }];

@@ -91,7 +91,7 @@ export const collectorOf = ({ otlpEndpoint, otlpTracesEndpoint }: TraceSettings)
   otlpTracesEndpoint ?? (otlpEndpoint === undefined ? undefined : `${otlpEndpoint.replace(/\/$/, '')}/v1/traces`);
 
 /** Parses `name=value` pairs and decodes percent-encoding where it is valid. */
-export const pairsOf = (text: string): Readonly<Record<string, string>> =>
+export const parsePairs = (text: string): Readonly<Record<string, string>> =>
   Object.fromEntries(
     text
       .split(',')

@@ -22,7 +22,7 @@ const DAY = /^([^/,]+)[/](\d{4}-\d\d-\d\d)$/;
 const LISTED_MAX = 500;
 
 /** Returns the distinct numbers in a list, or the numbers of the pending requests of a day. */
-async function numbersOf(client: DivisorClient, word: string): Promise<number[]> {
+async function readNumbers(client: DivisorClient, word: string): Promise<number[]> {
   const [, schedule_id, date] = DAY.exec(word) ?? [];
   if (schedule_id === undefined) return [...new Set(word.split(',').map(numberOf))];
   const query = { state: 'pending', schedule_id, date: date!, limit: LISTED_MAX } as const; // DAY
@@ -92,7 +92,7 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
       if (isRequired && comment === undefined) throw new UsageError(`divisor approval ${decision} requires --comment`);
       const body = { decision, comment: comment ?? null };
       const decided: Approval[] = [];
-      for (const id of await numbersOf(client, word))
+      for (const id of await readNumbers(client, word))
         decided.push(await client.call('decideApproval', { params: { approval_id: id }, body }));
       return decided;
     },

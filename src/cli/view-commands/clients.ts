@@ -67,7 +67,7 @@ export const putClient = createViewCommand({
   examples: ['divisor client put ACME acme.json', 'divisor client put ACME acme.json --secrets ftp=acme_ed25519'],
   async ask(client, [client_id = '', file = ''], flags) {
     const body = await readJsonFile<ClientBody>(file);
-    const secrets = await secretsIn(flags.text('secrets'));
+    const secrets = await readSecrets(flags.text('secrets'));
     const names = (body.targets ?? []).map(({ name }) => name);
     const other = [...secrets.keys()].find((name) => !names.includes(name));
     if (other !== undefined)
@@ -85,7 +85,7 @@ export const putClient = createViewCommand({
 });
 
 /** Reads the contents of files by target. Removes the line break after a password; a key keeps its lines. */
-async function secretsIn(text: string | undefined): Promise<Map<string, string>> {
+async function readSecrets(text: string | undefined): Promise<Map<string, string>> {
   const secrets = new Map<string, string>();
   for (const pair of text?.split(',') ?? []) {
     const [target = '', path = ''] = pair.split('=');

@@ -96,7 +96,7 @@ export const putWatchlist = createViewCommand({
     const body = { name: flags.text('name') ?? watchlist_id, identifiers };
     const list = await client.call('putWatchlist', { params: { watchlist_id }, body, note: flags.text('note') });
     const unknown = list.unknown ?? [];
-    if (unknown.length > 0) process.stderr.write(`divisor: ${unknownOf(unknown)}\n`);
+    if (unknown.length > 0) process.stderr.write(`divisor: ${describeUnknown(unknown)}\n`);
     return list;
   },
   records: ({ identifiers, unknown = [] }) =>
@@ -113,7 +113,7 @@ const namesIn = (text: string) =>
 /** Maximum number of unknown identifiers to list. */
 const UNKNOWN_LISTED_MAX = 20;
 
-function unknownOf(unknown: readonly string[]): string {
+function describeUnknown(unknown: readonly string[]): string {
   const more = unknown.length - UNKNOWN_LISTED_MAX;
   const list = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
   return `the served store has no ${list}${more > 0 ? ` and ${more} more` : ''}: the watchlist keeps them, but no universe contains them`;

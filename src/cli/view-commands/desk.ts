@@ -9,7 +9,7 @@ const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
 const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
 const listOf = (text: string | undefined) => text?.split(',');
 
-const eventsQuery = (flags: FlagValues) => ({
+const readEventsQuery = (flags: FlagValues) => ({
   from: flags.text('from'),
   to: flags.text('to'),
   index_ids: listOf(flags.text('index')),
@@ -27,7 +27,7 @@ export const events = createViewCommand({
     kinds: { type: 'string', value: 'KINDS', help: `Any of ${KINDS.join(', ')}, separated by commas.` },
   },
   examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
-  ask: (client, _words, flags) => client.call('listEvents', { query: eventsQuery(flags) }),
+  ask: (client, _words, flags) => client.call('listEvents', { query: readEventsQuery(flags) }),
   records: (view) => view.events,
   notices: ({ from, to, covered_from: first, covered_to: last }) => [
     ...(first !== null && first > from ? [`Calendars begin on ${first}: earlier events are missing.`] : []),
@@ -35,7 +35,7 @@ export const events = createViewCommand({
   ],
   file: (client, _view, { out, flags }) =>
     out.toLowerCase().endsWith('.ics')
-      ? client.download('listEvents', 'text/calendar', { query: eventsQuery(flags) })
+      ? client.download('listEvents', 'text/calendar', { query: readEventsQuery(flags) })
       : undefined,
 });
 

@@ -6,7 +6,7 @@ const WORDS = 64;
  * First 32 bits of the fractional parts: `K` of the cube roots of the first 64 primes, `H` of the square roots of the
  * first 8.
  */
-const { K, H } = constants();
+const { K, H } = computeConstants();
 
 /** Hash that receives its input in parts. @source FIPS 180-4 */
 export interface Sha256 {
@@ -86,7 +86,7 @@ function compress(state: Int32Array, w: Int32Array, bytes: Uint8Array, at: numbe
 }
 
 /** Computes the constants from integer roots, which determine the bits exactly, without rounding. */
-function constants(): { readonly K: Int32Array; readonly H: Int32Array } {
+function computeConstants(): { readonly K: Int32Array; readonly H: Int32Array } {
   const primes: bigint[] = [];
   for (let n = 2n; primes.length < WORDS; n++) if (primes.every((prime) => n % prime !== 0n)) primes.push(n);
   const fraction = (prime: bigint, power: bigint): number =>

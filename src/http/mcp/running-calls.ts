@@ -11,7 +11,7 @@ export interface CallName {
 
 /** Running requests of agents, which a later message may cancel. */
 export interface RunningCalls {
-  /** @throws Refusal RATE_LIMITED if the key has too many running requests */
+  /** Registers a running request. @throws Refusal RATE_LIMITED if the key has too many running requests */
   begin(name: CallName): { readonly signal: AbortSignal; end(): void };
   /** Aborts a request; ignores an unknown or ended request, as the protocol requires. */
   cancel(name: CallName): void;

@@ -6,7 +6,7 @@ export interface Cut {
   readonly unit: 'items' | 'members' | 'characters';
 }
 
-export interface Shortened {
+export interface ShortenedText {
   readonly text: string;
   /** Cuts, the longest first; empty if the response is complete. */
   readonly cuts: readonly Cut[];
@@ -32,7 +32,7 @@ const CUTS_MAX = 12;
  * members, the same number in each list, so that parallel lists stay parallel.
  * @cost one walk and one text for each attempted length
  */
-export function shortenJson(value: unknown, bytesMax: number): Shortened {
+export function shortenJson(value: unknown, bytesMax: number): ShortenedText {
   const whole = JSON.stringify(value);
   if (Buffer.byteLength(whole) <= bytesMax) return { text: whole, cuts: [] };
   for (const lengths of [...LENGTHS, ...SHORTEST]) {

@@ -87,7 +87,7 @@ export function createSessions({ key, ended, now }: SessionsDependencies): Sessi
   return sessions;
 }
 
-export const principalIn = ({ subject, name, scopes, prefixes }: Session): Principal => ({
+export const toPrincipal = ({ subject, name, scopes, prefixes }: Session): Principal => ({
   keyId: subject,
   name,
   isSubject: true,

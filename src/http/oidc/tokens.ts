@@ -36,7 +36,7 @@ export interface TokenTerms {
 
 /** Accepts tokens of an OpenID provider. */
 export interface Tokens {
-  /** @throws Refusal UNAUTHENTICATED */
+  /** Verifies a token and returns its client. @throws Refusal UNAUTHENTICATED */
   verify(token: string): Promise<Principal>;
 }
 

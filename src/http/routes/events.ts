@@ -10,7 +10,7 @@ export function createEventHandlers(events: Events, today: () => Day): Handlers<
     async listEvents({ query, media }) {
       const result = await events.list(query);
       if (media === JSON_TYPE) return { json: result };
-      const bytes = new TextEncoder().encode(icalendarOf(result, today()));
+      const bytes = new TextEncoder().encode(formatIcalendar(result, today()));
       return {
         bytes,
         type: `${media}; charset=utf-8`,
@@ -20,7 +20,7 @@ export function createEventHandlers(events: Events, today: () => Day): Handlers<
   };
 }
 
-function icalendarOf(view: EventsView, today: Day): string {
+function formatIcalendar(view: EventsView, today: Day): string {
   const { events, from, to, covered_from: first, covered_to: last } = view;
   const covered =
     first === null ? '' : ` All calendars of the indices cover ${first} to ${last}: outside, events are missing.`;

@@ -150,7 +150,7 @@ function createLaterHandlers({
 }
 
 /** Function that restores a version. */
-type Restore = (
+type RestoreFunction = (
   version: VersionContent,
   id: string,
   ifMatch: Precondition | undefined,
@@ -172,14 +172,19 @@ interface VersionParams<N extends string> {
 }
 
 /** Parts of a request that restoring a version uses. */
-interface Writing {
+interface WriteRequest {
   readonly principal: Principal;
   precondition(): Precondition | undefined;
   authorship(): Authorship;
 }
 
 /** Creates the four handlers of a family with one path parameter for the document id. */
-function createFamilyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
+function createFamilyHandlers<N extends string>(
+  versions: Versions,
+  kind: VersionedKind,
+  name: N,
+  write: RestoreFunction,
+) {
   return {
     list: async (request: DocumentParams<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({
       json: await versions.list({ kind, id: request.params[name] }, request.query),
@@ -191,7 +196,7 @@ function createFamilyHandlers<N extends string>(versions: Versions, kind: Versio
       const { body, etag, version } = await versions.read({ kind, id: params[name] }, Number(params.version));
       return { json: body, etag, headers: { 'X-Version': String(version) } };
     },
-    async restore(request: VersionParams<N> & Writing): Promise<Reply> {
+    async restore(request: VersionParams<N> & WriteRequest): Promise<Reply> {
       const id = request.params[name];
       const version = await versions.restorable({ kind, id }, Number(request.params.version));
       return write(

@@ -8,7 +8,7 @@ import type { LiveJob } from './live-jobs.js';
 import type { Lines } from './lines.js';
 
 export interface Acceptance extends Pick<JobQueue, 'submit' | 'retry'> {
-  /** @throws Refusal JOB_NOT_FOUND */
+  /** Returns the status of a job. @throws Refusal JOB_NOT_FOUND */
   requireStatus(jobId: string): Promise<JobStatus>;
 }
 
@@ -41,7 +41,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies): Acceptan
     return coming.hold(jobId, { inputHash, owner, durable: write(jobId, () => table.add(job)) });
   }
 
-  /** @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
+  /** Admits a submission by the limits of the queue. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
   function admitNow(job: Admission): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
     const { owner } = job;

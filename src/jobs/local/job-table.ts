@@ -11,10 +11,10 @@ import type { FoundJob, NewJob } from '../queue.js';
 import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
 import {
   deleteResultsOf,
-  failJob,
+  readFailedJob,
   forgetIn,
   isEndedIn,
-  submittedIn,
+  readSubmission,
   writeLife,
   type Effect,
   type FailedJob,
@@ -145,7 +145,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     const { identity } = entry;
     const turn = entry.tail.then(() =>
       store.transaction(async (tx) => {
-        const { request, callbacks: before } = await submittedIn(tx, identity.job_id);
+        const { request, callbacks: before } = await readSubmission(tx, identity.job_id);
         if (before.some((callback) => callback.url === url)) return;
         assertCallbackLimit(identity.job_id, before.length);
         const job = { ...identity, ...entry.life, request };
@@ -166,7 +166,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   return {
     load,
     add,
-    failed: async (jobId) => (live.get(jobId) !== undefined ? undefined : failJob(store, jobId)),
+    failed: async (jobId) => (live.get(jobId) !== undefined ? undefined : readFailedJob(store, jobId)),
     renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
     transition,
     addCallback,

@@ -49,7 +49,7 @@ interface Change {
 export async function writeLife(tx: DocumentTransaction, { identity, life, effect }: Change): Promise<void> {
   await effect?.(tx);
   const { job_id: jobId } = identity;
-  const submitted = await submittedIn(tx, jobId);
+  const submitted = await readSubmission(tx, jobId);
   const callbacks = isTerminal(life.status)
     ? await putDeliveries(tx, toStatus(identity, life, submitted), identity)
     : submitted.callbacks;
@@ -59,7 +59,7 @@ export async function writeLife(tx: DocumentTransaction, { identity, life, effec
 }
 
 /** Reads the request body, which is only on disk, so that ten thousand waiting jobs do not keep theirs in memory. */
-export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
+export async function readSubmission(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<StoredSubmission> {
   const stored = await store.get('job', jobId);
   const { request = null, callbacks = [] } =
     stored === undefined || 'unreadable' in stored ? {} : (stored.body as Partial<StoredSubmission>); // `add` wrote the document
@@ -67,7 +67,7 @@ export async function submittedIn(store: Pick<DocumentStore, 'get'>, jobId: stri
 }
 
 /** Returns a failed job with its input. @throws Refusal DOCUMENT_UNREADABLE if the input no longer exists */
-export async function failJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
+export async function readFailedJob(store: Pick<DocumentStore, 'get'>, jobId: string): Promise<FailedJob | undefined> {
   const stored = await store.get('job', jobId);
   const record = readStored(stored, readJobRecord);
   if (record?.status !== 'failed') return undefined;

@@ -9,7 +9,7 @@ import type { JobClass } from '../job-class.js';
 import type { FoundJob, JobListing, JobQuery, JobQueue, LaneLoad } from '../queue.js';
 import { lanesOf } from './lane-tally.js';
 import type { LiveJobs } from './live-jobs.js';
-import { submittedIn } from './stored-jobs.js';
+import { readSubmission } from './stored-jobs.js';
 
 /** Reads of the queue that need only memory and documents. */
 export type TableReader = Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'> & {
@@ -32,7 +32,7 @@ export function createTableReader({ store, clock, live, lost }: TableReaderDepen
     if (entry !== undefined) {
       live.refresh(entry);
       return {
-        status: toStatus(entry.identity, entry.life, await submittedIn(store, jobId)),
+        status: toStatus(entry.identity, entry.life, await readSubmission(store, jobId)),
         stored: null,
         revision,
       };

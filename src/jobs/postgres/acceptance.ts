@@ -33,7 +33,7 @@ export function createAcceptance(dependencies: AcceptanceDependencies) {
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
   const formatNow = (): string => formatTimestamp(clock.now());
 
-  /** @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
+  /** Admits a submission by the limits of the queue. @throws Refusal VALIDATION_FAILED, OVERLOADED, RATE_LIMITED, DRAINING */
   function admitNow(job: Admission, place: Waiting, bytesMax = limits.jobBytesMax): void {
     if (isDraining()) throw new Refusal('DRAINING', 'The service is stopping.');
     admit(job, place, { ...limits, jobBytesMax: bytesMax });

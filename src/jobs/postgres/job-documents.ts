@@ -61,7 +61,7 @@ export interface AddTerms {
   readonly at: string;
   /** State of the queue as the caller read it; it is read again only if the job has changed. */
   readonly place: PlaceOfJob;
-  /** @throws Refusal of a job that exceeds a limit */
+  /** Admits a job by the limits of the queue. @throws Refusal of a job that exceeds a limit */
   readonly admit: (place: QueuePosition) => void;
 }
 

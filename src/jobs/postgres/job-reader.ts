@@ -43,7 +43,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
   };
 }
 
-/** @throws Refusal DOCUMENT_UNREADABLE */
+/** Converts the row and document of a job to its status. @throws Refusal DOCUMENT_UNREADABLE */
 function readJobRow({ found, beat, revision }: SeenRevision, jobId: string): FoundJob | undefined {
   const record = requireRecord(found, jobId);
   if (record === undefined) return undefined;

@@ -38,7 +38,7 @@ export function pollRepeatedly(dependencies: PollDependencies): void {
     for (const key of silent) await lose(key, cause);
   }
 
-  async function look(): Promise<void> {
+  async function pollOnce(): Promise<void> {
     const { hasWork, silent } = await presence.look(room());
     await onAnswer();
     if (hasWork) onWork();
@@ -52,7 +52,7 @@ export function pollRepeatedly(dependencies: PollDependencies): void {
 
   function lookLater(): void {
     clock.after(presence.pauseMs(), () => {
-      if (!isOver()) void look().catch(onFailure).finally(lookLater);
+      if (!isOver()) void pollOnce().catch(onFailure).finally(lookLater);
     });
   }
   lookLater();

@@ -32,10 +32,10 @@ export interface NodeState {
   readonly process?: ProcessIdentity | undefined;
 }
 
-type LaterMember = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
+type AddedMember = 'memory_bytes' | 'protocol' | 'lacks' | 'clock_offset_ms';
 
 /** State that a node of any version may have reported. */
-type ReportedState = Omit<NodeState, LaterMember> & Partial<Pick<NodeState, LaterMember>>;
+type ReportedState = Omit<NodeState, AddedMember> & Partial<Pick<NodeState, AddedMember>>;
 
 /** Node in a listing. */
 export interface NodeEntry extends Omit<NodeState, 'process'> {

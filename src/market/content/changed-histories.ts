@@ -45,7 +45,7 @@ export function findLastDays({ identifiers, dates, fields }: Panels): Int32Array
  * @cost one pass over the cells of both
  */
 export function findChangedHistories(held: Panels, fresh: Panels, lastOf: Int32Array, until: Day): ChangedHistories {
-  const axes = axesOf(held, fresh);
+  const axes = alignVersions(held, fresh);
   const changed = new Map<string, ChangedBars>();
   const heldNames = new Set<string>();
   const late = new Map<string, number>();
@@ -89,7 +89,7 @@ interface Field {
  * Returns both versions on their combined axes, up to the last stored day. Rows begin at a cell, -1 if a version lacks
  * the day.
  */
-function axesOf(held: Panels, fresh: Panels) {
+function alignVersions(held: Panels, fresh: Panels) {
   const [before, after] = [held.identifiers.length, fresh.identifiers.length];
   const place = new Map(fresh.identifiers.map((identifier, n) => [identifier, n]));
   const own = new Set(held.identifiers);

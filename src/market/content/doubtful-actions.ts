@@ -188,7 +188,7 @@ function findEndingConflict(action: CorporateAction, { endings }: Prices): Actio
   const others = endings.get(identifier)!.filter((other) => other !== action && other.exDay === exDay);
   const sameDay = [action, ...others];
   const isOffer = sameDay.some(isElective) && sameDay.every(({ type }) => ELECTIONS.has(type));
-  if (others.length === 0 || isOffer || appliedOf(sameDay) !== action) return undefined;
+  if (others.length === 0 || isOffer || chooseAppliedEnding(sameDay) !== action) return undefined;
   const ignored = others.map(termsOf).join(', ');
   return {
     action,
@@ -227,7 +227,7 @@ const APPLIED_TYPES: readonly CorporateAction['type'][] = ['MERGER', 'ACQUISITIO
  * Returns the ending of a day that is applied: preferably one that states the payment; among several of one type, the
  * last in the table.
  */
-function appliedOf(endings: readonly CorporateAction[]): CorporateAction | undefined {
+function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateAction | undefined {
   const telling = endings.filter(({ type, value }) => type === 'TICKER_CHANGE' || value > 0);
   return APPLIED_TYPES.flatMap(
     (type) =>

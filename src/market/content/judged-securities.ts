@@ -65,7 +65,7 @@ export function judgeSecurities(
   const lists = listActions(held, actions, { lastOf, dividendErrors: options.dividendErrors });
   const restated = new Map<string, SplitRestatement>();
   for (const [identifier, counts] of bars.changed) {
-    const split = restatementOf(identifier, counts, { held, fresh, lastOf, lists, options });
+    const split = findRestatement(identifier, counts, { held, fresh, lastOf, lists, options });
     if (split !== undefined) restated.set(identifier, split);
   }
   const rejected = new Map<string, Rejection>();
@@ -122,7 +122,7 @@ function listActions(
   held.identifiers.forEach((identifier, n) => {
     const [was, is] = [before.get(identifier) ?? [], after.get(identifier) ?? []];
     if (actions === held.actions || isSameList(was, is)) return;
-    const alike = is.map((action) => twinOf(action, was, errorOf(action)) ?? action);
+    const alike = is.map((action) => findStoredDividend(action, was, errorOf(action)) ?? action);
     if (alike.some((action, i) => action !== is[i])) settled.set(identifier, alike);
     const differences = changesOf(identifier, [was, alike], { held, lastDay: lastOf[n]! });
     if (differences !== undefined) changed.set(identifier, differences);
@@ -158,7 +158,11 @@ const isSameList = (one: readonly CorporateAction[], other: readonly CorporateAc
   one.length === other.length && one.every((action, i) => toCanonicalJson(action) === toCanonicalJson(other[i]));
 
 /** Returns the stored dividend of a day whose amount differs by at most the rounding error. */
-function twinOf(action: CorporateAction, held: readonly CorporateAction[], error: number): CorporateAction | undefined {
+function findStoredDividend(
+  action: CorporateAction,
+  held: readonly CorporateAction[],
+  error: number,
+): CorporateAction | undefined {
   if (error === 0) return undefined;
   return held.find(
     ({ type, exDay, value }) =>
@@ -194,7 +198,7 @@ interface Versions {
  * Returns the split for which a security was restated; undefined if the split does not explain every difference in its
  * history.
  */
-function restatementOf(
+function findRestatement(
   identifier: string,
   { added, removed }: RowCounts,
   {

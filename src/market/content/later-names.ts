@@ -5,7 +5,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { BLOCK_DAYS, createBlockDigests, DIGEST_BYTES } from '../panels/day-blocks.js';
 import { computeHistoryDigest, computeHistoryDigests } from './history.js';
-import { axesOf, type PrefixMark } from './prefix.js';
+import { hashAxes, type PrefixMark } from './prefix.js';
 
 /**
  * Returns the marks that a market would have on a day without the securities whose first bar is later: one mark without
@@ -18,7 +18,7 @@ export async function computeMarksWithoutLater(market: MarketData, day: Day): Pr
   const columns = await listFilledColumns(market, days);
   if (columns.length === identifiers.length) return [];
   const names = columns.map((column) => identifiers[column]!);
-  const axes = axesOf({ ...market, identifiers: names });
+  const axes = hashAxes({ ...market, identifiers: names });
   const whole = Math.floor(days / BLOCK_DAYS);
   const blocks = new Uint8Array(whole * DIGEST_BYTES);
   for (let block = 0; block < whole; block++) {

@@ -29,7 +29,7 @@ export function compareBars(
 ): MarketChanges {
   const names = (wanted ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(compareText);
   const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
-  const [old, now] = [sideOf(before, identifiers, names), sideOf(after, identifiers, names)];
+  const [old, now] = [createSide(before, identifiers, names), createSide(after, identifiers, names)];
   const restated = createRestatements();
   const gained = new Set<string>();
   const counts = { added: 0, changed: 0, removed: 0 };
@@ -94,7 +94,7 @@ function listUnsharedDays(
 }
 
 /** Returns accessors of one version on the combined axes of both: cells of missing days and securities are -1. */
-function sideOf(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
+function createSide(panels: Panels, identifiers: readonly string[], names: readonly string[]) {
   const width = panels.identifiers.length;
   const rowOf = new Map([...panels.dates].map((day, t) => [day, t]));
   const columnOf = new Map(panels.identifiers.map((identifier, n) => [identifier, n]));

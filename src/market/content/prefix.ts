@@ -88,14 +88,14 @@ function hashRemainder(market: MarketData, day: Day): PrefixRest {
   for (const name of names)
     rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
   return {
-    axes: axesOf(market),
+    axes: hashAxes(market),
     rest: rest.digest(),
     restHistory: computeHistoryDigest(market, { after: findLastCompleteDay(dates, day), to: day }),
   };
 }
 
 /** Returns the SHA-256 (hex) over identifiers and field names. */
-export function axesOf({ identifiers, fields, reference }: Pick<MarketData, 'identifiers' | 'fields' | 'reference'>) {
+export function hashAxes({ identifiers, fields, reference }: Pick<MarketData, 'identifiers' | 'fields' | 'reference'>) {
   const [names, columns] = [[...fields.keys()], reference.columns].map((list) => list.toSorted(compareText));
   return createHash('sha256')
     .update(toCanonicalJson({ identifiers, fields: names, columns }))

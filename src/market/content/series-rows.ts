@@ -61,13 +61,13 @@ export function createSeriesRows(problems: Problems): CheckedRows<SeriesTable> {
       if (identifier === undefined || day === null || day === undefined || close === undefined) return;
       const own = series.get(identifier) ?? { name: null, currency: null, closes: new Map<Day, number>() };
       series.set(identifier, own);
-      own.currency = oneOf(
+      own.currency = findCommonAttribute(
         own.currency,
         textIn(cells[currencyAt.column]),
         { what: `CURRENCY of ${identifier}`, path: currencyAt.path },
         problems,
       );
-      own.name = oneOf(
+      own.name = findCommonAttribute(
         own.name,
         textIn(cells[nameAt.column]),
         { what: `NAME of ${identifier}`, path: nameAt.path },
@@ -112,7 +112,7 @@ function closeIn(
 }
 
 /** Returns the common attribute of all rows of a series; if a row differs, the first value, with a finding. */
-function oneOf(
+function findCommonAttribute(
   held: string | null,
   come: string | null,
   { what, path }: { readonly what: string; readonly path: CellLocation },

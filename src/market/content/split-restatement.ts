@@ -78,7 +78,7 @@ function ratiosIn({ held, fresh }: Values, last: number): number[] {
     const [before, after] = [held[t]!, fresh[t]!];
     if (before !== before && after !== after) continue;
     if (!(before > 0 && after > 0)) return [];
-    const [own, other] = [slackOf(before, units.held), slackOf(after, units.fresh)];
+    const [own, other] = [computeSlack(before, units.held), computeSlack(after, units.fresh)];
     low = Math.max(low, (before - own) / (after + other));
     high = Math.min(high, after > other ? (before + own) / (after - other) : Number.POSITIVE_INFINITY);
   }
@@ -88,7 +88,7 @@ function ratiosIn({ held, fresh }: Values, last: number): number[] {
 const priceOf = (values: readonly number[]): number[] => values.filter((value) => value === value);
 
 /** Returns the largest difference due to the rounding of a value. */
-const slackOf = (value: number, unit: number): number => unit / 2 + SINGLE_PRECISION * Math.abs(value);
+const computeSlack = (value: number, unit: number): number => unit / 2 + SINGLE_PRECISION * Math.abs(value);
 
 interface Split {
   readonly ratio: number;
@@ -117,7 +117,7 @@ function isScaled(
     const [expected, value] = [held[t]! * factor, fresh[t]!];
     if (isSame(expected, value)) continue;
     if (expected !== expected || value !== value) return false;
-    const slack = factor * slackOf(held[t]!, units.held) + slackOf(value, units.fresh);
+    const slack = factor * computeSlack(held[t]!, units.held) + computeSlack(value, units.fresh);
     const most = isVolume ? Math.max(1, VOLUME_ROUNDING_MAX * Math.abs(value)) : Number.POSITIVE_INFINITY;
     if (Math.abs(expected - value) > Math.min(slack, most)) return false;
   }
@@ -165,7 +165,7 @@ export function areRestated(
   const units = { held: unitOf(sumCash(before)), fresh: unitOf(sumCash(after)) };
   const isSameAction = (was: CorporateAction, is: CorporateAction): boolean => {
     const factor = was.exDay <= lastDivided ? 1 / ratio : 1;
-    const slack = factor * slackOf(was.value, units.held) + slackOf(is.value, units.fresh) + errorOf(is);
+    const slack = factor * computeSlack(was.value, units.held) + computeSlack(is.value, units.fresh) + errorOf(is);
     const isSameValue =
       ACTION_KINDS[was.type] === 'cash' ? Math.abs(was.value * factor - is.value) <= slack : was.value === is.value;
     const price = was.subscriptionPrice;
@@ -173,7 +173,7 @@ export function areRestated(
       price === null
         ? is.subscriptionPrice === null
         : is.subscriptionPrice !== null &&
-          Math.abs(price * factor - is.subscriptionPrice) <= slackOf(price, units.fresh);
+          Math.abs(price * factor - is.subscriptionPrice) <= computeSlack(price, units.fresh);
     return isSameValue && isSamePrice && termsOf(was) === termsOf(is);
   };
   return before.length === after.length && before.every((was, i) => isSameAction(was, after[i]!));

@@ -33,7 +33,7 @@ export function createShortNames(positions: ReadonlyMap<string, number>): (() =>
     table[s * WORDS] = utf8.length;
     bytes.set(utf8, s * TEXT_BYTES + Int32Array.BYTES_PER_ELEMENT);
   }
-  const slots = slotsOf(table);
+  const slots = createSlots(table);
   const columns = Int32Array.from(positions.values());
   return () => createReader(table, slots, columns);
 }
@@ -68,11 +68,11 @@ function isSame(a: Int32Array, i: number, b: Int32Array, j: number): boolean {
 }
 
 /** Returns a hash table of spellings: a power of two of slots, at most half of them used; -1 for an empty slot. */
-function slotsOf(table: Int32Array): Int32Array {
+function createSlots(table: Int32Array): Int32Array {
   const count = table.length / WORDS;
   const slots = new Int32Array(2 ** Math.ceil(Math.log2(2 * count + 1))).fill(-1);
   for (let s = 0; s < count; s++) {
-    let slot = slotOf(table, s * WORDS, slots.length);
+    let slot = hashToSlot(table, s * WORDS, slots.length);
     while (slots[slot]! >= 0) slot = (slot + 1) & (slots.length - 1);
     slots[slot] = s;
   }
@@ -80,14 +80,14 @@ function slotsOf(table: Int32Array): Int32Array {
 }
 
 function findSlot(table: Int32Array, slots: Int32Array, texts: Int32Array, at: number): number {
-  for (let slot = slotOf(texts, at, slots.length); ; slot = (slot + 1) & (slots.length - 1)) {
+  for (let slot = hashToSlot(texts, at, slots.length); ; slot = (slot + 1) & (slots.length - 1)) {
     const s = slots[slot]!;
     if (s < 0 || isSame(table, s * WORDS, texts, at)) return s;
   }
 }
 
 /** Hashes the words of a text by FNV and returns its slot. */
-function slotOf(texts: Int32Array, at: number, slots: number): number {
+function hashToSlot(texts: Int32Array, at: number, slots: number): number {
   let mixed = texts[at]!;
   for (let w = 1; w < WORDS; w++) {
     mixed = Math.imul(mixed ^ texts[at + w]!, 0x01000193);

@@ -85,7 +85,7 @@ function correctRepeated(
       mapping: { ...mapping, on_duplicate: 'last' },
       question: {
         field: 'on_duplicate',
-        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${conflictsIn(conflicts)}The last is taken: is it the right one?${explainMissingIdentifier(mapping)}`,
+        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) ${describeConflicts(conflicts)}The last is taken: is it the right one?${explainMissingIdentifier(mapping)}`,
         taken: 'last',
         others: ['first', 'refuse'],
         required: true,
@@ -99,7 +99,7 @@ function correctRepeated(
 const CONFLICTS_NAMED_MAX = 50;
 
 /** Describes the conflicting values of each security. */
-function conflictsIn(conflicts: readonly RowConflict[]): string {
+function describeConflicts(conflicts: readonly RowConflict[]): string {
   if (conflicts.length === 0) return '';
   const named = conflicts.slice(0, CONFLICTS_NAMED_MAX).map(({ identifier, rows, date, column, first, other }) => {
     const values = `${column} ${first ?? 'none'} and ${other ?? 'none'} on ${date}`;
@@ -177,7 +177,7 @@ function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Ans
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // `adjusted` is one of these columns
-    const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
+    const question = `Some of ${adjusted} are no finite numbers (${formatLocation(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
     if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
@@ -185,12 +185,12 @@ function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Ans
     };
   }
   const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')} (${placeOf(wordy[0]!)}): left out.${removeFiles(mapping, wordy)}`;
+  const question = `Texts stand among the numbers of ${columns.join(', ')} (${formatLocation(wordy[0]!)}): left out.${removeFiles(mapping, wordy)}`;
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
 /** Formats the location of a finding and its text. */
-function placeOf({ file, path, value }: Finding): string {
+function formatLocation({ file, path, value }: Finding): string {
   const text = value === undefined ? '' : `, as ${JSON.stringify(String(value).slice(0, 40))}`;
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
 }

@@ -128,7 +128,7 @@ function actionsOf(
       related: null,
       subscriptionPrice: null,
     });
-  if (closes.refused.length > 0) problems.warning(refusedOf(identifier, closes.refused));
+  if (closes.refused.length > 0) problems.warning(describeNonPositiveClose(identifier, closes.refused));
   const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
   const decimals = Math.min(CASH_DECIMALS, decimalsOf(closes.close) ?? CASH_DECIMALS);
   // Multiple after the actions so far, consistent with the rounding of all days.
@@ -146,7 +146,7 @@ function actionsOf(
     }
     if (split !== 1) add('SPLIT', split, day);
     const isPaid = cash.low > 0 && computeMiddle(cash) > Math.max(rounding, DIVIDEND_MIN) * before;
-    const dividend = isPaid ? roundedIn(cash, { error: rounding * before, decimals }) : 0;
+    const dividend = isPaid ? roundWithin(cash, { error: rounding * before, decimals }) : 0;
     if (dividend > 0) {
       add('DIVIDEND', dividend, day);
       errors.push({ identifier, exDay: day, error: cash.high - cash.low + 2 * rounding * before });
@@ -198,7 +198,7 @@ function fallOf(identifier: string, day: Day, rise: number): Problem {
 }
 
 /** Describes adjusted closes of 0 or less, which a dividend above the price would cause. */
-function refusedOf(identifier: string, refused: Closes['refused']): Problem {
+function describeNonPositiveClose(identifier: string, refused: Closes['refused']): Problem {
   const [day, first] = refused[0]!; // the list is not empty
   const last = refused.at(-1)!;
   const through = refused.length === 1 ? '' : ` through ${formatDay(last[0])}`;
@@ -295,7 +295,7 @@ function intersectRanges(one: Range, other: Range): Range {
  * Returns the middle of a range, rounded to the smallest number of decimals, at least `decimals`, at which the rounding
  * error is within the error of the vendor.
  */
-function roundedIn(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
+function roundWithin(range: Range, { error, decimals }: { readonly error: number; readonly decimals: number }): number {
   const exact = computeMiddle(range);
   for (let digits = decimals; digits <= CASH_DECIMALS_MAX; digits++) {
     const value = Number(exact.toFixed(digits));

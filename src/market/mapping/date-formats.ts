@@ -131,11 +131,11 @@ function dayOfParts({
   const day = Number(days);
   if (month < 1 || month > 12) return undefined;
   const result = toDay({ year, month, day });
-  return parseDay(formatDay(result)) === result && isOn(result, { year, month, day }) ? result : undefined;
+  return parseDay(formatDay(result)) === result && isSameDate(result, { year, month, day }) ? result : undefined;
 }
 
 /** Returns true if a day has the year, month and day from which it was computed; 30 February becomes another date. */
-function isOn(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
+function isSameDate(found: Day, { year, month, day }: { year: number; month: number; day: number }): boolean {
   return formatDay(found) === `${String(year).padStart(4, '0')}-${padTwo(month)}-${padTwo(day)}`;
 }
 

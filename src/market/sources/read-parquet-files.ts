@@ -50,7 +50,7 @@ export async function readParquetMarket(
       return undefined;
     }
     if (columns.kind === 'typed') {
-      const scattering = scatteringOf(listed);
+      const scattering = startThreads(listed);
       return await readTypedMarket(
         duck,
         { files, scan, numberedScan: scanOf(files, { withRows: true }), columns, isPart, onNames, scattering },
@@ -85,7 +85,7 @@ export async function readParquetMarket(
 }
 
 /** Starts threads that read a market; undefined if the market is too small to benefit. */
-function scatteringOf(files: readonly SourceFile[]): Scattering | undefined {
+function startThreads(files: readonly SourceFile[]): Scattering | undefined {
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   return bytes < SCATTERED_BYTES_MIN
     ? undefined

@@ -128,7 +128,7 @@ async function fillPanels(
   const short = createShortNames(positions);
   const { scattering } = source;
   if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
-    const parts = partsOf(source, bordersOf(target.rowsOfDay, scattering.parts)).map((part) =>
+    const parts = divideScan(source, computeBorders(target.rowsOfDay, scattering.parts)).map((part) =>
       queryOf(source, quoteName(source.columns.identifier), part),
     );
     return scattering.scatter({ parts, positions: [...positions] }, target, onRows, follower);
@@ -155,7 +155,7 @@ async function openStreams(
   const count = Math.min(Math.floor(rows / PART_ROWS_MIN), PARTS_MAX);
   const borders = Array.from({ length: Math.max(0, count - 1) }, (_, i) => Math.floor(((i + 1) * rows) / count));
   return Promise.all(
-    partsOf(source, borders).map(async (part, i) => {
+    divideScan(source, borders).map(async (part, i) => {
       const from = `${part} AS source${short ? '' : ` JOIN axis ON axis.name = source.${key}`}`;
       const sql = queryOf(source, short ? `source.${key}` : 'axis.n', from);
       const chunks = chunksOf(i === 0 ? duck.connection : await duck.connect(), sql, kinds);
@@ -188,7 +188,7 @@ const ROW_KEYS = /^(filename|file_row_number)$/i;
  * Returns the rows at which a file ordered by day is divided into parts of about equal size, each beginning a block of
  * days.
  */
-function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
+function computeBorders(rowsOfDay: Int32Array, parts: number): number[] {
   const begins = sumRowGroups(rowsOfDay, BLOCK_DAYS).reduce<number[]>(
     (sums, rows) => [...sums, sums.at(-1)! + rows],
     [0],
@@ -206,7 +206,7 @@ function bordersOf(rowsOfDay: Int32Array, parts: number): number[] {
  * @param borders rows of a single file at which parts after the first begin; for several files, only their number is
  * used
  */
-function partsOf({ files, scan, numberedScan, columns }: TypedSource, borders: readonly number[]): string[] {
+function divideScan({ files, scan, numberedScan, columns }: TypedSource, borders: readonly number[]): string[] {
   if (columns.fields.some(({ column }) => ROW_KEYS.test(column))) return [scan]; // the file contains a column with this name
   const count = files.length === 1 ? borders.length + 1 : Math.min(borders.length + 1, files.length);
   if (files.length === 0 || count < 2) return [scan];

@@ -45,7 +45,8 @@ export function createReader({ name, type }: TypedColumn): ReadValues {
 function readIntegers(vector: Vector, count: number): Int32Array {
   const { items } = vector as unknown as VectorMemory;
   const values = new Int32Array(count);
-  if (!(items instanceof Int32Array)) for (let row = 0; row < count; row++) values[row] = wholeOf(vector.getItem(row));
+  if (!(items instanceof Int32Array))
+    for (let row = 0; row < count; row++) values[row] = toInteger(vector.getItem(row));
   else {
     values.set(items.subarray(0, count));
     forEachNull(vector, count, (row) => (values[row] = DUCKDB_NULL));
@@ -75,7 +76,7 @@ function forEachNull(vector: Vector, count: number, onNull: (row: number) => voi
   for (let row = 0; row < count; row++) if (vector.getItem(row) === null) onNull(row);
 }
 
-function wholeOf(value: DuckDBValue): number {
+function toInteger(value: DuckDBValue): number {
   if (value === null) return DUCKDB_NULL;
   if (typeof value === 'boolean') return value ? 1 : 0;
   return typeof value === 'number' ? value : (value as { readonly days: number }).days; // a date

@@ -72,14 +72,14 @@ const EXPLAIN = 'EXPLAIN (FORMAT json) ';
 async function tablesIn(connection: DuckDBConnection, query: string): Promise<ReadonlySet<string>> {
   try {
     const plan = await connection.runAndReadAll(`${EXPLAIN}${query}`);
-    return tablesOf(JSON.parse(String(plan.getRows()[0]![1])));
+    return listScannedTables(JSON.parse(String(plan.getRows()[0]![1])));
   } catch (error) {
     throw createQueryRefusal(query, error, EXPLAIN.length);
   }
 }
 
 /** Returns the names of the tables that a plan scans. */
-function tablesOf(plan: unknown): ReadonlySet<string> {
+function listScannedTables(plan: unknown): ReadonlySet<string> {
   const results = new Set<string>();
   const pending = [plan];
   for (let node = pending.pop(); node !== undefined; node = pending.pop()) {

@@ -73,7 +73,7 @@ export function startScattering(settings: string): Scattering {
   const start = (): StartedThread => {
     const thread = new Worker(new URL('./scattering-thread.js', import.meta.url));
     thread.on('error', () => {}); // an exit follows
-    const opened = askedOf(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
+    const opened = requestAnswer(thread, { kind: 'open', settings: `SET threads = 1; ${settings}` }, () => {});
     const isReady = opened.then(
       ({ kind }) => kind === 'ready',
       () => false,
@@ -98,7 +98,7 @@ export function startScattering(settings: string): Scattering {
       follower?.begin(panels);
       const ended = await settleAll(
         started.map(async ({ thread, isReady }) =>
-          (await isReady) ? askedOf(thread, { kind: 'scatter', order }, onAnswer) : EMPTY_ANSWER,
+          (await isReady) ? requestAnswer(thread, { kind: 'scatter', order }, onAnswer) : EMPTY_ANSWER,
         ),
       );
       let isSound = left.every((rest) => rest === 0);
@@ -125,7 +125,7 @@ interface StartedThread {
 const EMPTY_ANSWER: ScatterAnswer = { kind: 'done', rows: 0, isSound: true };
 
 /** Returns the last answer of a thread to a message. @throws Error if the thread ends without an answer */
-function askedOf(
+function requestAnswer(
   thread: Worker,
   message: ScatterMessage,
   onAnswer: (answer: ScatterAnswer) => void,

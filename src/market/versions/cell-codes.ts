@@ -46,8 +46,8 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
       decimals = findFirstFit(cells, decimals + 1, end)
     ) {
       const integers = integersOf(cells, decimals, end);
-      if (integers instanceof Int32Array) return planesOf(integers, assets, decimals);
-      if (integers !== undefined) return longPlanesOf(integers, assets, decimals);
+      if (integers instanceof Int32Array) return encodePlanes(integers, assets, decimals);
+      if (integers !== undefined) return encodeLongPlanes(integers, assets, decimals);
     }
   }
   const bytes = bytesOf(1 + cells.byteLength);
@@ -115,7 +115,7 @@ function integersOf(cells: Float64Array, decimals: number, end: number): Int32Ar
  * Returns differences as bytes in planes by significance, mapped so that small negative differences have few
  * significant bytes.
  */
-function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8Array {
+function encodePlanes(integers: Int32Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = bytesOf(1 + WIDTH * count);
   bytes[0] = decimals;
@@ -130,8 +130,8 @@ function planesOf(integers: Int32Array, assets: number, decimals: number): Uint8
   return bytes;
 }
 
-/** Returns the planes of long integers, in the format of `planesOf`. */
-function longPlanesOf(integers: Float64Array, assets: number, decimals: number): Uint8Array {
+/** Returns the planes of long integers, in the format of `encodePlanes`. */
+function encodeLongPlanes(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
   const bytes = bytesOf(1 + LONG_WIDTH * count);
   bytes[0] = LONG + decimals;

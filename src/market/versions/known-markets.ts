@@ -39,7 +39,7 @@ export function createKnownMarkets(last: MarketData, { knownOn, earlier }: Known
       if (touched[place]! > day) return last;
       if (made?.place !== place) {
         const changes = earlier.slice(0, place + 1).map(({ change }) => change);
-        made = { place, market: onAxesOf(last, restoreContent(last, changes), day) };
+        made = { place, market: alignToAxes(last, restoreContent(last, changes), day) };
       }
       return made.market;
     },
@@ -149,7 +149,7 @@ function getLineDay(table: keyof TableTexts, line: string): number {
  * appended. If the latest content begins earlier, its first date is prepended, without bars.
  * @throws Refusal NO_DATA_KNOWN if the content begins earlier than the latest content
  */
-function onAxesOf(last: MarketData, content: MarketContent, day: Day): MarketData {
+function alignToAxes(last: MarketData, content: MarketContent, day: Day): MarketData {
   const { datasetId, adjustment, currency = null, contentHash } = last;
   const of = { datasetId, adjustment, currency, contentHash };
   const [start, own] = [last.dates[0], content.dates[0]];

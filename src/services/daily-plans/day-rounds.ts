@@ -67,7 +67,7 @@ export function createDayRounds({
       }));
       await calendars.follow(); // The notification of a closure that another process recorded may still be pending.
       const closure = closureOn(day);
-      if (closure !== undefined) return await keeper.end((now) => findClosedDay(now, closure, timestamp()));
+      if (closure !== undefined) return await keeper.end((now) => createClosedDay(now, closure, timestamp()));
       const fault = authorFault(day);
       const terms = { keeper, performers, carried, timestamp, monotonicMs: clock.monotonicMs, signal };
       const end: RoundEnd =
@@ -83,7 +83,7 @@ export function createDayRounds({
       if (thrown instanceof LeaseLost) return;
       if (!signal.aborted)
         log.error({ schedule_id: day.schedule_id, date: day.date, err: thrown }, 'a round of a day failed');
-      const reason = signal.aborted ? 'The service was stopped.' : failureText(thrown);
+      const reason = signal.aborted ? 'The service was stopped.' : describeFailure(thrown);
       const end: RoundEnd = { state: 'waiting', reason, held: keeper.day().held };
       await keeper.end((now) => ({
         ...endRound(now, end, clock.now()),
@@ -112,11 +112,11 @@ export function createDayRounds({
   return perform;
 }
 
-const failureText = (thrown: unknown): string =>
+const describeFailure = (thrown: unknown): string =>
   isUnavailable(thrown) ? thrown.message : 'A step failed unexpectedly; the log of the service says why.';
 
 /** Returns a day that ends because its exchange was closed. */
-const findClosedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
+const createClosedDay = (day: DayDocument, reason: string, at: string): DayDocument => ({
   ...day,
   state: 'skipped',
   reason,

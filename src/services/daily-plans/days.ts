@@ -54,7 +54,7 @@ export function createDays(dependencies: DaysDependencies): Days {
   const { documents, schedules, days, changes, artifacts, calendars, now } = dependencies;
 
   /** Returns the date of the first open day that later days wait for. */
-  async function holdingDay(scheduleId: string): Promise<string | undefined> {
+  async function findHoldingDay(scheduleId: string): Promise<string | undefined> {
     const { open } = await days.state(scheduleId);
     for (const date of open) {
       const day = await days.get(scheduleId, date);
@@ -70,7 +70,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const below = before === undefined ? undefined : parseValidDay(before);
       const shown = await documents.numbers('schedule-day', scheduleId, { below, limit });
       const found = await Promise.all(shown.map((day) => days.get(scheduleId, formatDay(day))));
-      const holding = await holdingDay(scheduleId);
+      const holding = await findHoldingDay(scheduleId);
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
@@ -87,7 +87,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         const isOver = day === undefined || isSettled(day, now()) || watch === undefined || signal.aborted;
         await watch?.next(isOver ? 0 : waitMs, signal);
         if (!isOver) continue;
-        if (day !== undefined) return addHoldReason(toShownDay(day), await holdingDay(scheduleId));
+        if (day !== undefined) return addHoldReason(toShownDay(day), await findHoldingDay(scheduleId));
         await requireSchedule(schedules, scheduleId);
         throw refuseMissingDay(scheduleId, date);
       }

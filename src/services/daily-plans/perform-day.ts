@@ -143,14 +143,14 @@ function listHeldIndices(steps: readonly StoredStep[], { carried, order, date }:
 }
 
 /** Returns true for an item that waits for data, a target or an approval, or for an unavailable database or object store. */
-const waits = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
+const isWaitingItem = ({ state, code }: Pick<StoredItem, 'state' | 'code'>): boolean =>
   state === 'waiting' || code === 'STORE_UNAVAILABLE';
 
 /** Returns the end of a round. Items that belong to no index, such as a delivery, also block the day. */
 function endOf(held: readonly HeldIndex[], { steps }: DayDocument): RoundEnd {
   const items = steps.flatMap((step) => step.items.filter(({ state }) => state !== 'done'));
   if (held.length === 0 && items.length === 0) return { state: 'done', reason: null, held };
-  const isWaiting = items.every(waits) && items.length > 0;
+  const isWaiting = items.every(isWaitingItem) && items.length > 0;
   const reasons = [
     ...new Set([
       ...held.map(({ index_id, reason }) => `${index_id}: ${reason}`),

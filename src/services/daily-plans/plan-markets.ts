@@ -14,7 +14,7 @@ export interface PlanMarketSources {
  * Returns the market of an index of a plan: the market of its store, otherwise the active market. @throws Refusal for
  * the same reasons as `StoreMarkets.of`
  */
-export async function marketOfIndex(
+export async function findIndexMarket(
   { documents, markets, stores }: PlanMarketSources,
   indexId: string,
 ): Promise<ServedMarket> {
@@ -23,13 +23,13 @@ export async function marketOfIndex(
 }
 
 /** Returns the distinct markets of all indices of a plan. */
-export async function marketsOfPlan(
+export async function listPlanMarkets(
   sources: PlanMarketSources,
   waves: readonly (readonly string[])[],
 ): Promise<readonly ServedMarket[]> {
   const found = new Map<string, ServedMarket>();
   for (const indexId of waves.flat()) {
-    const market = await marketOfIndex(sources, indexId);
+    const market = await findIndexMarket(sources, indexId);
     found.set(market.identity.datasetId, market);
   }
   return [...found.values()];

@@ -31,11 +31,11 @@ export interface ScheduleReader {
 
 export interface Schedules extends ScheduleReader {
   page(query: PageQuery): Promise<StoredPage<StoredSchedule['schedule']>>;
-  /** @throws Refusal SCHEDULE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a schedule. @throws Refusal SCHEDULE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredSchedule>;
-  /** @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
+  /** Creates or replaces a schedule. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
   put(id: string, body: ScheduleBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredSchedule>;
-  /** @throws Refusal SCHEDULE_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a schedule. @throws Refusal SCHEDULE_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
@@ -58,11 +58,11 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
   }
 
   /** Returns the day on which a new schedule begins, on the clocks of its exchange. */
-  function today({ calendar, time_zone: zone }: ScheduleBody): string {
+  function readToday({ calendar, time_zone: zone }: ScheduleBody): string {
     return formatDay(toLocalDay(zone ?? calendars.get(calendar)!.tz, now())); // listFindings has validated the calendar
   }
 
-  async function findingsOf(id: string, body: ScheduleBody): Promise<Finding[]> {
+  async function listFindings(id: string, body: ScheduleBody): Promise<Finding[]> {
     const { calendar, time_zone: zone, indices } = body;
     const findings: Finding[] = [];
     const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
@@ -94,10 +94,10 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     ids: () => documents.ids('schedule'),
     async put(id, body, ifMatch, by) {
       assertOwn(body);
-      const findings = await findingsOf(id, body);
+      const findings = await listFindings(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
       // A write without `start` keeps the start of the schedule.
-      const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? today(body);
+      const starts_on = body.starts_on ?? (await planOf(id))?.starts_on ?? readToday(body);
       await family.put(id, { ...body, starts_on }, ifMatch, by);
       return get(id);
     },
@@ -126,7 +126,7 @@ function assertOwn({ indices }: ScheduleBody): void {
   if (other !== undefined) throw outside(reach!, 'index', other);
 }
 
-/** @throws Refusal SCHEDULE_NOT_FOUND */
+/** Returns a schedule with its author. @throws Refusal SCHEDULE_NOT_FOUND */
 export async function requireSchedule(schedules: Pick<ScheduleReader, 'authored'>, id: string): Promise<AuthoredPlan> {
   const schedule = await schedules.authored(id);
   if (schedule !== undefined) return schedule;

@@ -40,8 +40,8 @@ export interface StoredDaysDependencies {
 const NO_STATE: ScheduleState = { through: null, open: [] };
 
 /** Final states. */
-const ENDED: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
-export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED.has(state);
+const ENDED_STATES: ReadonlySet<DayDocument['state']> = new Set(['done', 'skipped', 'missed']);
+export const hasEnded = ({ state }: Pick<DayDocument, 'state'>): boolean => ENDED_STATES.has(state);
 
 export const formatDayId = (scheduleId: string, date: string): string =>
   formatNumberedId(scheduleId, parseValidDay(date));

@@ -53,21 +53,21 @@ export interface Data {
     format: 'json' | 'csv' | 'arrow',
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>>;
-  /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
+  /** Returns reference values of a security. @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
   reference(identifier: string, query: ReferenceQuery): Promise<ReferenceResponse>;
-  /** @throws Refusal NO_DATA_SOURCE, VALIDATION_FAILED */
+  /** Returns reference values of many securities. @throws Refusal NO_DATA_SOURCE, VALIDATION_FAILED */
   referenceBatch(query: BatchQuery): Promise<BatchReferenceResponse>;
-  /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
+  /** Returns the corporate actions of a security. @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
   corporateActions(identifier: string, query: ActionsQuery): Promise<CorporateActionsResponse>;
   coverage(): Promise<CoverageResponse>;
   /** Returns a CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
   coverageHistory(signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   source(): DataSourceStatus;
-  /** @throws Refusal NO_DATA_SOURCE */
+  /** Lists the fields that rules can use. @throws Refusal NO_DATA_SOURCE */
   fields(): FieldList;
-  /** @throws Refusal NO_DATA_SOURCE */
+  /** Searches securities. @throws Refusal NO_DATA_SOURCE */
   search(query: SearchQuery): IdentifierSearch;
-  /** @throws Refusal NO_DATA_SOURCE */
+  /** Searches series. @throws Refusal NO_DATA_SOURCE */
   series(query: SearchQuery): SeriesCollection;
 }
 

@@ -40,8 +40,8 @@ function createListedSecurity(market: MarketData, identifier: string): Identifie
     name: nameOf(market, identifier),
     start: dates === null ? null : formatDay(dates.start),
     end: dates === null ? null : formatDay(dates.end),
-    sector: latestText(market, identifier, 'SECTOR'),
-    currency: latestText(market, identifier, 'CURRENCY') ?? market.currency ?? null,
+    sector: readLatestText(market, identifier, 'SECTOR'),
+    currency: readLatestText(market, identifier, 'CURRENCY') ?? market.currency ?? null,
     close: findLast('CLOSE'),
     market_cap: findLast('MARKET_CAP'),
   };
@@ -71,9 +71,9 @@ export function searchSeries(market: MarketData, { q, limit, after }: SearchQuer
   };
 }
 
-const nameOf = (market: MarketData, identifier: string): string | null => latestText(market, identifier, 'NAME');
+const nameOf = (market: MarketData, identifier: string): string | null => readLatestText(market, identifier, 'NAME');
 
-function latestText(market: MarketData, identifier: string, column: string): string | null {
+function readLatestText(market: MarketData, identifier: string, column: string): string | null {
   const value = readReference(market.reference, identifier, column, LATEST);
   return value === null ? null : String(value);
 }

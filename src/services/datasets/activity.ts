@@ -29,9 +29,9 @@ export interface DatasetActivity {
   isAbandoned(document: DatasetDocument): Promise<boolean>;
   /** Returns the present state of a store for the API. */
   view(document: DatasetDocument): Promise<DataStore>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a stored store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   requireKnown(datasetId: string): Promise<StoredStore>;
-  /** @throws Refusal STORE_LOADING, STORE_REFRESHING */
+  /** Ensures that no work on a store is in progress. @throws Refusal STORE_LOADING, STORE_REFRESHING */
   assertIdle(datasetId: string): Promise<void>;
   /**
    * Ensures that no store is being loaded: two concurrent loads would compete to be served. @throws Refusal
@@ -94,7 +94,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     return stored;
   }
 
-  const busy = (datasetId: string, how: string): Refusal =>
+  const refuseBusy = (datasetId: string, how: string): Refusal =>
     datasetId === resumed
       ? refuseWhileResuming(datasetId)
       : new Refusal('STORE_LOADING', `The data store ${datasetId} ${how}.`);
@@ -102,14 +102,14 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   async function assertIdle(datasetId: string): Promise<void> {
     const activity = await activityOf(datasetId);
     if (activity === 'loading' || (await jobs.isLive(`generate:${datasetId}`)))
-      throw busy(datasetId, 'is being read or written');
+      throw refuseBusy(datasetId, 'is being read or written');
     if (activity === 'refreshing')
       throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
   }
 
   async function assertNoneLoads(): Promise<void> {
     const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await listLiveLoads(jobs))];
-    if (first !== undefined) throw busy(first, 'is already loading');
+    if (first !== undefined) throw refuseBusy(first, 'is already loading');
   }
 
   function inTurn<T>(admission: () => Promise<T>): Promise<T> {
@@ -126,7 +126,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     inTurn(async () => {
-      if (reading.has(datasetId) || resumed === datasetId) throw busy(datasetId, 'is being read or written');
+      if (reading.has(datasetId) || resumed === datasetId) throw refuseBusy(datasetId, 'is being read or written');
       if (isLoad) await assertNoneLoads();
       reading.add(datasetId);
     });

@@ -43,7 +43,7 @@ export interface RepairedStore {
 /** Audits, which search stores for probable errors and write repaired stores. */
 export interface DatasetAudits {
   audit(document: DatasetDocument, asker: Asker): Promise<DataAudit>;
-  /** @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */
+  /** Writes a store with chosen repairs. @throws Refusal VALIDATION_FAILED for warnings that do not exist or have no repair */
   repair(
     document: DatasetDocument,
     request: RepairRequest & { readonly store_id: string },

@@ -5,7 +5,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { ContentCopies } from './content-copies.js';
-import { historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { readHistory, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
 import type { PendingCopies } from './pending-copies.js';
 
 /** Reads a content from its location; undefined if the location cannot be read. */
@@ -64,7 +64,7 @@ export function createContentRecording({
     { source, kind, replaced }: ContentOrigin,
   ): Promise<PreparedVersion | null> {
     const { datasetId, contentHash } = market.identity;
-    const head = await historyOf(documents, datasetId);
+    const head = await readHistory(documents, datasetId);
     const managed = isManaged(kind);
     if (!managed) pending.expect(contentHash);
     if (head?.content_hash === contentHash) return null;
@@ -102,7 +102,7 @@ export function createContentRecording({
   }
 
   async function preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null> {
-    const head = await historyOf(documents, datasetId);
+    const head = await readHistory(documents, datasetId);
     if (head === undefined || head.copy !== null) return null;
     const content = await held();
     if (content?.identity.contentHash !== head.content_hash) return null;

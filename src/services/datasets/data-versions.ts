@@ -12,7 +12,7 @@ import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import type { VersionPath } from './data-version-refusals.js';
-import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
+import { firstOf, readHistory, type PreparedVersion, type PreservedContent } from '../stored/data-history.js';
 import { listStoredVersions } from './listed-versions.js';
 import { createContentRecording, type ContentOrigin, type ContentReader } from './content-recording.js';
 import { createEarlierContents, requireStore } from './earlier-contents.js';
@@ -106,7 +106,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   async function at(asKnownOn: AsKnownOn | undefined, path: VersionPath = 'as_known_on'): Promise<KnownMarket> {
     const served = markets.require();
     const { datasetId, contentHash } = served.identity;
-    const head = await historyOf(documents, datasetId);
+    const head = await readHistory(documents, datasetId);
     const latest = head?.content_hash === contentHash ? head.latest : null;
     if (asKnownOn === undefined) return { served, version: latest };
     if (head === undefined || latest === null)
@@ -135,7 +135,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     prepare,
     preserve,
     async last(market) {
-      const head = await historyOf(documents, market.identity.datasetId);
+      const head = await readHistory(documents, market.identity.datasetId);
       return head === undefined ? undefined : findLastContent(head, market, undefined);
     },
     onActivated: pending.onActivated,
@@ -144,21 +144,21 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     },
     async list(datasetId, query) {
       const store = await requireStore(documents, datasetId);
-      const head = await historyOf(documents, datasetId);
+      const head = await readHistory(documents, datasetId);
       return { ...(await listStoredVersions(documents, datasetId, { head, ...query })), copy: stateOf(head, store) };
     },
     at,
     servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await at(asKnownOn)).served),
     async before(version) {
       const { datasetId } = markets.require().identity;
-      const head = await historyOf(documents, datasetId);
+      const head = await readHistory(documents, datasetId);
       if (head === undefined || version === null)
         throw new Refusal('NO_DATA_KNOWN', `No version of the data store ${datasetId} is known.`, {
           store_id: datasetId,
         });
       // The first content of a store counts as known from the beginning of its history.
       const dayOf = (content: DataVersionDocument): Day =>
-        content.version === firstOf(head) ? ALWAYS : computeKnownDay(content);
+        content.version === firstOf(head) ? BEFORE_HISTORY : computeKnownDay(content);
       let content = await requireVersion(datasetId, version);
       const knownOn = dayOf(content);
       const references: KnownReferences['earlier'][number][] = [];
@@ -183,7 +183,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       return (await jobs.query('data-difference', input, signal)).bytes;
     },
     async versionOf(datasetId, contentHash) {
-      const head = await historyOf(documents, datasetId);
+      const head = await readHistory(documents, datasetId);
       for (let version = head?.latest ?? 0; version >= firstOf(head); version--)
         if ((await requireVersion(datasetId, version)).content_hash === contentHash) return version;
       return null;
@@ -200,7 +200,7 @@ function computeKnownDay({ known_at: knownAt }: DataVersionDocument): Day {
 const DAY_MS = 86_400_000;
 
 /** Day before the beginning of all histories. */
-const ALWAYS: Day = -(2 ** 31);
+const BEFORE_HISTORY: Day = -(2 ** 31);
 
 /** Returns the version as a member of a job's payload. */
 export function versionOf(

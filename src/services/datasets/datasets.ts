@@ -68,7 +68,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
-  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** Inspects data and proposes a mapping. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
   inspect(request: InspectRequest, asker: Asker): Promise<InspectResult>;

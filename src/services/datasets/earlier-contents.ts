@@ -14,7 +14,7 @@ import {
   refuseMissingVersion,
   type VersionPath,
 } from './data-version-refusals.js';
-import { firstOf, historyOf } from '../stored/data-history.js';
+import { firstOf, readHistory } from '../stored/data-history.js';
 import { readStoredVersion } from './listed-versions.js';
 import { refuseMissingDataset, readDataset } from '../stored/dataset-documents.js';
 
@@ -30,7 +30,7 @@ interface EarlierContentsDependencies {
 
 /** Versions of stores, and their contents before the latest content. */
 export interface EarlierContents {
-  /** @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a version of a store. @throws Refusal VERSION_NOT_FOUND, DOCUMENT_UNREADABLE */
   requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument>;
   /** Returns the newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument>;
@@ -52,7 +52,7 @@ export function createEarlierContents({
   async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
     const found = await readStoredVersion(documents, datasetId, version);
     if (found === undefined)
-      throw refuseMissingVersion(datasetId, { version, head: await historyOf(documents, datasetId), path });
+      throw refuseMissingVersion(datasetId, { version, head: await readHistory(documents, datasetId), path });
     if (typeof found === 'string') throw refuseUnreadable(datasetId, version);
     return found;
   }
@@ -72,7 +72,7 @@ export function createEarlierContents({
   }
 
   async function refuseLost(datasetId: string, version: number): Promise<Refusal> {
-    const latest = (await historyOf(documents, datasetId))?.latest ?? version;
+    const latest = (await readHistory(documents, datasetId))?.latest ?? version;
     return refuseNotKept(datasetId, version, {
       kept: (await requireStore(documents, datasetId))?.versions_kept ?? null,
       latest,

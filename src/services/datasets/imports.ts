@@ -15,7 +15,7 @@ import type { Asker, Gate } from '../shared/gate.js';
 import { placeFindings, refuseData } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { RepairedStore } from './audits.js';
-import { blankDataset, slugOf, toDataStore } from '../stored/dataset-documents.js';
+import { blankDataset, createSlug, toDataStore } from '../stored/dataset-documents.js';
 import type { DataVersions } from './data-versions.js';
 import type { Activations } from './activations.js';
 import { assertUnchanged, commitImport } from './import-commit.js';
@@ -46,7 +46,7 @@ export interface DatasetImportsDependencies {
 
 /** Imports of stores with data that belongs to the service: imported and repaired stores. */
 export interface DatasetImports {
-  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  /** Imports data as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   importData(body: ImportedBody, asker: Asker, by?: Authorship): Promise<ImportResult>;
   /** Registers a repaired store, and serves it if it includes its panels. */
   register(made: RepairedStore, by?: Authorship): Promise<DataStore>;
@@ -61,7 +61,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     /** Store to replace or to append to, as it was read. */
     let previous: DatasetDocument | undefined;
     const onImport = async (header: ImportHeader) => {
-      const datasetId = header.store_id ?? slugOf(header.name);
+      const datasetId = header.store_id ?? createSlug(header.name);
       previous = await findPrevious(dependencies, datasetId, header);
       const load = header.activate || (previous !== undefined && activity.isServed(datasetId));
       const held = previous !== undefined && header.on_exists === 'append' ? await filesOf(previous) : null;

@@ -4,7 +4,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { isCopyDue, type ContentCopies } from './content-copies.js';
-import { historyOf, recordCopy } from '../stored/data-history.js';
+import { readHistory, recordCopy } from '../stored/data-history.js';
 
 export interface PendingCopiesDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'transaction'>;
@@ -69,7 +69,7 @@ export function createPendingCopies(dependencies: PendingCopiesDependencies): Pe
 
   async function copy(market: ServedMarket): Promise<void> {
     const { datasetId, contentHash } = market.identity;
-    const head = await historyOf(documents, datasetId);
+    const head = await readHistory(documents, datasetId);
     if (head?.content_hash !== contentHash || !isCopyDue(head.copy)) return;
     const result: DataCopy | null = closing.signal.aborted ? null : await copies.of(market, closing.signal);
     if (result === null) return;

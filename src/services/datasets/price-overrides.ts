@@ -21,9 +21,9 @@ export interface OverrideAuthor {
 
 /** Prices that people enter in place of the prices of a source. */
 export interface PriceOverriding {
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Lists the overrides of a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   list(storeId: string): Promise<PriceOverrides>;
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, APPROVAL_REQUIRED */
+  /** Overrides a price, or withdraws an override. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, APPROVAL_REQUIRED */
   override(storeId: string, request: PriceOverrideRequest, author: OverrideAuthor): Promise<ChangedOverrides>;
 }
 
@@ -71,7 +71,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   ): Promise<void> {
     const { document } = await requireDataset(tx, storeId);
     const { identifier, date, price, reason } = request;
-    const before = overrideAt(document, request);
+    const before = findOverride(document, request);
     assertOverridden(document, request);
     const at = formatTimestamp(now());
     const { author, keyId = null } = by;
@@ -129,7 +129,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       const close = await closeAt(storeId, request);
       assertOverridden(document, request);
       const noted = { ...by, note: request.reason };
-      const requested = createRequestedOverride(storeId, request, overrideAt(document, request)?.price ?? close);
+      const requested = createRequestedOverride(storeId, request, findOverride(document, request)?.price ?? close);
       await approvals.guarded(noted, ({ admit }) =>
         documents.transaction(
           async (tx) => {
@@ -146,12 +146,12 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
   };
 }
 
-const overrideAt = ({ price_overrides: all }: DatasetDocument, place: PriceLocation): PriceOverride | undefined =>
+const findOverride = ({ price_overrides: all }: DatasetDocument, place: PriceLocation): PriceOverride | undefined =>
   all?.find(({ identifier, date }) => identifier === place.identifier && date === place.date);
 
-/** @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
+/** Ensures that the price of a withdrawal is overridden. @throws Refusal VALIDATION_FAILED for a withdrawal without an override */
 function assertOverridden(document: DatasetDocument, request: PriceOverrideRequest): void {
-  if (request.price !== null || overrideAt(document, request) !== undefined) return;
+  if (request.price !== null || findOverride(document, request) !== undefined) return;
   throw refuseOverride('price', `${request.identifier} has no override on ${request.date} that could be withdrawn.`);
 }
 

@@ -4,7 +4,7 @@ import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
 import { readRun } from '../stored/run-documents.js';
-import { FORGOTTEN_AT_ONCE, historyOf } from '../stored/data-history.js';
+import { FORGOTTEN_AT_ONCE, readHistory } from '../stored/data-history.js';
 import { readDataset } from '../stored/dataset-documents.js';
 
 /**
@@ -17,7 +17,7 @@ import { readDataset } from '../stored/dataset-documents.js';
 export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
   const stored = await tx.get('store', datasetId);
   const dataset = readStored(stored, readDataset);
-  const head = await historyOf(tx, datasetId);
+  const head = await readHistory(tx, datasetId);
   if (head === undefined || dataset?.versions_kept == null) return false;
   const wanted = head.latest - dataset.versions_kept + 1;
   if (wanted <= head.readable_from) return false;
@@ -52,19 +52,19 @@ async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, bef
     first = Math.min(first, (hash === null ? undefined : versions.get(hash)) ?? before);
   };
   for (const kind of ['run', 'kept-run'] as const)
-    for await (const body of bodiesOf(tx, kind)) {
+    for await (const body of readBodies(tx, kind)) {
       const run = readRun(body);
       if (run?.store_id !== datasetId) continue;
       // The decisions of such a run used every earlier content.
       if ((run.request as { readonly as_known?: unknown }).as_known !== undefined) return head.readable_from;
       refer(run.store_content_hash);
     }
-  for await (const body of bodiesOf(tx, 'publication'))
+  for await (const body of readBodies(tx, 'publication'))
     for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) refer(entry.data_hash);
   return first;
 }
 
-async function* bodiesOf(tx: DocumentTransaction, kind: DocumentKind): AsyncGenerator<unknown> {
+async function* readBodies(tx: DocumentTransaction, kind: DocumentKind): AsyncGenerator<unknown> {
   for (const id of await tx.ids(kind)) {
     const stored = await tx.get(kind, id);
     if (stored !== undefined && !('unreadable' in stored)) yield stored.body;

@@ -21,7 +21,7 @@ export async function assertUnregistered(
   if (holder === undefined) return;
   const message =
     kind === 'database'
-      ? `The database with these tables is already registered as the data store ${holder.store_id}.${OTHERWISE}`
+      ? `The database with these tables is already registered as the data store ${holder.store_id}.${REGISTRATION_ADVICE}`
       : describeRegistration(tables.market, holder);
   throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
 }
@@ -34,11 +34,11 @@ function describeRegistration(
   const what = market === undefined ? 'The folder' : `The file ${market} of the folder`;
   const part =
     market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
-  return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;
+  return `${what} is already registered as the data store ${storeId}${part}.${REGISTRATION_ADVICE}`;
 }
 
 /** Advice for the usual intention of registering a source twice. */
-const OTHERWISE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
+const REGISTRATION_ADVICE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
 
 /** Returns true if two stores of one folder use different files as their market. */
 function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {

@@ -17,7 +17,7 @@ import { removeDataset } from './dataset-removal.js';
 import { restoreDataset } from './dataset-restoration.js';
 import { assertUnregistered } from './registered-sources.js';
 import { resolveLocation, resolveSource } from './source-locations.js';
-import { blankDataset, requireDataset, slugOf, toDataStore } from '../stored/dataset-documents.js';
+import { blankDataset, requireDataset, createSlug, toDataStore } from '../stored/dataset-documents.js';
 import { purgeDataVersions } from './purge-versions.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
@@ -45,9 +45,10 @@ export interface DatasetRegistrationDependencies {
 
 /** Registry of stores. Clients add and change folders and databases, and remove stores of any kind. */
 export interface DatasetRegistration {
-  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
+  /** Registers a folder or database as a store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
   create(request: DataStoreCreate, asker: Asker, by?: Authorship): Promise<DataStore>;
   /**
+   * Changes the declarations of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING,
    *   STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED
    */
@@ -57,7 +58,7 @@ export interface DatasetRegistration {
     ifMatch: Precondition | undefined,
     by?: Authorship,
   ): Promise<{ readonly store: DataStore; readonly etag: string }>;
-  /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  /** Deletes a store. @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   remove(datasetId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /**
    * Restores the declarations of a store from one of its versions. A deleted folder or database is read again.
@@ -76,7 +77,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
 
   async function create(request: DataStoreCreate, { client, signal }: Asker, by?: Authorship): Promise<DataStore> {
     const asker = { client, signal: AbortSignal.any([signal, closing]) };
-    const datasetId = request.store_id ?? slugOf(request.name);
+    const datasetId = request.store_id ?? createSlug(request.name);
     await activity.assertFree(datasetId);
     const location = await resolveLocation(dependencies, request.kind, request.location, 'location');
     await assertUnregistered({ ...request, location }, documents);

@@ -124,7 +124,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? failRead(loaded.findings, 'location').toDetail() : null;
-      const taken = loaded.kind === 'refused' ? undefined : await takenOf(active, loaded.summary, loaded.served!); // the read was requested with panels
+      const taken = loaded.kind === 'refused' ? undefined : await acceptSource(active, loaded.summary, loaded.served!); // the read was requested with panels
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (taken === undefined) await tx.put('store', active.store_id, { ...document, error });
@@ -155,7 +155,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
   }
 
   /** Prepares the accepted part of a source for serving. */
-  async function takenOf(active: DatasetDocument, summary: ContentSummary, served: ServedMarket) {
+  async function acceptSource(active: DatasetDocument, summary: ContentSummary, served: ServedMarket) {
     const isGrown = await hasGrown(active, served);
     const read = { summary, served };
     const settled = isGrown ? { ...read, report: null } : await settleSource(active, read, dependencies, closing);

@@ -19,7 +19,7 @@ const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>([
 ]);
 
 /** Maximum number of stored findings of starts. */
-const TOLD_MAX = 20;
+const STORED_FINDINGS_MAX = 20;
 
 /**
  * Summarises the served market for the document of its store.
@@ -141,7 +141,7 @@ function mergeTaken(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtSta
     dates_added: earlier.dates_added + now.dates_added,
     rows_added: earlier.rows_added + now.rows_added,
     identifiers_added: earlier.identifiers_added + now.identifiers_added,
-    findings: [...earlier.findings, ...now.findings].slice(-TOLD_MAX),
+    findings: [...earlier.findings, ...now.findings].slice(-STORED_FINDINGS_MAX),
   };
 }
 

@@ -38,11 +38,12 @@ const READER_BYTES = 512 << 20;
 
 /** Operations on stores that run as jobs. */
 export interface DatasetSubmissions {
-  /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
+  /** Queues the activation of a store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   activate(datasetId: string, origin: Origin | null): Promise<JobStatus>;
-  /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
+  /** Queues the generation of a synthetic store. @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
   generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
   /**
+   * Queues a refresh of a store.
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_LOADING,
    *   STORE_REFRESHING
    */

@@ -19,11 +19,11 @@ export interface StoredWatchlist {
 
 export interface Watchlists {
   list(query: PageQuery): Promise<WatchlistCollection>;
-  /** @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a watchlist. @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredWatchlist>;
   /** Creates or replaces a watchlist. @throws Refusal PRECONDITION_FAILED */
   put(id: string, body: WatchlistUpsert, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredWatchlist>;
-  /** @throws Refusal WATCHLIST_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a watchlist. @throws Refusal WATCHLIST_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 

@@ -45,14 +45,14 @@ export interface ClientReader {
 export interface Clients extends ClientReader {
   /** @param indexId lists only clients that may receive files of an index on a day */
   page(query: PageQuery & ClientFilter): Promise<StoredPage<StoredClient['client']>>;
-  /** @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a client. @throws Refusal CLIENT_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredClient>;
   /**
    * Writes a client. A target without a secret keeps its stored secret if its address is unchanged. @throws Refusal
    * VALIDATION_FAILED, PRECONDITION_FAILED
    */
   put(id: string, body: ClientBody, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredClient>;
-  /** @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a client. @throws Refusal CLIENT_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
@@ -97,7 +97,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
     );
   }
 
-  async function findingsOf(body: ClientBody, next: Secrets): Promise<Finding[]> {
+  async function validateBody(body: ClientBody, next: Secrets): Promise<Finding[]> {
     const findings: Finding[] = [];
     const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
       void findings.push({ severity: 'error', code, path, message, ...(value !== undefined && { value }) });
@@ -108,7 +108,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         if ((await findIndex(documents, id)) === undefined)
           error('UNKNOWN_INDEX', `entitlements[${e}].indices[${i}]`, `No index is stored under the id ${id}.`, id);
     }
-    for (const [path, table] of unknownTables(body))
+    for (const [path, table] of listUnknownTables(body))
       error('NOT_IN_CHOICES', path, `${path} is "${table}"; the accepted set is ${TABLES.join(', ')}.`, table);
     for (const [t, target] of body.targets.entries()) {
       const path = `targets[${t}]`;
@@ -135,7 +135,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
     },
     async put(id, body, ifMatch, by) {
       assertOwn(body);
-      const findings = await findingsOf(body, listNextSecrets(body, await secretsIn(documents, id)));
+      const findings = await validateBody(body, listNextSecrets(body, await secretsIn(documents, id)));
       if (findings.length > 0) throw refuseWithFindings('client', findings);
       await documents.transaction(
         async (tx) => {
@@ -191,7 +191,7 @@ const keptOf = (kept: Secrets, target: Target): Secrets[string] | undefined =>
 const TABLES: readonly string[] = [...EXPORT_NAMES, 'report'];
 
 /** Returns the tables that no file contains, with their paths. */
-function unknownTables({ entitlements, targets }: ClientBody): readonly (readonly [string, string])[] {
+function listUnknownTables({ entitlements, targets }: ClientBody): readonly (readonly [string, string])[] {
   const unknown = (tables: readonly string[] | null, path: string): [string, string][] =>
     (tables ?? []).flatMap((table, k) => (TABLES.includes(table) ? [] : [[`${path}.tables[${k}]`, table]]));
   return [

@@ -193,7 +193,7 @@ function plan({
   for (const file of files) {
     const entitled = isEntitled(client.document, { index: file.indexId, table: file.table, date });
     if (!entitled || (target.tables !== null && !target.tables.includes(file.table))) continue;
-    const path = pathAt(target, file, { client: client.id, schedule, date });
+    const path = formatPath(target, file, { client: client.id, schedule, date });
     const other = planned.get(path);
     const known = record.file(target.name, path);
     if (other !== undefined) {
@@ -222,7 +222,7 @@ function plan({
   return planned;
 }
 
-function pathAt(
+function formatPath(
   target: Target,
   { name: file, indexId: index, table }: DayFile,
   { client, schedule, date }: { readonly client: string; readonly schedule: string; readonly date: string },

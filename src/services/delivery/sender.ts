@@ -53,20 +53,20 @@ export class DeliveryFault extends Error {
 }
 
 /** Returns the last part of a path. */
-export const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
-export const folderIn = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
+export const readFileName = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+export const readFolder = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf('/')));
 
 /** Returns a temporary name for a file that is being written, which readers do not look for. */
 export const formatPartName = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
-  `.${nameIn(path)}.${sha256.slice(0, 12)}.part`;
+  `.${readFileName(path)}.${sha256.slice(0, 12)}.part`;
 
 /** Returns the content of the file NAME.sha256, in the format that `sha256sum --check` reads. */
 export const checksumOf = ({ path, sha256 }: Pick<OutgoingFile, 'path' | 'sha256'>): string =>
-  `${sha256}  ${nameIn(path)}\n`;
+  `${sha256}  ${readFileName(path)}\n`;
 
-export const SENT = 'Delivered.';
-export const REPLACED = 'Delivered in place of another version.';
-export const PRESENT = 'The same file was there already.';
+export const SENT_MESSAGE = 'Delivered.';
+export const REPLACED_MESSAGE = 'Delivered in place of another version.';
+export const PRESENT_MESSAGE = 'The same file was there already.';
 
 /** Delivers the files one after another. An error of one file does not stop the others. */
 export async function sendEachFile<T>(

@@ -69,7 +69,7 @@ interface Spot {
 
 /** Creates the pricing of derivatives on index levels: arithmetic on a few numbers, answered synchronously. */
 export function createDerivatives({ levelsOf, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
-  async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
+  async function readSpot(indexId: string, asOf: string | null | undefined): Promise<Spot> {
     return findSpot(await levelsOf(indexId), indexId, asOf);
   }
 
@@ -80,7 +80,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
   }): Promise<Spot> {
     const findings = findSourceFaults(request);
     if (findings.length > 0) throw refuseWithFindings('request', findings);
-    if (request.index_id !== null) return spotOf(request.index_id, request.as_of);
+    if (request.index_id !== null) return readSpot(request.index_id, request.as_of);
     return { spot: request.spot!, asOf: parseValidDay(request.as_of!), levels: undefined };
   }
 
@@ -126,7 +126,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
     async roll(indexId, query) {
       const rates = ratesOf(query);
-      const { spot, asOf } = await spotOf(indexId, query.as_of);
+      const { spot, asOf } = await readSpot(indexId, query.as_of);
       const front = parseValidDay(query.front_expiry);
       const back = parseValidDay(query.back_expiry);
       if (back <= front)
@@ -157,7 +157,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
 
     async termStructure(indexId, query) {
       const rates = ratesOf(query);
-      const { spot, asOf } = await spotOf(indexId, query.as_of);
+      const { spot, asOf } = await readSpot(indexId, query.as_of);
       const expiries = query.expiries.map(parseValidDay).toSorted((a, b) => a - b);
       const days = expiries.map((expiry) => countDaysTo(expiry, asOf, 'expiries'));
       const dividends = await dividendsOf(readCurveTerms(indexId, query), { asOf, days: days.at(-1)! });
@@ -220,7 +220,7 @@ function priceSwap(request: TrsPriceRequest, { spot, asOf, levels, rates, calend
   const past = resets.filter((day) => day <= asOf);
   const periodStart = past.at(-1) ?? start;
   const initialLevel =
-    request.initial_level ?? (levels === undefined ? spot : levelAt(levels, periodStart, request.index_id!));
+    request.initial_level ?? (levels === undefined ? spot : findLevel(levels, periodStart, request.index_id!));
   const swap = valueSwap({
     spot,
     initialLevel,
@@ -323,7 +323,7 @@ function assertFinite<T>(answer: T): T {
   );
 }
 
-function levelAt({ days, levels }: IndexLevels, day: Day, indexId: string): number {
+function findLevel({ days, levels }: IndexLevels, day: Day, indexId: string): number {
   const position = findLastAtMost(days, day);
   if (position >= 0) return levels[position]!;
   throw new Refusal(

@@ -41,7 +41,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
   });
 
   /** Returns effective dates with their announcements as text; an empty set if an underlying index was deleted. */
-  async function datesOn(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
+  async function listDates(scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>, document: IndexDocument) {
     try {
       const dates = listIndexDates(await scheduleOf(document));
       return new Set(dates.map(({ date, announcement }) => `${formatDay(date)} ${formatDay(announcement)}`));
@@ -86,7 +86,7 @@ export function createClosureEffects({ documents, calendars, schedulesOn, states
       if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       const stale = await staleReasons(document.id, recorded);
       if (document.calendar !== before.code && stale.length === 0) continue;
-      const [old, fresh] = [await datesOn(was, document), await datesOn(is, document)];
+      const [old, fresh] = [await listDates(was, document), await listDates(is, document)];
       const log = isPast ? await readPublished(document.id, new Set(removed)) : { found: new Set<string>(), last: '' };
       indices.push({
         index_id: document.id,

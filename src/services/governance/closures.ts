@@ -27,7 +27,7 @@ export interface StoredClosures {
 export interface Closures {
   /** Lists calendars with recorded changes, by code. */
   list(): Promise<CalendarClosures[]>;
-  /** @throws Refusal CALENDAR_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the recorded changes of a calendar. @throws Refusal CALENDAR_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(code: string): Promise<StoredClosures>;
   /** Lists the effects of changes without storing the changes. @throws Refusal CALENDAR_NOT_FOUND, VALIDATION_FAILED */
   effectOf(code: string, document: ClosuresDocument): Promise<ClosureEffect>;
@@ -61,7 +61,7 @@ export interface ClosuresDependencies {
 const KIND = 'closures';
 
 export function createClosures({ documents, calendars, compare, endClosedDays }: ClosuresDependencies): Closures {
-  /** @throws Refusal CALENDAR_NOT_FOUND */
+  /** Returns a calendar. @throws Refusal CALENDAR_NOT_FOUND */
   function requireCalendar(code: string): ExchangeCalendar {
     const option = calendars.list().find((one) => createFileName(one.code) === createFileName(code));
     const calendar = option && calendars.base.get(option.code);
@@ -92,7 +92,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
   }
 
   /** Returns the changed sessions of all calendars, which plans contain, with the new changes of one calendar. */
-  async function sessionsWith(
+  async function mergeSessions(
     reader: Pick<DocumentReader, 'get'>,
     calendar: ExchangeCalendar,
     { changes: all, version }: VersionedClosures,
@@ -110,7 +110,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
     { changes }: ClosuresDocument,
   ): Promise<void> {
     const version = await readLastVersion(tx, { kind: KIND, id: createFileName(calendar.code) });
-    const next = await sessionsWith(tx, calendar, { changes, version });
+    const next = await mergeSessions(tx, calendar, { changes, version });
     await tx.put('recorded-closures', ALL_CLOSURES, next);
     tx.publish({ type: 'closures-recorded', calendar: calendar.code });
   }
@@ -132,7 +132,7 @@ export function createClosures({ documents, calendars, compare, endClosedDays }:
       const { code: name } = calendar;
       const version = 1 + (await readLastVersion(documents, { kind: KIND, id: createFileName(name) }));
       const after = correctCalendars(calendars.base, { [name]: { version, changes } }).get(name)!;
-      return compare(calendars.get(name)!, after, await sessionsWith(documents, calendar, { changes, version }));
+      return compare(calendars.get(name)!, after, await mergeSessions(documents, calendar, { changes, version }));
     },
     async put(code, document, ifMatch, by) {
       const calendar = requireCalendar(code);

@@ -25,7 +25,7 @@ export interface Procedures {
   page(query: PageQuery): Promise<StoredPage<Procedure>>;
   /** Lists the procedures that apply to an index, by id. */
   of(indexId: string): Promise<readonly Procedure[]>;
-  /** @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a procedure. @throws Refusal PROCEDURE_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredProcedure>;
   /** Creates or replaces a procedure. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED */
   put(
@@ -34,7 +34,7 @@ export interface Procedures {
     ifMatch: Precondition | undefined,
     by?: Authorship,
   ): Promise<StoredProcedure>;
-  /** @throws Refusal PROCEDURE_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a procedure. @throws Refusal PROCEDURE_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
@@ -52,7 +52,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
   }
 
   /** Returns findings about unknown indices; a deleted index with a published log is known. */
-  async function findingsOf({ indices }: ProcedureDocument): Promise<Finding[]> {
+  async function validateBody({ indices }: ProcedureDocument): Promise<Finding[]> {
     const findings: Finding[] = [];
     for (const [k, value] of (indices ?? []).entries()) {
       if ((await findIndex(documents, value)) !== undefined || (await readLogHead(documents, value)) !== undefined)
@@ -72,7 +72,7 @@ export function createProcedures({ documents }: { readonly documents: DocumentSt
       return shown.filter(({ indices }) => indices === null || indices.includes(indexId));
     },
     async put(id, body, ifMatch, by) {
-      const findings = await findingsOf(body);
+      const findings = await validateBody(body);
       if (findings.length > 0) throw refuseWithFindings('procedure', findings);
       await family.put(id, body, ifMatch, by);
       return get(id);

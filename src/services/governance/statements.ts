@@ -25,7 +25,7 @@ import type { Procedures } from './procedures.js';
 
 /** Statements about indices, generated from their documents and registers. */
 export interface Statements {
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the benchmark statement of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   statement(indexId: string, signal: AbortSignal): Promise<BenchmarkStatement>;
   /**
    * Lists the versions of the definition with the methodology sentences that each version changed, newest first.
@@ -55,12 +55,12 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
   const { documents, versions, publications, procedures, markets, calendars, approvals, scheduleOf, timestamp } =
     dependencies;
 
-  async function changes(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
+  async function listChanges(indexId: string, limit: number): Promise<readonly MethodologyChange[]> {
     const subject: Subject = { kind: 'index', id: indexId };
     const { versions: listed } = await versions.list(subject, { limit });
     const changed: MethodologyChange[] = [];
     for (const { version, at, author, note, action } of listed) {
-      const sentences = await sentencesOf(subject, version, action);
+      const sentences = await compareSentences(subject, version, action);
       changed.push({ version, at, author, note, action, ...sentences });
     }
     return changed;
@@ -70,7 +70,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
    * Returns the sentences that a version removed and added; empty for the first version, or if the previous version was
    * purged.
    */
-  async function sentencesOf(subject: Subject, version: number, action: string) {
+  async function compareSentences(subject: Subject, version: number, action: string) {
     const none = { removed: [], added: [] };
     if (version === 1 || action === 'deleted') return none;
     try {
@@ -81,7 +81,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     }
   }
 
-  async function publicationOf(indexId: string): Promise<BenchmarkStatement['publication']> {
+  async function describePublication(indexId: string): Promise<BenchmarkStatement['publication']> {
     if ((await readLogHead(documents, indexId)) === undefined) return null;
     let [first, through, closes, restatements]: [string, string, number, number] = ['', '', 0, 0];
     for await (const batch of await publications.entries(indexId, {}))
@@ -94,14 +94,14 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     return { first, through, closes, restatements };
   }
 
-  async function reviewOf(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
+  async function describeReview(document: IndexDocument, today: string): Promise<BenchmarkStatement['review']> {
     const schedule = await scheduleOf(document);
     const { upcoming } = selectScheduleAround({ schedule, asOf: parseValidDay(today), limit: REVIEWS });
     return { frequency: schedule.frequency, upcoming: upcoming.map(({ date }) => formatDay(date)) };
   }
 
   return {
-    changes,
+    changes: listChanges,
     async statement(indexId, signal) {
       const { document } = await requireIndex(documents, indexId);
       const at = timestamp();
@@ -118,7 +118,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
         inputs: {
           indices: [...listReferences(document)],
           adjustment,
-          hierarchy: hierarchyOf(document),
+          hierarchy: listHierarchy(document),
         },
         discretion: {
           approvals: ACTIONS.flatMap((action) => {
@@ -128,11 +128,11 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
           judgements: [...(await listDecisions(documents, document, LISTED))],
           overrides: await listHeldOverrides(dependencies, document, { limit: LISTED, signal }),
         },
-        limitations: limitationsOf(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
-        changes: [...(await changes(indexId, LISTED))],
+        limitations: listLimitations(document, { covered: calendar && formatDay(calendar.coverage.publishedTo) }),
+        changes: [...(await listChanges(indexId, LISTED))],
         amendments: [...(document.amendments ?? [])],
-        review: await reviewOf(document, at.slice(0, 10)),
-        publication: await publicationOf(indexId),
+        review: await describeReview(document, at.slice(0, 10)),
+        publication: await describePublication(indexId),
         errors: [...(await publications.errors(indexId, LISTED))],
         procedures: [...(await procedures.of(indexId))],
       };
@@ -144,7 +144,7 @@ const UNREADABLE: ReadonlySet<string> = new Set(['VERSION_NOT_FOUND', 'DOCUMENT_
 const ACTIONS = ['publish', 'restate', 'amend', 'action', 'override', 'waive'] as const;
 
 /** Returns the data sources of a close, most preferred first. */
-function hierarchyOf(document: IndexDocument): string[] {
+function listHierarchy(document: IndexDocument): string[] {
   if (isOverlayDocument(document)) return ['Closing levels of its underlying indices.'];
   const stale = document.pipeline?.treatment?.max_stale_sessions;
   const sessions = stale === null ? null : countStaleSessions({ max_stale_sessions: stale });
@@ -159,7 +159,7 @@ function hierarchyOf(document: IndexDocument): string[] {
 }
 
 /** Returns the circumstances in which the index may not serve its purpose. */
-function limitationsOf(document: IndexDocument, { covered }: { readonly covered: string | undefined }): string[] {
+function listLimitations(document: IndexDocument, { covered }: { readonly covered: string | undefined }): string[] {
   const { calendar } = document;
   return [
     'The index depends on one data store. Wrong or late data delays a close or makes it wrong; published closes that are wrong are treated by the error policy.',

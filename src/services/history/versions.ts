@@ -70,7 +70,7 @@ export interface VersionsDependencies {
 export function createVersions({ documents, markets }: VersionsDependencies): Versions {
   async function requireHead(subject: Subject): Promise<HistoryHead> {
     const head = await headOf(documents, subject);
-    if (!hasVersions(head)) throw missing(subject);
+    if (!hasVersions(head)) throw refuseMissing(subject);
     return head;
   }
 
@@ -172,7 +172,7 @@ function asStoredThen({ kind }: Subject, body: VersionContent['body']): VersionC
 
 const nameOf = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`;
 
-function missing(subject: Subject): Refusal {
+function refuseMissing(subject: Subject): Refusal {
   const { word, missing: code } = FAMILIES[subject.kind];
   return new Refusal(code, `There is no ${word} ${subject.id}, nor a version of one.`);
 }

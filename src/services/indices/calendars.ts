@@ -11,7 +11,7 @@ export const DEFAULT_CALENDAR = 'XNYS';
 
 export interface CalendarsDependencies {
   readonly calendars: Calendars;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly scheduleOf: (indexId: string) => Promise<StoredSchedule>;
   /** Returns the current day in UTC. */
   readonly today: () => Day;
@@ -30,7 +30,7 @@ export interface CalendarViews {
 export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsDependencies): CalendarViews {
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
-  async function firstAfter(indexId: string, asOf: Day): Promise<string | null> {
+  async function findFirstAfter(indexId: string, asOf: Day): Promise<string | null> {
     const schedule = await scheduleOf(indexId).catch(toMissing);
     const [next] = schedule === null ? [] : selectScheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
@@ -38,8 +38,8 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
 
   return {
     list: () => listing,
-    nextRebalance: (indexId, after) => firstAfter(indexId, parseValidDay(after)),
-    comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
+    nextRebalance: (indexId, after) => findFirstAfter(indexId, parseValidDay(after)),
+    comingRebalance: (indexId, after) => findFirstAfter(indexId, Math.max(parseValidDay(after), today() - 1)),
     async schedule(indexId, query) {
       const asOf = toOfDay(query) ?? today();
       const schedule = await scheduleOf(indexId);

@@ -24,14 +24,14 @@ import { requireIndex } from '../stored/stored-indices.js';
 export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;
   readonly calendars: Calendars;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
+  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>;
   /** Returns the current day in UTC. */
   readonly today: () => Day;
 }
 
 export interface Events {
-  /** @throws Refusal INVALID_RANGE, VALIDATION_FAILED; INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for a requested index */
+  /** Lists dated events. @throws Refusal INVALID_RANGE, VALIDATION_FAILED; INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for a requested index */
   list(query: EventsQuery): Promise<EventsView>;
 }
 
@@ -74,7 +74,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
       const covered = codes.flatMap((code) => calendars.get(code)?.coverage ?? []);
-      for (const code of codes) events.push(...exchangeEvents(code, window, calendars));
+      for (const code of codes) events.push(...listExchangeEvents(code, window, calendars));
       const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(inOrder);
       return {
         from: formatDay(window.from),
@@ -126,7 +126,7 @@ function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: In
   });
 }
 
-function exchangeEvents(code: string, window: EventWindow, calendars: Calendars): Event[] {
+function listExchangeEvents(code: string, window: EventWindow, calendars: Calendars): Event[] {
   const calendar = calendars.get(code);
   if (calendar === undefined) return [];
   const event = (kind: Event['kind'], summary: string) => (day: Day) => ({

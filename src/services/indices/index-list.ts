@@ -59,13 +59,13 @@ async function toSummary(
     base_date,
     store_id,
     has_run: run !== undefined,
-    run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
+    run_at: run === undefined || 'unreadable' in run ? null : readRunTime(run.body),
     tags,
   };
 }
 
 /** Returns the capture time of a stored run; null if the record has none. */
-function runAt(body: unknown): string | null {
+function readRunTime(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;
 }

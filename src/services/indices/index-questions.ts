@@ -56,7 +56,7 @@ export interface IndexQuestions {
    * refusals of a preview
    */
   rebalancePack(indexId: string, asked: PackRequest, signal: AbortSignal): Json;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the methodology of an index in sentences. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
 }
 
@@ -75,7 +75,7 @@ export interface IndexQuestionsDependencies extends QuestionDefinitionsDependenc
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'servedAt'>;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly scheduleOf: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>;
 }
 

@@ -11,7 +11,7 @@ import type { Cadence, CalledRebalance, IndexSchedule } from '#domain/schedule/i
 
 export interface IndexSchedulesDependencies {
   readonly calendars: Calendars;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly indexOf: (indexId: string) => Promise<IndexDocument>;
   /** Returns the latest run of an index; undefined if the index was never run. */
   readonly runOf: (indexId: string) => Promise<RunDocument | undefined>;
@@ -36,7 +36,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
   };
 
   /** Returns the review schedules of all texts of an index, each for the dates on which the index follows the text. */
-  function underTexts(index: IndexDocument): Cadence[] {
+  function listReviewCadences(index: IndexDocument): Cadence[] {
     const texts = listTexts(index);
     return texts.flatMap(({ document, from, amendment }, k) => {
       const span = { from, until: texts[k + 1]?.from ?? Infinity };
@@ -45,12 +45,14 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
         isFurther: id !== DEFAULT_REVIEW,
         ...(texts.length === 1 ? {} : span),
       }));
-      return amendment?.rebalance === true ? [...reviews, onDate(document, amendment.effective_from)] : reviews;
+      return amendment?.rebalance === true
+        ? [...reviews, createDateCadence(document, amendment.effective_from)]
+        : reviews;
     });
   }
 
   /** Returns the rebalance of an amendment that does not wait for a review. */
-  function onDate(document: IndexDocument, date: string): Cadence {
+  function createDateCadence(document: IndexDocument, date: string): Cadence {
     const { effective_lag } = document.rebalance;
     const rebalance = RebalanceSpec.parse({ frequency: 'custom', dates: [date], effective_lag, roll: 'following' });
     return { ...cadenceOf(document, rebalance), isFurther: true };
@@ -71,7 +73,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
     }));
   }
 
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
+  /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   return async function scheduleOf(document: IndexDocument): Promise<StoredSchedule> {
     const cadences: Cadence[] = [];
     const called: CalledRebalance[] = [];
@@ -82,7 +84,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
       passed.add(index.id);
       if (index.base_date > base) base = index.base_date;
       if (!isOverlayDocument(index)) {
-        cadences.push(...underTexts(index));
+        cadences.push(...listReviewCadences(index));
         called.push(...(await calledOf(index, document.id)));
         return;
       }

@@ -23,7 +23,7 @@ import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { createDefinitionRequest } from './admitted-definition.js';
 import { createIndexRemoval } from './index-removal.js';
-import { marketToCheckOn } from './on-store.js';
+import { findCheckMarket } from './on-store.js';
 import { checkStoredParts, removeStoredParts } from './stored-parts.js';
 import { findIndex, requireIndex, createStoredIndices, type StoredIndex } from '../stored/stored-indices.js';
 
@@ -38,9 +38,9 @@ export interface SavedIndex {
 export interface Indices {
   /** Lists indices. The list must not be modified, because it may answer several requests. */
   list(query: PageQuery): Promise<IndexCollection>;
-  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
-  /** @throws Refusal VALIDATION_FAILED */
+  /** Creates an index. @throws Refusal VALIDATION_FAILED */
   create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
    * Creates an index that optimises another index.
@@ -51,7 +51,7 @@ export interface Indices {
     body: () => unknown,
     by?: Authorship,
   ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
-  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED, APPROVAL_REQUIRED */
+  /** Creates or replaces an index. @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED, APPROVAL_REQUIRED */
   replace(
     indexId: string,
     body: Body,
@@ -86,7 +86,7 @@ export function createIndices({
   calendars,
   approvals,
 }: IndicesDependencies): Indices {
-  const marketFor = (body: Body) => marketToCheckOn({ documents, stores, markets }, body);
+  const marketFor = (body: Body) => findCheckMarket({ documents, stores, markets }, body);
 
   /** Checks a document on a market; findings about its store come first. */
   async function check(

@@ -17,7 +17,7 @@ import { SKETCH_DAYS, SKETCH_POINTS } from './level-sketch.js';
 /** Published methodologies that the service includes, with the data that the served store lacks for them. */
 export interface MethodologyTemplates {
   list(): TemplateCollection;
-  /** @throws Refusal TEMPLATE_NOT_FOUND */
+  /** Returns a template with its documents. @throws Refusal TEMPLATE_NOT_FOUND */
   get(
     id: string,
     terms: { readonly index_id?: string | undefined; readonly base_date?: string | undefined },

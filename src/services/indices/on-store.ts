@@ -54,7 +54,7 @@ export async function findNamedStore(
 }
 
 /** Returns the market on which a definition is checked, with findings about its store. */
-export async function marketToCheckOn(
+export async function findCheckMarket(
   { documents, stores, markets }: StoreSources,
   definition: Body,
 ): Promise<{ readonly market: MarketData | undefined; readonly findings: readonly Finding[] }> {

@@ -31,7 +31,7 @@ export interface PluginPreviewsDependencies {
 
 /** Previews of plug-ins, which need not be stored. */
 export interface PluginPreviews {
-  /** @throws Refusal OVERLOADED */
+  /** Computes values of a plug-in. @throws Refusal OVERLOADED */
   preview(request: PluginPreviewRequest, signal: AbortSignal): Promise<PluginPreview>;
 }
 

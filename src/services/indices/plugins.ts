@@ -22,11 +22,11 @@ export interface StoredPlugin {
 
 export interface Plugins {
   list(query: PageQuery): Promise<PluginCollection>;
-  /** @throws Refusal PLUGIN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a plug-in. @throws Refusal PLUGIN_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredPlugin>;
   /** Creates or replaces a plug-in. @throws Refusal VALIDATION_FAILED, PRECONDITION_FAILED, OVERLOADED */
   put(id: string, body: PluginUpsert, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredPlugin>;
-  /** @throws Refusal PLUGIN_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a plug-in. @throws Refusal PLUGIN_NOT_FOUND, PRECONDITION_FAILED */
   remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 

@@ -29,11 +29,11 @@ export interface Strategies {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<StrategyCollection>;
-  /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a stored strategy. @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(strategyId: string): Promise<{ readonly stored: StoredStrategy; readonly etag: string }>;
-  /** @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
+  /** Creates a strategy. @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
   create(body: Body, by?: Authorship): Promise<SavedStrategy>;
-  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  /** Creates or replaces a strategy. @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(strategyId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedStrategy>;
   /**
    * Deletes the strategy, readable or not, and everything computed from it.
@@ -95,7 +95,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       strategy,
       problems: checkStrategy(strategy, await contextOf(documents, strategy)) as StoredStrategy['problems'], // the service has read-only lists, the contract mutable ones
       has_run: run !== undefined,
-      run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
+      run_at: run === undefined || 'unreadable' in run ? null : readRunTime(run.body),
     };
   }
 
@@ -182,7 +182,7 @@ function toDocumentPrecondition(ifMatch: Precondition | undefined): Precondition
 }
 
 /** Returns the capture time of a stored run; null if the record has none. */
-function runAt(body: unknown): string | null {
+function readRunTime(body: unknown): string | null {
   const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
   return typeof run_at === 'string' ? run_at : null;
 }

@@ -14,7 +14,7 @@ import type { CallbackDestinations } from './callback-places.js';
  * Attempts one delivery until the signal is aborted.
  * @returns undefined if the receiver accepted the message, otherwise the failure
  */
-export type Send = (delivery: Delivery, signal: AbortSignal) => Promise<Failure | undefined>;
+export type SendDelivery = (delivery: Delivery, signal: AbortSignal) => Promise<Failure | undefined>;
 
 export interface Failure {
   readonly reason: string;
@@ -41,7 +41,7 @@ export interface Deliveries {
 export interface DeliveriesDependencies {
   readonly documents: DocumentStore;
   readonly places: CallbackDestinations;
-  readonly send: Send;
+  readonly send: SendDelivery;
   readonly clock: Clock;
   readonly log: JobLog;
   /** True if other processes deliver the same messages, so that each message is claimed first. */

@@ -54,7 +54,7 @@ export async function createEndedSessions({
   const persons = new Map<string, Person>();
 
   async function readAgain(id: string): Promise<void> {
-    const person = personIn(await documents.get('ended-sessions', id));
+    const person = parsePerson(await documents.get('ended-sessions', id));
     if (person !== undefined) persons.set(id, person);
   }
   // An unreadable sign-out is read again at the next event of its person, or at a start.
@@ -75,10 +75,10 @@ export async function createEndedSessions({
       if (isReadOnly) return;
       const past = [...persons].filter(([, person]) => endOf(person) <= at).slice(0, FORGOTTEN_MAX);
       await documents.transaction(async (tx) => {
-        const known = personIn(await tx.get('ended-sessions', id)) ?? NONE;
+        const known = parsePerson(await tx.get('ended-sessions', id)) ?? NONE;
         await tx.put('ended-sessions', id, addEnded(known, session, at));
         for (const [old] of past) {
-          const person = personIn(await tx.get('ended-sessions', old));
+          const person = parsePerson(await tx.get('ended-sessions', old));
           if (person !== undefined && endOf(person) <= at) await tx.delete('ended-sessions', old);
         }
         tx.publish({ type: 'session-ended', person_id: id });
@@ -91,7 +91,7 @@ export async function createEndedSessions({
 /** Returns the id of a person's record, because subjects may contain any characters. */
 const personOf = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
-const personIn = (found: FoundDocument): Person | undefined =>
+const parsePerson = (found: FoundDocument): Person | undefined =>
   found === undefined || 'unreadable' in found ? undefined : (found.body as Person);
 
 function addEnded(person: Person, { id, ends }: EndingSession, now: number): Person {

@@ -49,10 +49,10 @@ export interface HealthDependencies {
 }
 
 /** Parts of health that are read from documents and jobs. */
-type Read = Pick<Health, 'store' | 'jobs'>;
+type ReadHealth = Pick<Health, 'store' | 'jobs'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
-const NOTHING_READ: Read = {
+const NOTHING_READ: ReadHealth = {
   store: { active: null, status: null, end: null, partial_dates: null },
   jobs: { pending: 0, running: 0, lanes: lanesOf({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
 };
@@ -132,7 +132,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
  * Creates a reader of documents and jobs for the health report; while they are unavailable, it returns the previous
  * values.
  */
-function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
+function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<ReadHealth> {
   const last = { ...NOTHING_READ };
   async function readStore(): Promise<void> {
     last.store = await store();

@@ -7,9 +7,9 @@ import { formatTimestamp } from '#store/timestamp.js';
 /** Pausing and resuming of job kinds by operators. */
 export interface JobKindsService {
   list(): Promise<JobKindState[]>;
-  /** @throws Refusal STORAGE_FULL */
+  /** Pauses a kind of job. @throws Refusal STORAGE_FULL */
   pause(kind: JobKindName, reason: string | null, by: Authorship): Promise<JobKindState>;
-  /** @throws Refusal STORAGE_FULL */
+  /** Resumes a paused kind of job. @throws Refusal STORAGE_FULL */
   resume(kind: JobKindName, by: Authorship): Promise<JobKindState>;
 }
 

@@ -24,7 +24,7 @@ export interface JobView {
 export interface ResultBytes {
   /** Number of bytes; null if the bytes have not been written yet. */
   readonly length: number | null;
-  /** @throws Refusal DOCUMENT_UNREADABLE */
+  /** Opens the bytes as a stream. @throws Refusal DOCUMENT_UNREADABLE */
   open(): Promise<ReadableStream<Uint8Array>>;
 }
 
@@ -38,11 +38,11 @@ export interface ResultSource {
 
 export interface JobsService {
   list(query: JobQuery): Promise<JobCollection>;
-  /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a job, optionally after waiting for a change. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   read(jobId: string, options: { readonly waitSeconds: number; readonly signal: AbortSignal }): Promise<JobView>;
   /** Queues failed jobs again. @throws Refusal DRAINING, STORAGE_FULL */
   retry(order: RetryOrder): Promise<JobRetries>;
-  /** @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
+  /** Cancels a job. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE, STORAGE_FULL */
   cancel(jobId: string, by: Authorship): Promise<JobView>;
   /**
    * Yields the current status, unless the client has seen it, and every change up to the final status. Ends when the
@@ -108,7 +108,7 @@ export function createJobsService({
       const result = await require(jobId, jobs);
       const { status } = result.status;
       if (waitSeconds === 0 || isTerminal(status)) return view(result);
-      await untilChange({
+      await awaitChange({
         watch: (listener) => system.watch(jobId, listener),
         isChanged: async () => (await system.find(jobId))?.status.status !== status,
         milliseconds: waitSeconds * 1000,
@@ -169,7 +169,7 @@ interface Wait {
 }
 
 /** Resolves at a change, after `milliseconds`, or when the client disconnects or the service stops. */
-function untilChange({ watch, isChanged, milliseconds, signals }: Wait): Promise<void> {
+function awaitChange({ watch, isChanged, milliseconds, signals }: Wait): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       clearTimeout(timer);

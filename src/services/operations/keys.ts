@@ -147,7 +147,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     verify(key, address) {
       const { id, secret } = parseKey(key);
       const holder = holders.get(id);
-      const isRight = timingSafeEqual(digest(secret), holder?.digest ?? NO_DIGEST);
+      const isRight = timingSafeEqual(hashSecret(secret), holder?.digest ?? NO_DIGEST);
       if (!isRight || holder === undefined || !isLive(holder.record, now())) return undefined;
       if (holder.isFrom !== undefined && !(address !== undefined && holder.isFrom(address))) return undefined;
       uses.note(id);
@@ -216,7 +216,7 @@ export function issueKey(
   const record = {
     id,
     name,
-    sha256: digest(secret).toString('hex'),
+    sha256: hashSecret(secret).toString('hex'),
     scopes,
     created: formatTimestamp(nowMs),
     expires,
@@ -303,7 +303,7 @@ function readRecord(body: unknown): KeyRecord | undefined {
     : undefined;
 }
 
-const digest = (secret: string) => createHash('sha256').update(secret).digest();
+const hashSecret = (secret: string) => createHash('sha256').update(secret).digest();
 
 function isLive({ revoked, expires }: KeyRecord, nowMs: number): boolean {
   return revoked === null && (expires === null || nowMs < Date.parse(expires));

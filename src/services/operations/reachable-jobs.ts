@@ -9,9 +9,9 @@ import { outside } from './access.js';
 type FollowedJobs = Pick<JobSystem, 'find' | 'list' | 'cancel' | 'retry' | 'watch' | 'watchAll' | 'liveIds'>;
 
 /** Job kinds with ids that clients choose. */
-const NAMED: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
+const NAMED_KINDS: ReadonlySet<string> = new Set(['sweep', 'rerun', 'study']);
 /** Job kinds with ids that contain a risk model. */
-const OF_MODELS: ReadonlySet<string> = new Set(['risk', 'validate']);
+const MODEL_KINDS: ReadonlySet<string> = new Set(['risk', 'validate']);
 
 /**
  * Returns the jobs that the client of the current request may see: those about documents within its prefixes or shared
@@ -62,13 +62,13 @@ function isVisible(reach: Reach, status: JobStatus): boolean {
 
 /** Returns true for a job that a client named, such as a sweep of an index shared with it. */
 const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolean =>
-  NAMED.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
+  NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
 /** Returns the document of a job, or the name that a client gave to the job; undefined if there is neither. */
 function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
-  if (OF_MODELS.has(kind)) return { kind: 'risk-model', id: ident };
+  if (MODEL_KINDS.has(kind)) return { kind: 'risk-model', id: ident };
   if (subject?.of === 'dataset') return { kind: 'store', id: ident };
   if (subject?.named === 'ident') return { kind: 'index', id: ident };
   const asked = request as Readonly<Record<string, unknown>> | null;
@@ -79,5 +79,5 @@ function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string;
     const id = asked?.[name];
     if (typeof id === 'string') return { kind: of, id };
   }
-  return NAMED.has(kind) ? { kind, id: ident } : undefined;
+  return NAMED_KINDS.has(kind) ? { kind, id: ident } : undefined;
 }

@@ -14,7 +14,7 @@ export interface RetryOrder {
 }
 
 /** Refusals that would also apply to all further jobs, and therefore end the order. */
-const FOR_ALL: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
+const GENERAL_REFUSALS: ReadonlySet<string> = new Set(['DRAINING', 'STORAGE_FULL', 'STORE_UNAVAILABLE']);
 
 /** Queues failed jobs again, the newest first. @throws Refusal DRAINING, STORAGE_FULL, STORE_UNAVAILABLE */
 export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: RetryOrder): Promise<JobRetries> {
@@ -27,7 +27,7 @@ export async function retryJobs(jobs: Pick<JobSystem, 'list' | 'retry'>, order: 
       await jobs.retry(jobId);
       retried.push(jobId);
     } catch (thrown) {
-      if (!(thrown instanceof Refusal) || FOR_ALL.has(thrown.code)) throw thrown;
+      if (!(thrown instanceof Refusal) || GENERAL_REFUSALS.has(thrown.code)) throw thrown;
       refusals.push({ job_id: jobId, code: thrown.code, message: thrown.message });
     }
   }

@@ -6,7 +6,7 @@ import type { LookupFunction } from 'node:net';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
 import type { CallbackDestinations } from './callback-places.js';
-import type { Failure, Send } from './deliveries.js';
+import type { Failure, SendDelivery } from './deliveries.js';
 
 export interface SendOptions {
   readonly places: Pick<CallbackDestinations, 'isAddressAllowed'>;
@@ -32,7 +32,7 @@ export type PostSigned = (post: SignedPost, signal: AbortSignal) => Promise<Fail
 
 /** Creates the function that sends messages about jobs. */
 export const createSend =
-  (post: PostSigned): Send =>
+  (post: PostSigned): SendDelivery =>
   ({ url, delivery_id: id, body, traceparent }, closing) => {
     const headers = { 'Content-Type': 'application/json', ...(traceparent !== undefined && { traceparent }) };
     return post({ url, id, body, headers }, closing);

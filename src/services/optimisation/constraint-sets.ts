@@ -24,13 +24,13 @@ export interface ConstraintSets {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
   }): Promise<ConstraintSetCollection>;
-  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a constraint set. @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
   getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
-  /** @throws Refusal VALIDATION_FAILED */
+  /** Creates a constraint set. @throws Refusal VALIDATION_FAILED */
   createSet(body: Body, by?: Authorship): Promise<SavedSet>;
-  /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  /** Creates or replaces a constraint set. @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replaceSet(setId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedSet>;
-  /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a constraint set. @throws Refusal CONSTRAINT_SET_NOT_FOUND, PRECONDITION_FAILED */
   removeSet(setId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
 }

@@ -131,7 +131,7 @@ export async function requireTarget(documents: Reader, indexId: string): Promise
   return stored;
 }
 
-/** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns a stored constraint set. @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireSet(
   documents: Reader,
   setId: string,

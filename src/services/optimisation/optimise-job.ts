@@ -46,7 +46,7 @@ export async function optimiseOnce(
     ...(await listOptimisedModels(stored, artifacts, models)),
     constraints,
     request,
-    measuredBy: await measuringModel(stored, request),
+    measuredBy: await readMeasuringModel(stored, request),
     outputs: attempt.outputs(['result']),
   });
   const { index_id, constraint_set_id } = request;
@@ -55,7 +55,7 @@ export async function optimiseOnce(
 }
 
 /** Returns the stored model that a request names. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
-async function measuringModel(
+async function readMeasuringModel(
   stored: OptimisationJobDependencies['documents'],
   asked: OptimisationRequest,
 ): Promise<MeasuringModel | null> {

@@ -41,6 +41,7 @@ export interface Optimise extends ConstraintSets {
   types(): ConstraintTypes;
   objectiveTypes(): ObjectiveTypes;
   /**
+   * Queues an optimisation.
    * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
    *   NO_DATA_AT_DATE, NO_DATA_SOURCE
    */

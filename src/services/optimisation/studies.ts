@@ -38,6 +38,7 @@ export interface StudiesDependencies extends OptimisationPlansDependencies {
 /** Many optimisations as one job. */
 export interface Studies {
   /**
+   * Queues a study.
    * @throws Refusal VALIDATION_FAILED, INDEX_NOT_FOUND, CONSTRAINT_SET_NOT_FOUND, RISK_MODEL_NOT_FOUND, INVALID_RANGE,
    * NO_DATA_IN_RANGE, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED
    */

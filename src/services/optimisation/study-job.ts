@@ -36,7 +36,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
   const { markets } = dependencies;
   const parts = createRowsInParts(dependencies);
 
-  async function entryOf(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
+  async function computeEntry(position: number, payload: StudyPayload, attempt: RowAttempt): Promise<StudyEntry> {
     const request = payload.requests[position]!;
     const { index_id, constraint_set_id } = request;
     const terms = { position, index_id, constraint_set_id };
@@ -61,7 +61,7 @@ export function createStudyJob(dependencies: StudyJobDependencies): JobKind<Stud
 
   const orderFor = (payload: StudyPayload): RowsOrder<StudyEntry> => ({
     count: payload.requests.length,
-    entryOf: (position, attempt) => entryOf(position, payload, attempt),
+    entryOf: (position, attempt) => computeEntry(position, payload, attempt),
     filesOf: ({ document }) => (document === null ? [] : [document.artifact]),
   });
 

@@ -58,7 +58,7 @@ function createCutter(firstLine: number | null) {
   const ids = new Set<string>();
 
   /** Returns the line; if an earlier line has the same id, returns a line with an account that is refused. */
-  function repeats(bytes: Uint8Array): Uint8Array {
+  function replaceRepeated(bytes: Uint8Array): Uint8Array {
     const id = findAccountId(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
     if (id === undefined) return bytes;
     if (ids.has(id)) return Buffer.from(refuseRepeatedAccount(id));
@@ -77,7 +77,7 @@ function createCutter(firstLine: number | null) {
       let kept: Uint8Array[] = [];
       let size = 0;
       for await (const sentBytes of lines) {
-        const bytes = repeats(sentBytes);
+        const bytes = replaceRepeated(sentBytes);
         line++;
         const isBlank =
           Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1', 0, 64).trim() === '';

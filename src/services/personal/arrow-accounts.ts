@@ -17,7 +17,7 @@ export interface ArrowAccounts {
  * @throws Refusal VALIDATION_FAILED
  */
 export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<ArrowAccounts> {
-  const reader = await understood(async () => {
+  const reader = await convertReadFailure(async () => {
     const opened = await RecordBatchReader.from(bytes);
     return opened.open();
   });
@@ -25,7 +25,7 @@ export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<Arrow
   const header = fields.map(({ name }) => name);
   const batches = (async function* () {
     for (;;) {
-      const next = await understood(() => reader.next());
+      const next = await convertReadFailure(() => reader.next());
       if (next.done === true) return;
       yield next.value as RecordBatch;
     }
@@ -33,12 +33,12 @@ export async function readArrow(bytes: AsyncIterable<Uint8Array>): Promise<Arrow
   const isByAccount = header.includes('lots');
   if (isByAccount) assertAccountColumns(header);
   const accounts = isByAccount
-    ? accountRows(batches)
-    : parseAccountTable({ unit: 'row', header, rows: lotRows(batches) });
+    ? readAccountRows(batches)
+    : parseAccountTable({ unit: 'row', header, rows: readLotRows(batches) });
   return { terms: metadata.get('terms'), accounts };
 }
 
-async function understood<T>(read: () => Promise<T>): Promise<T> {
+async function convertReadFailure<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
@@ -47,24 +47,24 @@ async function understood<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-async function* accountRows(batches: AsyncIterable<RecordBatch>): AsyncGenerator<string> {
+async function* readAccountRows(batches: AsyncIterable<RecordBatch>): AsyncGenerator<string> {
   for await (const batch of batches) {
     const columns = batch.schema.fields.map(({ name, type }, at) => ({ name, type, values: batch.getChildAt(at)! }));
     for (let row = 0; row < batch.numRows; row++) {
-      const cells = columns.map(({ name, type, values }) => [name, plainOf(values.get(row), type)] as const);
+      const cells = columns.map(({ name, type, values }) => [name, convertValue(values.get(row), type)] as const);
       yield JSON.stringify(nestFields(Object.fromEntries(cells.filter(([, value]) => value !== null))));
     }
   }
 }
 
-async function* lotRows(batches: AsyncIterable<RecordBatch>) {
+async function* readLotRows(batches: AsyncIterable<RecordBatch>) {
   let number = 0;
   for await (const batch of batches) {
     const columns = batch.schema.fields.map(({ type }, at) => ({ type, values: batch.getChildAt(at)! }));
     for (let row = 0; row < batch.numRows; row++)
       yield {
         cells: columns.map(({ type, values }) => {
-          const value = plainOf(values.get(row), type);
+          const value = convertValue(values.get(row), type);
           if (Array.isArray(value)) return value.map(String).join(ENTRY);
           return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
         }),
@@ -76,14 +76,14 @@ async function* lotRows(batches: AsyncIterable<RecordBatch>) {
 const MS_PER_DAY = 86_400_000;
 
 /** Converts an Arrow value to a JSON value; dates become days. */
-function plainOf(value: unknown, type: DataType): unknown {
+function convertValue(value: unknown, type: DataType): unknown {
   if (value === null || value === undefined) return null;
   if (DataType.isDate(type) || DataType.isTimestamp(type)) return formatDay(Math.floor(Number(value) / MS_PER_DAY));
   if (typeof value === 'bigint') return Number(value);
-  if (value instanceof Vector) return Array.from(value, (each: unknown) => plainOf(each, value.type));
+  if (value instanceof Vector) return Array.from(value, (each: unknown) => convertValue(each, value.type));
   if (value instanceof StructRow) {
     const cells = value.toJSON() as Record<string, unknown>; // the row has the members that its schema names
-    const own = type.children.map(({ name, type: of }) => [name, plainOf(cells[name], of)] as const);
+    const own = type.children.map(({ name, type: of }) => [name, convertValue(cells[name], of)] as const);
     return Object.fromEntries(own.filter(([, each]) => each !== null));
   }
   return value;

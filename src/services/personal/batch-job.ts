@@ -35,7 +35,7 @@ const SUMMING = 0.05;
 export function createBatchJob(dependencies: BatchJobDependencies): JobKind<BatchPayload> {
   const { documents, artifacts, markets, dataVersions, workers } = dependencies;
 
-  async function commonOrder({ terms, documents: reached, models, data_version }: BatchPayload) {
+  async function createCommonOrder({ terms, documents: reached, models, data_version }: BatchPayload) {
     await markets.settled();
     const { served } = await dataVersions.at(data_version);
     return {
@@ -56,7 +56,7 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     return new Refusal(failure.code, `${failure.message} ${window}`, detail, { cause: failure });
   }
 
-  async function partOrder({ accounts }: BatchPayload, wanted: readonly number[]) {
+  async function createPartOrder({ accounts }: BatchPayload, wanted: readonly number[]) {
     return Promise.all(
       wanted.map((part) =>
         'parts' in accounts ? readPart(accounts.file, accounts.parts, part) : sendPart(accounts, part),
@@ -86,13 +86,13 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
     async (payload, attempt) => {
       const { batch_id: batchId, engine_version: engineVersion } = payload;
       const sizes = measureAccounts(payload.accounts);
-      const common = await commonOrder(payload);
+      const common = await createCommonOrder(payload);
       const solving = attempt.inParts({
         count: sizes.length,
         atOnce: 2 * workers,
         share: 1 - SUMMING,
         async here(part, share) {
-          const lines = await partOrder(payload, [part]);
+          const lines = await createPartOrder(payload, [part]);
           const order: TaskInput<'batch-part'> = { ...common, lines, outputs: attempt.outputs(['outcomes']) };
           return (await attempt.compute('batch-part', order, share)).outcomes;
         },
@@ -116,8 +116,8 @@ export function createBatchJob(dependencies: BatchJobDependencies): JobKind<Batc
       };
     },
     async (payload, parts, attempt) => {
-      const common = await commonOrder(payload);
-      const order = { ...common, lines: await partOrder(payload, parts), outputs: attempt.outputs(['outcomes']) };
+      const common = await createCommonOrder(payload);
+      const order = { ...common, lines: await createPartOrder(payload, parts), outputs: attempt.outputs(['outcomes']) };
       const { outcomes } = await attempt.compute('batch-part', order);
       return { result: { artifact: outcomes } };
     },

@@ -51,7 +51,7 @@ type Volumes = readonly RowsInBlocks[];
 export function createBatchResults({ documents, jobs, artifacts, kind }: BatchResultsDependencies): BatchResults {
   async function findBatch(batchId: string) {
     const found = await limitJobs(jobs).find(`batch:${batchId}`);
-    return { status: found?.status.status, volumes: volumesIn(found?.stored ?? null) };
+    return { status: found?.status.status, volumes: readVolumes(found?.stored ?? null) };
   }
 
   const removeResults = (batchId: string, status: string | undefined): Refusal => {
@@ -64,7 +64,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     const { status, volumes } = await findBatch(batchId);
     if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
     if (status !== 'pending' && status !== 'running') throw removeResults(batchId, status);
-    return runningBlock(batchId, block);
+    return readRunningBlock(batchId, block);
   }
 
   async function finishBlock(volumes: Volumes, block: number) {
@@ -80,7 +80,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   }
 
   /** Returns a block with solved parts only, from the outputs that survive a crash. */
-  async function runningBlock(batchId: string, block: number) {
+  async function readRunningBlock(batchId: string, block: number) {
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) throw removeResults(batchId, 'ending');
     const { payload, kept } = input.body as StoredInput; // a submission wrote the input and the store checked its seal
@@ -145,7 +145,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
 }
 
 /** Returns the volumes of results. Release 0.4.0 wrote one file of rows with the common data as its last block. */
-function volumesIn(stored: StoredResult | null): Volumes | undefined {
+function readVolumes(stored: StoredResult | null): Volumes | undefined {
   if (stored === null || !('artifact' in stored)) return undefined;
   const { volumes, rows } = stored;
   if (volumes !== undefined || rows === undefined) return volumes;

@@ -82,7 +82,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
     return runOnStoreOf({ documents, stores }, document, async () => {
       markets.require();
       const written = await storeAccounts(sent, artifacts);
-      const accounts = (await sameAccounts(batchId, written)) ?? written;
+      const accounts = (await findSameAccounts(batchId, written)) ?? written;
       const count = written.parts.reduce((sum, part) => sum + part.accounts, 0);
       const isAgain = accounts !== written;
       if (isAgain) await artifacts.remove([written.file.name]);
@@ -113,7 +113,7 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
    * Returns the stored accounts of a live batch if they equal the sent accounts, so that both requests are the same
    * job.
    */
-  async function sameAccounts(batchId: string, { file }: AccountsFile): Promise<AccountsFile | undefined> {
+  async function findSameAccounts(batchId: string, { file }: AccountsFile): Promise<AccountsFile | undefined> {
     if (!(await jobs.isLive(`batch:${batchId}`))) return undefined;
     const input = await documents.get('job-input', `batch:${batchId}`);
     if (input === undefined || 'unreadable' in input) return undefined;
@@ -122,42 +122,45 @@ export function createBatches(dependencies: BatchesDependencies): Batches {
   }
 
   return {
-    start: ({ accounts, ...terms }, origin) => submit(terms, { lines: linesFrom(accounts), line: null }, origin),
+    start: ({ accounts, ...terms }, origin) => submit(terms, { lines: encodeLines(accounts), line: null }, origin),
     async startUpload({ media, bytes }, { terms: text, batchId }, origin) {
       const send = (terms: BatchTerms, sent: SentLines) =>
         submit(batchId === undefined ? terms : { ...terms, batch_id: batchId }, sent, origin);
-      const removeLines = (accounts: AsyncIterable<string>): SentLines => ({ lines: encoded(accounts), line: null });
+      const removeLines = (accounts: AsyncIterable<string>): SentLines => ({
+        lines: encodeTexts(accounts),
+        line: null,
+      });
       if (media === ARROW) {
         const table = await readArrow(bytes);
-        const terms = text === undefined ? termsFrom(table.terms ?? '', 'body') : termsFrom(text, 'query');
+        const terms = text === undefined ? parseTerms(table.terms ?? '', 'body') : parseTerms(text, 'query');
         return send(terms, removeLines(table.accounts));
       }
       if (media === PARQUET) {
-        const terms = termsFrom(text ?? '', 'query');
+        const terms = parseTerms(text ?? '', 'query');
         return readParquet(bytes, (accounts) => send(terms, removeLines(accounts)));
       }
       const lines = splitLines(bytes);
       if (media === 'text/csv') {
-        const terms = termsFrom(text ?? '', 'query');
+        const terms = parseTerms(text ?? '', 'query');
         return send(terms, removeLines(parseAccountTable(await parseCsvRows(lines))));
       }
-      if (text !== undefined) return send(termsFrom(text, 'query'), { lines, line: 1 });
+      if (text !== undefined) return send(parseTerms(text, 'query'), { lines, line: 1 });
       const head = await lines.next();
-      return send(termsFrom(head.done === true ? '' : head.value.toString(), 'body'), { lines, line: 2 });
+      return send(parseTerms(head.done === true ? '' : head.value.toString(), 'body'), { lines, line: 2 });
     },
   };
 }
 
-async function* linesFrom(accounts: readonly unknown[]): AsyncGenerator<Uint8Array> {
+async function* encodeLines(accounts: readonly unknown[]): AsyncGenerator<Uint8Array> {
   for (const account of accounts) yield Buffer.from(JSON.stringify(account));
 }
 
-async function* encoded(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+async function* encodeTexts(lines: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   for await (const line of lines) yield Buffer.from(line);
 }
 
 /** Parses the terms of a batch. @throws Refusal VALIDATION_FAILED */
-function termsFrom(text: string, place: 'body' | 'query'): BatchTerms {
+function parseTerms(text: string, place: 'body' | 'query'): BatchTerms {
   const parsed = parseLine(text, 1);
   if ('finding' in parsed) throw refuseWithFindings(place, [parsed.finding]);
   const { value, findings } = checkShape(BatchTerms, parsed.value);

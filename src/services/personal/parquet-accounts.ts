@@ -15,7 +15,9 @@ export function readParquet<T>(
   return readParquetLines(bytes, async (file, { header, isNested }) => {
     if (isNested) assertAccountColumns(header);
     const lines = splitLines(createReadStream(file));
-    return take(isNested ? accountRows(lines) : parseAccountTable({ unit: 'row', header, rows: lotRows(lines) }));
+    return take(
+      isNested ? readAccountRows(lines) : parseAccountTable({ unit: 'row', header, rows: readLotRows(lines) }),
+    );
   });
 }
 
@@ -23,7 +25,7 @@ export function readParquet<T>(
  * Yields rows of accounts without their null members. A line that is not JSON is passed through, and refused when it is
  * read.
  */
-async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {
+async function* readAccountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string> {
   for await (const line of lines) {
     const text = line.toString();
     let account: object;
@@ -37,7 +39,7 @@ async function* accountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<string
   }
 }
 
-async function* lotRows(lines: AsyncIterable<Buffer>) {
+async function* readLotRows(lines: AsyncIterable<Buffer>) {
   let number = 0;
   for await (const line of lines) {
     const cells = JSON.parse(line.toString()) as readonly (string | null)[]; // the reader process wrote these lines

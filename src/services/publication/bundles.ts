@@ -32,6 +32,7 @@ export interface Bundle {
 /** Archives with which the published closes of an index can be recomputed elsewhere. */
 export interface Bundles {
   /**
+   * Creates the archive of an index.
    * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
    * VERSION_NOT_FOUND, NO_DATA_KNOWN, NOT_REPRODUCED
    */

@@ -17,15 +17,15 @@ interface CurrentRunTerms {
  */
 export async function findCurrentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
   const newest = await requireRun(documents, indexId);
-  const reasons = await reasonsAgainst(states, newest);
+  const reasons = await listReasonsAgainst(states, newest);
   if (reasons.length === 0) return newest;
   for await (const earlier of listEarlierRuns(documents, indexId))
-    if ((await reasonsAgainst(states, earlier)).length === 0) return earlier;
+    if ((await listReasonsAgainst(states, earlier)).length === 0) return earlier;
   const message = `The newest run ${runIdOf(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
   throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: runIdOf(newest), reasons });
 }
 
-async function reasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {
+async function listReasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {
   if (run.as_known_on !== undefined) return [`It was made on version ${run.as_known_on} of the data, as asked for.`];
   if ((run.request as { readonly as_known?: unknown }).as_known !== undefined)
     return ['Its decisions were made on what was known at their dates.'];

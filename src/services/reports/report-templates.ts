@@ -25,14 +25,14 @@ export interface ReportTemplates {
    * @throws Refusal TEMPLATE_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   getTemplate(templateId: string): Promise<StoredTemplate>;
-  /** @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
+  /** Creates or replaces a template. @throws Refusal TEMPLATE_BUILT_IN, ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   putTemplate(
     templateId: string,
     body: Readonly<Record<string, unknown>>,
     ifMatch: Precondition | undefined,
     by?: Authorship,
   ): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
-  /** @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a template. @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
   removeTemplate(templateId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 

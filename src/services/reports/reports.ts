@@ -53,9 +53,9 @@ export interface Reports extends ReportTemplates {
   render(request: RenderRequest, origin: Origin | null): Promise<JobStatus>;
   /** Lists finished renders, newest first. */
   listRenders(query: RenderQuery): Promise<RenderCollection>;
-  /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
+  /** Returns a rendered report. @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
   getRender(renderId: string): Promise<RenderedPdf>;
-  /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a rendered report. @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
   removeRender(renderId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 

@@ -29,7 +29,7 @@ export function estimateModelMemory(
 ): number {
   const names = identifiers?.length ?? market.identifiers.length;
   if (names <= WHOLE_MODEL_MAX || !hasPanelForm(request.estimator)) return estimateMatrixMemory(market, names);
-  const sessions = identifiers === null ? market.dates.length : daysIn(market, request);
+  const sessions = identifiers === null ? market.dates.length : countDays(market, request);
   const vectors = names * (PANELS_PER_THREAD * sessions + EIGENVALUE_STEPS);
   return BEGIN_BYTES + 8 * workers * (vectors + (2 * names * names) / MODEL_PARTS);
 }
@@ -40,7 +40,7 @@ export function estimateMatrixMemory({ dates }: Pick<MarketData, 'dates'>, names
 }
 
 /** Counts the days of a market in the window of a request. */
-function daysIn({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
+function countDays({ dates }: Pick<MarketData, 'dates'>, { start, end }: RiskModelRequest): number {
   const from = start === null ? 0 : findFirstAtLeast(dates, parseValidDay(start));
   const to = end === null ? dates.length - 1 : findLastAtMost(dates, parseValidDay(end));
   return Math.max(0, to - from + 1);

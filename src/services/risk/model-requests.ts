@@ -22,7 +22,7 @@ export interface ModelRequests {
    * Returns the request. A request without securities takes those of the stored request, unless it differs otherwise.
    */
   settle(modelId: string, request: RiskModelRequest): Promise<RiskModelRequest>;
-  /** @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
+  /** Returns the payload of an estimate. @throws Refusal VALIDATION_FAILED, DOCUMENT_UNREADABLE, STORE_MISMATCH */
   payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload>;
   /** Returns the calendar, currency and treatment of the run of an index. */
   termsOf(runId: string): Promise<Omit<NonNullable<RiskModelPayload['run']>, 'run_id'>>;

@@ -50,16 +50,16 @@ export function createRiskModelJob({
   workers,
   wholeMax = WHOLE_MODEL_MAX,
 }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
-  async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
+  async function resolveUniverse({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // the request has either securities or a run
     return { kind: 'run', columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
-  async function orderOf(payload: RiskModelPayload): Promise<RiskModelOrder> {
+  async function createOrder(payload: RiskModelPayload): Promise<RiskModelOrder> {
     await markets.settled(); // An estimate that the previous process left waits until the data is loaded.
     const { identity: market } = (await dataVersions.at(payload.data_version)).served;
-    return { market, universe: await universeOf(payload), request: payload.request };
+    return { market, universe: await resolveUniverse(payload), request: payload.request };
   }
 
   /** Returns true if a model is estimated in parts: a large model with rows that can be computed separately. */
@@ -92,7 +92,7 @@ export function createRiskModelJob({
   }
 
   async function run(payload: RiskModelPayload, attempt: RiskAttempt): Promise<Completion> {
-    const order = await orderOf(payload);
+    const order = await createOrder(payload);
     const output = await estimate(payload, order, attempt);
     const document: RiskModelDocument = {
       model_id: payload.model_id,
@@ -119,7 +119,7 @@ export function createRiskModelJob({
   }
 
   return createJobKind('risk', run, async (payload, parts, attempt) => ({
-    result: await outputOf(await orderOf(payload), parts, { attempt, share: 1 }),
+    result: await outputOf(await createOrder(payload), parts, { attempt, share: 1 }),
   }));
 }
 

@@ -71,7 +71,7 @@ export interface RiskModels {
    *   STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
   validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
-  /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
+  /** Deletes a stored model. @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /** Returns the result of a finished job as JSON. @throws Refusal DOCUMENT_UNREADABLE */
   result(value: unknown): Promise<ReadableStream<Uint8Array>>;
@@ -135,7 +135,7 @@ export function createRiskModels({
       const { start, end } = request;
       assertOrder({ start, end });
       const { document } = await load(modelId);
-      const settings = estimatedBy(document);
+      const settings = requireEstimatedSettings(document);
       const estimatedOn = indexOf(settings);
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
@@ -197,7 +197,7 @@ export function createRiskModels({
  * Returns the settings with which an estimated model can be estimated again. @throws Refusal VALIDATION_FAILED for an
  * imported model
  */
-function estimatedBy({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
+function requireEstimatedSettings({ model_id: modelId, request }: RiskModelDocument): RiskModelRequest {
   if (request !== undefined) return request;
   const message = `The risk model ${modelId} was imported; a validation needs settings of an estimate.`;
   throw refuseWithFindings('request', [

@@ -13,12 +13,12 @@ const RUNS_AT_ONCE = 4;
  * security.
  * @param terms terms of the view of a run's actions
  */
-export function actionEffects(
+export function createActionEffects(
   views: Pick<RunViews, 'show'>,
   terms: RunViewTerms,
   documents: Pick<DocumentReader, 'ids'>,
 ) {
-  async function effectsIn(indexId: string, identifier: string, exDate: string, signal: AbortSignal) {
+  async function readEffects(indexId: string, identifier: string, exDate: string, signal: AbortSignal) {
     const query = { index_id: indexId, from: exDate, to: exDate };
     const question = { terms, name: indexId, query, format: 'json', body: () => undefined } as const;
     try {
@@ -48,7 +48,7 @@ export function actionEffects(
     const effects: DeskActionEffect[] = [];
     for (let k = 0; k < ids.length; k += RUNS_AT_ONCE) {
       const some = ids.slice(k, k + RUNS_AT_ONCE);
-      const result = await Promise.all(some.map((id) => effectsIn(id, identifier, exDate, signal)));
+      const result = await Promise.all(some.map((id) => readEffects(id, identifier, exDate, signal)));
       effects.push(...result.flat());
     }
     return effects;

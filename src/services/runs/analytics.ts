@@ -17,7 +17,7 @@ import { createRunList, type RunList } from './run-list.js';
 import { assertSubject, requireRun, type RunName } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
-import { assertRecordNamed, recordEtag, type RunTexts } from './run-texts.js';
+import { assertRecordNamed, computeRecordEtag, type RunTexts } from './run-texts.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 import { prependHeadToStored } from '../stored/stamped-json.js';
@@ -64,7 +64,7 @@ export interface Analytics {
    */
   record(name: RunName): Promise<RunRecordReader>;
   overview(name: RunName, signal: AbortSignal): Promise<CheckedBytes>;
-  /** @throws Refusal PRECONDITION_FAILED */
+  /** Deletes the stored runs of an index or strategy. @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /**
    * Compares stored runs. @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND
@@ -121,7 +121,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = await requireRun(documents, name);
       const head = await headOf(run);
       return {
-        etag: head.etagOf(recordEtag(run)),
+        etag: head.etagOf(computeRecordEtag(run)),
         read: async () => prependHeadToStored(head, await texts.read(run, 'record')),
       };
     },

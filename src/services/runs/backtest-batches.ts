@@ -30,7 +30,7 @@ type Entry = BacktestBatch['backtests'][number];
 export function createBacktestBatches(
   analytics: Pick<Analytics, 'currentRun' | 'onStoredTerms' | 'start'>,
 ): BacktestBatches {
-  async function entryOf(
+  async function queueEntry(
     indexId: string,
     { request: said, asKnownOn, isIfStale }: BatchOrder,
     origin: Origin | null,
@@ -50,7 +50,7 @@ export function createBacktestBatches(
     async start(order, origin) {
       const backtests: Entry[] = [];
       for (const indexId of new Set(order.ids)) {
-        backtests.push(await entryOf(indexId, order, origin));
+        backtests.push(await queueEntry(indexId, order, origin));
         await setImmediate(); // Each entry may compare definitions, so other work runs in between.
       }
       const count = (outcome: Entry['outcome']) => backtests.filter((entry) => entry.outcome === outcome).length;

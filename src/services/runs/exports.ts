@@ -101,7 +101,7 @@ export function createExports({
   const tooLarge = createMarks(LARGE_KNOWN);
 
   /** Returns the requested run, and the content from which its tables are computed. */
-  async function subjectOf(
+  async function findSubject(
     name: RunName,
     asKnownOn: string | undefined,
   ): Promise<{ readonly run: RunDocument; readonly known: ServedMarket | undefined }> {
@@ -182,7 +182,7 @@ export function createExports({
     async export(name, request) {
       const { table, format, by, date } = request;
       const { start = null, end = date ?? null } = request;
-      const subject = await subjectOf(name, request.as_known_on);
+      const subject = await findSubject(name, request.as_known_on);
       const { run } = subject;
       const names = ['start', date === undefined || request.end !== undefined ? 'end' : 'date'] as const;
       if (date !== undefined) assertOneSession(table, date);

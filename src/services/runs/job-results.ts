@@ -30,7 +30,7 @@ export function createBacktestResults(
       try {
         return await texts.read(await requireRun(documents, { subject, id }), 'result');
       } catch (thrown) {
-        const isGone = thrown instanceof Refusal && GONE.has(thrown.code);
+        const isGone = thrown instanceof Refusal && DELETED_CODES.has(thrown.code);
         if (isGone) return null;
         throw thrown;
       }
@@ -39,4 +39,4 @@ export function createBacktestResults(
   };
 }
 
-const GONE: ReadonlySet<string> = new Set(['INDEX_NOT_FOUND', 'RUN_NOT_FOUND']);
+const DELETED_CODES: ReadonlySet<string> = new Set(['INDEX_NOT_FOUND', 'RUN_NOT_FOUND']);

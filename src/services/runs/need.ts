@@ -27,14 +27,14 @@ export interface RunCall {
   readonly run: RunDocument;
   /** Parameters of the path and the query. */
   readonly query: Readonly<Record<string, unknown>>;
-  /** @throws Refusal VALIDATION_FAILED */
+  /** Parses the body of the request. @throws Refusal VALIDATION_FAILED */
   body(): unknown;
   /** Registers a call for the time when a thread has started the view. */
   afterwards(help: () => void): void;
 }
 
 /** Function that returns the members that a need adds to the input of a view. */
-export type LookUp = (sources: NeedSources, asked: RunCall) => object | Promise<object>;
+export type NeedResolver = (sources: NeedSources, asked: RunCall) => object | Promise<object>;
 
 /**
  * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.

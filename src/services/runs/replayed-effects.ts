@@ -33,7 +33,7 @@ export interface Causes {
   readonly isOtherData: boolean;
 }
 
-export interface Ends {
+export interface RunEnds {
   readonly from: RunSide;
   readonly to: RunSide;
   /** Total returns of both runs as stored. */
@@ -48,9 +48,9 @@ type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return
  * engine. Differences between replays and stored results are due to the engine.
  * @param value total return of a replay
  */
-export async function effectsOf(
+export async function attributeDifference(
   { definition, request, isOtherData }: Causes,
-  { from, to, totals, engineVersion }: Ends,
+  { from, to, totals, engineVersion }: RunEnds,
   value: (inputs: Inputs) => Promise<number | UnavailableValue>,
 ): Promise<Effects> {
   const isOther = (side: RunSide): boolean => mayDifferInBits(side.run.engine_version, engineVersion);

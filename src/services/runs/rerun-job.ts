@@ -31,14 +31,14 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   const { documents, runnables, runMaker, runsKept } = dependencies;
   const parts = createRowsInParts(dependencies);
 
-  async function entryOf(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
+  async function computeEntry(indexId: string, payload: RerunPayload, attempt: RowAttempt): Promise<RerunEntry> {
     const newest = await findRun(documents, indexId);
     const previous = newest === undefined ? null : runIdOf(newest);
     try {
       const reach = reachOf(payload);
       const order = await (reach === undefined
-        ? orderOf(indexId, payload)
-        : withinReach(reach, () => orderOf(indexId, payload)));
+        ? createOrder(indexId, payload)
+        : withinReach(reach, () => createOrder(indexId, payload)));
       if ('current' in order)
         return { row: rowOf(order.current, { indexId, outcome: 'current' }), run: null, previous };
       const run = await runMaker.make(order.payload, attempt);
@@ -54,7 +54,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
    * Returns the stored run if it is not stale, otherwise the input of a new run. @throws Refusal with the reason why
    * the index cannot be run
    */
-  async function orderOf(indexId: string, { engine_version: engineVersion }: RerunPayload) {
+  async function createOrder(indexId: string, { engine_version: engineVersion }: RerunPayload) {
     const asked = { request: await runnables.onStoredTerms(indexId, {}) };
     const current = await runnables.currentRun(indexId, asked);
     if (current !== undefined) return { current };
@@ -63,7 +63,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
 
   const orderFor = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
     count: payload.ids.length,
-    entryOf: (position, attempt) => entryOf(payload.ids[position]!, payload, attempt),
+    entryOf: (position, attempt) => computeEntry(payload.ids[position]!, payload, attempt),
     filesOf: ({ run }) => (run === null ? [] : artifactsOf(run)),
   });
 

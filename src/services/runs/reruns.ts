@@ -28,7 +28,7 @@ export interface RerunsDependencies {
 
 /** Runs of many stale indices as one job. */
 export interface Reruns {
-  /** @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
+  /** Queues a rerun of stale indices. @throws Refusal VALIDATION_FAILED, FORBIDDEN_ID, NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
   start(request: RerunRequest, origin: Origin | null): Promise<JobStatus>;
   /**
    * Returns a block of the rows of a succeeded rerun as JSON.

@@ -18,7 +18,13 @@ import type { DataVersions } from '../datasets/data-versions.js';
 import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
-import { effectsOf, type Causes, type Inputs, type RunSide, type UnavailableValue } from './replayed-effects.js';
+import {
+  attributeDifference,
+  type Causes,
+  type Inputs,
+  type RunSide,
+  type UnavailableValue,
+} from './replayed-effects.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { resolveColumnsFile, requireRun } from '../stored/run-documents.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
@@ -45,7 +51,7 @@ export function createRunDifferenceJob({
   markets,
   dataVersions,
 }: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
-  async function sideOf(subject: string, id: string): Promise<RunSide> {
+  async function readSide(subject: string, id: string): Promise<RunSide> {
     const run = await requireRun(documents, { subject, id });
     const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
     const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
@@ -80,7 +86,7 @@ export function createRunDifferenceJob({
   }
 
   /** Returns the stored risk models that a plan uses, as files of the run with that plan. */
-  async function modelsOf(plan: BacktestPlan, sides: readonly RunSide[]): Promise<{ readonly models?: ModelFiles }> {
+  async function findModels(plan: BacktestPlan, sides: readonly RunSide[]): Promise<{ readonly models?: ModelFiles }> {
     if (plan.models === undefined) return {};
     const files: Record<string, ModelFiles[string]> = {};
     for (const [id, model] of Object.entries(plan.models)) {
@@ -97,14 +103,14 @@ export function createRunDifferenceJob({
     await markets.settled();
     const { run_id: subject, engine_version: engineVersion } = payload;
     await assertNotDeleted(documents, subject, 'comparison');
-    const [from, to] = [await sideOf(subject, payload.from), await sideOf(subject, payload.to)];
+    const [from, to] = [await readSide(subject, payload.from), await readSide(subject, payload.to)];
     for (const { run } of [from, to]) await assertUndamaged(artifacts, run);
     const levels = await attempt.compute(
       'compare-levels',
       { from: await resolveColumnsFile(artifacts, from.run), to: await resolveColumnsFile(artifacts, to.run) },
       0.1,
     );
-    const causes = causesOf(from, to);
+    const causes = findCauses(from, to);
     const value = async ({ plan, data: { market, version } }: Inputs): Promise<number | UnavailableValue> => {
       if ('reason' in market) return market;
       try {
@@ -112,7 +118,7 @@ export function createRunDifferenceJob({
           plan.request.as_known === undefined
             ? {}
             : { known: await listKnownFilesBefore({ artifacts, dataVersions }, version) };
-        const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
+        const input = { market, plan, ...(await findModels(plan, [from, to])), ...known };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {
         // the definition of one run may not fit the data of the other
@@ -121,21 +127,21 @@ export function createRunDifferenceJob({
       }
     };
     const ends = { from, to, totals: levels.totalReturns, engineVersion };
-    const effects = await effectsOf(causes, ends, value);
+    const effects = await attributeDifference(causes, ends, value);
     const result: RunsDifference = {
       same_levels: levels.firstDifference === null,
       first_difference: levels.firstDifference,
       largest: levels.largest,
       definition: causes.definition,
       request: causes.request,
-      data: await dataOf(from, to, attempt),
+      data: await compareData(from, to, attempt),
       engine: { from: from.run.engine_version, to: to.run.engine_version },
       ...effects,
     };
     return { result: { value: result }, effect: (tx) => assertNotDeleted(tx, subject, 'comparison') };
   });
 
-  async function dataOf(
+  async function compareData(
     from: RunSide,
     to: RunSide,
     { signal }: Pick<Attempt, 'signal'>,
@@ -166,7 +172,7 @@ const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
 
 const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
 
-function causesOf(from: RunSide, to: RunSide): Causes {
+function findCauses(from: RunSide, to: RunSide): Causes {
   return {
     definition: definitionChanges(from.plan, to.plan),
     request: listChanges(from.plan.request, to.plan.request),

@@ -13,7 +13,7 @@ export interface RunStoresDependencies {
 }
 
 /** Codes of refusals after which a read may succeed later, so that the store remains the right one. */
-const MAY_PASS: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
+const TEMPORARY_CODES: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
 interface KnownDatasets {
   /** Revision of the documents when they were read. */
@@ -68,7 +68,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     try {
       return await stores.of(storeId);
     } catch (refusal) {
-      if (!(refusal instanceof Refusal) || MAY_PASS.has(refusal.code)) throw refusal;
+      if (!(refusal instanceof Refusal) || TEMPORARY_CODES.has(refusal.code)) throw refusal;
       const message = `The run of ${run.run_id} was made on the store ${storeId}, which cannot be read: ${refusal.message}`;
       const detail = { store_id: storeId, served_store_id: active?.identity.datasetId ?? null };
       throw new Refusal('STORE_MISMATCH', message, detail, { cause: refusal });

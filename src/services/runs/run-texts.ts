@@ -29,7 +29,7 @@ export type StoredResultFile = NonNullable<RunDocument['artifacts']['result']>;
  * reader, however slow, has only a part of the file in memory.
  */
 export interface RunTexts {
-  /** @throws Refusal DOCUMENT_UNREADABLE if a file of the run is missing or damaged */
+  /** Returns the record or result of a run. @throws Refusal DOCUMENT_UNREADABLE if a file of the run is missing or damaged */
   read(run: RunDocument, text: RunTextName): Promise<StoredBytes>;
   /** Returns a result as an earlier version stored it. @throws Refusal DOCUMENT_UNREADABLE */
   stored(result: StoredResultFile): Promise<StoredBytes>;
@@ -144,7 +144,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
       // This also applies if a file of the text is served, because a listing omits the run.
       await assertUndamaged(artifacts, run);
       return bytesOf({
-        etag: text === 'record' ? recordEtag(run) : resultEtag(run),
+        etag: text === 'record' ? computeRecordEtag(run) : computeResultEtag(run),
         bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
         input: () => inputOf(run, text),
       });
@@ -159,10 +159,10 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
 }
 
 /** Returns the ETag of a run's result without writing the result. */
-function resultEtag(run: RunDocument): string {
+function computeResultEtag(run: RunDocument): string {
   const { result } = run.artifacts;
   return result === undefined
-    ? hashOf(['result', recordEtag(run), run.index_version ?? null])
+    ? hashOf(['result', computeRecordEtag(run), run.index_version ?? null])
     : formatStoredEtag(result);
 }
 
@@ -174,7 +174,7 @@ const hashOf = (value: unknown): string => createHash('sha256').update(JSON.stri
 /**
  * Returns the strong ETag of a run's record without writing the record: a hash of all inputs that determine its bytes.
  */
-export function recordEtag(run: RunDocument): string {
+export function computeRecordEtag(run: RunDocument): string {
   const { record, columns } = run.artifacts;
   if (record) return hashOf([RECORD_FORMAT, RECORD_SHAPE, record.sha256]);
   const earlier = listEarlierFiles(run).map(({ sha256 }) => sha256);
@@ -193,7 +193,7 @@ export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: 
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
   const run = readStored(found, readRun);
-  const etag = run && recordEtag(run);
+  const etag = run && computeRecordEtag(run);
   if (etag !== undefined && ifMatch.some((named) => removeMarks(named) === etag)) return;
   throw new Refusal(
     'PRECONDITION_FAILED',

@@ -32,7 +32,7 @@ export interface RunViewQuestion {
   /** Parameters of the path and the query. */
   readonly query: Readonly<Record<string, unknown>>;
   readonly format: ExportFormat;
-  /** @throws Refusal VALIDATION_FAILED */
+  /** Parses the body of the request. @throws Refusal VALIDATION_FAILED */
   body(): unknown;
 }
 

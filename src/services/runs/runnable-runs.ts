@@ -60,11 +60,14 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
   async function planOf(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
     const planned = await readPlanVersion({ documents, plans, runId, given });
-    return stores.within(planned.storeId, () => runnablePlan(planned, asKnownOn));
+    return stores.within(planned.storeId, () => createRunnablePlan(planned, asKnownOn));
   }
 
   /** Returns the plan on the market of its store. */
-  async function runnablePlan(planned: VersionedPlan, asKnownOn: AskedBacktest['asKnownOn']): Promise<RunnablePlan> {
+  async function createRunnablePlan(
+    planned: VersionedPlan,
+    asKnownOn: AskedBacktest['asKnownOn'],
+  ): Promise<RunnablePlan> {
     const { plan } = planned;
     const known = await dataVersions.at(asKnownOn);
     const { market } = known.served;

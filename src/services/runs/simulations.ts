@@ -49,7 +49,7 @@ export interface SimulationJobDependencies extends Pick<SimulationsDependencies,
 export function createSimulationJob(dependencies: SimulationJobDependencies): JobKind<SimulationPayload> {
   const { documents, artifacts, markets, states, workers } = dependencies;
 
-  async function orderOf({ run_id: runId, which_run: id, request, calendar }: SimulationPayload) {
+  async function createOrder({ run_id: runId, which_run: id, request, calendar }: SimulationPayload) {
     const run = await requireRun(documents, { subject: runId, id });
     await assertUndamaged(artifacts, run);
     const readsMarket = request.method === 'gaussian_factor';
@@ -63,7 +63,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
     async (payload, attempt) => {
       const { run_id: runId, request, dates } = payload;
       await assertNotDeleted(documents, runId, 'simulation');
-      const order = await orderOf(payload);
+      const order = await createOrder(payload);
       const written = await attempt.inParts({
         count: divideSimulation(request).length - 1,
         atOnce: 2 * workers,
@@ -83,7 +83,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
     },
     async (payload, parts, attempt) => {
       const outputs = attempt.outputs(['tallies']);
-      const { tallies } = await attempt.compute('simulate-part', { ...(await orderOf(payload)), parts, outputs });
+      const { tallies } = await attempt.compute('simulate-part', { ...(await createOrder(payload)), parts, outputs });
       return { result: { artifact: tallies } };
     },
   );
@@ -91,7 +91,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
 
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
   /** Returns the sessions of the run's calendar after its last date. */
-  async function sessionsAhead(
+  async function listSessionsAhead(
     name: AskedRun,
     horizon: number,
   ): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
@@ -120,7 +120,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
     assertRun: async (name) => void (await requireRun(documents, name)),
     async simulate(name, asked, origin) {
       const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // the distinct columns of a table
-      const ahead = await sessionsAhead(name, request.horizon);
+      const ahead = await listSessionsAhead(name, request.horizon);
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({
         kind,

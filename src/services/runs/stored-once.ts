@@ -30,7 +30,7 @@ export function createStoredPrices(): StoredPrices {
   };
 }
 
-type Sharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
+type FileSharing = Pick<Attempt<PortableTaskName>, 'share' | 'drop'>;
 
 interface MadeFiles<F> {
   /** New files of a run. */
@@ -56,7 +56,7 @@ interface SharedFiles<F> {
  * may belong to another run. Returns undefined if a file that was not written is no longer stored.
  */
 export async function storeOnce<F extends Readonly<Record<string, ArtifactRef> & { readonly columns: ArtifactRef }>>(
-  attempt: Sharing,
+  attempt: FileSharing,
   artifacts: Pick<ArtifactStore, 'newName' | 'destination' | 'isIntact'>,
   { own, unwritten, prices, newest, stored }: MadeFiles<F>,
 ): Promise<SharedFiles<F> | undefined> {

@@ -35,7 +35,7 @@ export function createSweepJob({
   const partsOf = createPartsOf();
 
   /** Returns the input of a task that runs some of the variants. */
-  async function orderOf(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
+  async function createOrder(payload: SweepPayload): Promise<Omit<TaskInput<'sweep-part'>, 'patches' | 'outputs'>> {
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
@@ -54,7 +54,7 @@ export function createSweepJob({
     'sweep',
     async (payload, attempt) => {
       const { stored_id: storedId } = payload;
-      const order = await orderOf(payload);
+      const order = await createOrder(payload);
       const written = await attempt.inParts({
         count: partsOf(payload).count,
         atOnce: 2 * workers,
@@ -81,7 +81,7 @@ export function createSweepJob({
     async (payload, numbers, attempt) => {
       const patches = numbers.flatMap((part) => patchesOf(payload, part));
       const outputs = attempt.outputs(['outcomes']);
-      const { outcomes } = await attempt.compute('sweep-part', { ...(await orderOf(payload)), patches, outputs });
+      const { outcomes } = await attempt.compute('sweep-part', { ...(await createOrder(payload)), patches, outputs });
       return { result: { artifact: outcomes } };
     },
   );

@@ -93,7 +93,7 @@ export function createSweeps({
     (body) =>
       validateIndex(body, { calendars: calendars.list(), calendarOf: calendars.get, indexOf });
 
-  async function baseOf({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
+  async function readBase({ index_id: indexId, document: body, request, strategy }: SweepRequest): Promise<SweepBase> {
     if (indexId !== null) {
       const { document: stored } = await requireIndex(documents, indexId);
       return { document: await addStoredParts(documents, stored), request, strategy };
@@ -124,7 +124,7 @@ export function createSweeps({
       refused.add(i, findings);
       if (variant !== undefined)
         try {
-          const found = await needsOf({ documents, calendars }, variant.document, market);
+          const found = await determineNeeds({ documents, calendars }, variant.document, market);
           refused.add(i, found.findings);
           for (const [id, document] of Object.entries(found.reached)) reached.set(id, document);
           for (const [id, model] of Object.entries(found.models)) models.set(id, model);
@@ -146,7 +146,7 @@ export function createSweeps({
   return {
     rows: (ident, block) => readRows({ kind: 'sweep', ident, block }, limitJobs(jobs), artifacts),
     async start(request, origin) {
-      const base = await baseOf(request);
+      const base = await readBase(request);
       assertNoErrors('sweep', [...checkVariantCount(request), ...findStorePointers(request)]);
       const named = findStore(await resolveReached(documents, base.document), request.request.store_id);
       return stores.within(named, () => startOn(base, request, origin));
@@ -200,7 +200,7 @@ function prefixDocumentPath(finding: Finding): Finding {
  * Returns the inputs of a variant's run, and the inputs that the market lacks.
  * @throws Refusal VALIDATION_FAILED if a document that the variant refers to is missing
  */
-async function needsOf(
+async function determineNeeds(
   { documents, calendars }: Pick<SweepsDependencies, 'documents' | 'calendars'>,
   document: IndexDocument,
   market: MarketData,

@@ -33,14 +33,14 @@ export interface VersionedPlanInput {
 /** Returns a plan with the version of its index or strategy, which has not changed during the read. */
 export async function readPlanVersion({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
   for (;;) {
-    const version = await subjectVersion(documents, runId);
+    const version = await readSubjectVersion(documents, runId);
     const planned = await plans.planOf(runId, given);
-    if ((await subjectVersion(documents, runId)) === version) return { ...planned, version };
+    if ((await readSubjectVersion(documents, runId)) === version) return { ...planned, version };
   }
 }
 
 /** Returns the version of the document under the id of a run; an index and a strategy never share an id. */
-async function subjectVersion(documents: DocumentStore, id: string): Promise<number | null> {
+async function readSubjectVersion(documents: DocumentStore, id: string): Promise<number | null> {
   const kind = (await documents.get('strategy', id)) === undefined ? 'index' : 'strategy';
   return (await headOf(documents, { kind, id }))?.latest ?? null;
 }

@@ -7,7 +7,7 @@ import type { ComparedWith } from '#jobs/tasks/views.js';
 import { listNamedFiles } from '../stored/run-documents.js';
 import { readRunDefinition } from '../stored/run-definition.js';
 import { resolveRiskMeasure, type AskedMeasure } from '../stored/used-models.js';
-import { comparedOf, addModels, type RunCall, type LookUp, type NeedSources } from './need.js';
+import { comparedOf, addModels, type RunCall, type NeedResolver, type NeedSources } from './need.js';
 import { resolveFactorMeasure } from './factor-measure.js';
 import { resolveIssuers, resolveScenarios, resolveWatchedRows } from './holding-needs.js';
 import { resolveExposures } from './exposure-needs.js';
@@ -18,7 +18,7 @@ const benchmarkOf = async (sources: NeedSources, { run, query }: RunCall): Promi
   query.benchmark === undefined ? null : comparedOf(sources, run, query.benchmark as string);
 
 /** Look-ups of the needs. Parameters have the types that the routes declare. */
-export const NEEDS: Readonly<Record<RunViewNeed, LookUp>> = {
+export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   window(_sources, { query }) {
     const { start, end, from, to } = query as Readonly<Record<string, string | undefined>>;
     assertOrder({ start: start ?? null, end: end ?? null });

@@ -43,7 +43,7 @@ export function createWarmUpExposures({
       if (run?.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))
-        yield exposed(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
+        yield createExposureRequest(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
           const universe = await universeOfRun({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, ...rangeOf(start, end), fields: [field] };
@@ -62,7 +62,7 @@ export function createWarmUpExposures({
       if (run.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const field of fields)
-        yield exposed(`${name} ${field}`, async () => {
+        yield createExposureRequest(`${name} ${field}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
           const universe = await universeOfRun({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
@@ -70,7 +70,7 @@ export function createWarmUpExposures({
       const other = await runs.benchmarkOf(run);
       const compared = other && (await runs.find(other.id));
       if (!compared || !isWholeHistory(compared)) continue;
-      yield exposed(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
+      yield createExposureRequest(`${name} relative to ${compared.artifacts.columns.name}`, async () => {
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
         const beside = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
@@ -81,7 +81,7 @@ export function createWarmUpExposures({
   }
 
   /** Creates a request about exposures, which resumes where it yielded. */
-  const exposed = (key: string, input: () => Promise<RunViewInput>): WarmUpRequest =>
+  const createExposureRequest = (key: string, input: () => Promise<RunViewInput>): WarmUpRequest =>
     query(`exposures ${key}`, 'view-run', input);
 
   return { exposuresOn, stylesOn };

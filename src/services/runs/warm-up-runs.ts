@@ -35,7 +35,7 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
 
   const findOne = (id: string): Promise<RunDocument | undefined> => findRun(documents, id);
 
-  async function firstIndex(): Promise<IndexDocument | undefined> {
+  async function findFirstIndex(): Promise<IndexDocument | undefined> {
     const [id] = await documents.ids('index');
     return id === undefined ? undefined : await findIndex(documents, id);
   }
@@ -56,7 +56,7 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
     readLatest: async () => (await readAll())[0],
     readAll,
     find: findOne,
-    indexOf: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await firstIndex()),
+    indexOf: async (run) => (run && (await findIndex(documents, run.index_id))) ?? (await findFirstIndex()),
     async benchmarkOf({ request }) {
       const benchmark = BacktestFields.safeParse(request).data?.benchmark;
       return benchmark?.kind === 'index' ? await findIndex(documents, benchmark.id) : undefined;

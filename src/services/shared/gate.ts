@@ -51,7 +51,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
   }
 
   /** Resolves when the work may begin. @throws the reason of the signal */
-  function turnOf({ client, signal }: Asker): Promise<void> {
+  function awaitTurn({ client, signal }: Asker): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         waiting.splice(waiting.indexOf(entry), 1);
@@ -80,7 +80,7 @@ export function createGate({ name, runningMax, waitingMax, clientRunningMax, cli
     if (mayRun(client)) running.push(client);
     else {
       refuseMore(client);
-      await turnOf(asker);
+      await awaitTurn(asker);
     }
     try {
       return await work();

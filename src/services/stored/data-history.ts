@@ -44,7 +44,7 @@ export async function recordDataVersion(
   rows: number,
 ): Promise<void> {
   const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
-  const head = await historyOf(tx, datasetId);
+  const head = await readHistory(tx, datasetId);
   if (head?.content_hash === contentHash) return;
   // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
   const forgotten = await forgottenOf(tx, datasetId);
@@ -87,7 +87,7 @@ export async function recordCopy(
   tx: DocumentTransaction,
   { datasetId, contentHash, copy }: PreservedContent,
 ): Promise<boolean> {
-  const head = await historyOf(tx, datasetId);
+  const head = await readHistory(tx, datasetId);
   if (head?.content_hash !== contentHash) return false;
   await tx.put('data-history', datasetId, { ...head, copy } satisfies DataHistoryDocument);
   return true;
@@ -101,7 +101,7 @@ export const FORGOTTEN_AT_ONCE = 256;
  * still has to delete
  */
 export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  const forgotten = (await historyOf(tx, datasetId))?.latest ?? (await forgottenOf(tx, datasetId));
+  const forgotten = (await readHistory(tx, datasetId))?.latest ?? (await forgottenOf(tx, datasetId));
   if (forgotten === 0) return 0;
   await tx.put('data-history', datasetId, { forgotten } satisfies ForgottenHistory);
   return forgetLeft(tx, datasetId, await tx.lastNumber('data-version', datasetId));
@@ -157,7 +157,7 @@ export async function forgetAll(
 export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
 /** Returns the history of a store; undefined if it has none. */
-export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
+export async function readHistory(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
   return parseStored(stored, DataHistoryDocument);
 }
@@ -167,8 +167,8 @@ export async function historyOf(reader: Reader, datasetId: string): Promise<Data
  * versions existed.
  * @cost a read per version
  */
-export async function contentsOf(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
-  const head = await historyOf(reader, datasetId);
+export async function listContents(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
+  const head = await readHistory(reader, datasetId);
   const hashes = new Set<string>();
   if (head === undefined) return (await forgottenOf(reader, datasetId)) > 0 ? hashes : null;
   for (let version = firstOf(head); version <= head.latest; version++) {

@@ -14,7 +14,7 @@ export interface StoredStore {
 /** Activity of a store, which is not part of its document. */
 export type Activity = 'loading' | 'refreshing';
 
-/** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns a stored data store. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireDataset(
   reader: Pick<DocumentStore | DocumentTransaction, 'get'>,
   datasetId: string,
@@ -115,7 +115,7 @@ export const blankDataset = {
 };
 
 /** Derives an id from a name: lower case, with single dashes in place of other characters than letters and digits. */
-export function slugOf(name: string): string {
+export function createSlug(name: string): string {
   const slug = name
     .toLowerCase()
     .replace(/[^a-z0-9]+/g, '-')

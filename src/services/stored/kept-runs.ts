@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored, readStored } from '#store/read-stored.js';
-import { contentsOf } from './data-history.js';
+import { listContents } from './data-history.js';
 import { assertSubject, hasSubject, createKeptRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
@@ -109,7 +109,7 @@ export async function assertNothingPublished(
   for (const subject of await reader.ids('run-list'))
     for await (const { store_id: id, store_content_hash: hash } of listPublishedRuns(reader, subject)) {
       if (id !== datasetId) continue;
-      if (contents === undefined) contents = await contentsOf(reader, datasetId);
+      if (contents === undefined) contents = await listContents(reader, datasetId);
       if (contents !== null && !contents.has(hash)) continue; // If versions are unknown, any run may have used the store's content.
       indices.push(subject);
       break;

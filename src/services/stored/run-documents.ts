@@ -111,18 +111,18 @@ export async function assertSubject(reader: Reader, runId: string): Promise<void
 }
 
 /** Returns a reference to an artifact by its name, for a task. */
-export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
+export const toReference = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactReference => ({ artifact: name });
 
 /** Returns a reference to an artifact by its name and expected hash. */
 export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | 'sha256'>): HashedReference => ({
-  ...referenceTo({ name }),
+  ...toReference({ name }),
   sha256,
 });
 
 /** Returns a reference to the columns of a run, for a task. */
 export function columnsOf(run: RunDocument): ArtifactReference {
   const beside = listEarlierFiles(run).map(({ name }) => name);
-  return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
+  return { ...toReference(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }
 
 /** Returns the path of the file with the columns of a run, in the same folder as the files that it refers to. */

@@ -13,7 +13,7 @@ export interface StoredIndex {
   readonly etag: string;
 }
 
-/** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns a stored index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireIndex(reader: Pick<Reader, 'get'>, indexId: string): Promise<StoredIndex> {
   const stored = await reader.get('index', indexId);
   if (stored === undefined)

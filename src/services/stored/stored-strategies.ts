@@ -12,7 +12,7 @@ export async function findConstraintSet(reader: Reader, setId: string): Promise<
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
-/** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns a stored strategy. @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireStrategy(
   reader: Reader,
   strategyId: string,

@@ -31,7 +31,7 @@ export interface StoredRiskModel {
   readonly etag: string;
 }
 
-/** @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
+/** Returns a stored risk model. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function requireModel(reader: Reader, modelId: string): Promise<StoredRiskModel> {
   const stored = await reader.get('risk-model', modelId);
   if (stored === undefined) throw refuseMissingModel(modelId);

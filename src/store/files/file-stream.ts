@@ -48,7 +48,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
    * Reads a part of a range. After the last part, the CRC-32 is checked, because the file may have changed since its
    * verification.
    */
-  async function take({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
+  async function addPart({ file, end, passed, ends }: FileRange, part: Uint8Array): Promise<void> {
     await fill(file, part, at, call);
     if (passed) passed.crc32 = crc32(part, passed.crc32);
     if (ends && at + part.length === end && passed!.crc32 !== ends.crc32) throw refuseDamagedArtifact(ends.ref.name);
@@ -65,7 +65,7 @@ export function streamFrom(ranges: readonly FileRange[], call: FolderCall): Read
         for (let range = left[0]; range && length === 0; range = left[0]) {
           const part = new Uint8Array(buffer, byteOffset, Math.min(byteLength, range.end - at));
           isReading = true;
-          await take(range, part).finally(() => (isReading = false));
+          await addPart(range, part).finally(() => (isReading = false));
           if (!isOpen) return closeFiles(); // cancelled meanwhile
           length = part.length;
           at += length;

@@ -83,7 +83,7 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
       const staged = new Map<string, Buffer | null>();
       try {
         const result = await entry.change(createKeyView(port, writes, staged));
-        const bytes = sizeOf(staged);
+        const bytes = estimateSize(staged);
         await port.admit(bytes, { reserve: entry.options.reserve === true || hasOnlyDeletions(staged), ahead });
         ahead += bytes;
         for (const [key, value] of staged) writes.set(key, value);
@@ -171,7 +171,7 @@ function createKeyView(port: CommitPort, before: Writes, staged: Map<string, Buf
 const PATH_BYTES = 16_384;
 
 /** Estimates the disk space of a change: its values, and the copied tree pages. */
-function sizeOf(writes: Writes): number {
+function estimateSize(writes: Writes): number {
   let bytes = 0;
   for (const value of writes.values()) bytes += PATH_BYTES + (value?.length ?? 0);
   return bytes;

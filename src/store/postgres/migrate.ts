@@ -14,7 +14,7 @@ export interface Migration {
 }
 
 /** Version of a schema, and the minimum version that a program must support to use it. */
-interface Numbers {
+interface SchemaVersion {
   readonly number: number;
   readonly least: number;
 }
@@ -42,7 +42,7 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
     return result?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
   } catch (thrown) {
     if (stateOf(thrown) !== INSUFFICIENT_PRIVILEGE) throw thrown;
-    const { role, owner } = await rolesOf(client, schema);
+    const { role, owner } = await readRoles(client, schema);
     throw new StartRefusal(
       EXIT_CONFIGURATION,
       `The role ${role} may not create or change the tables of Divisor: run divisor migrate as ${owner}, the owner.`,
@@ -55,7 +55,10 @@ async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<nu
 export const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** Returns the connected role, and the owner of the schema, or of the database if there is no schema. */
-async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly role: string; readonly owner: string }> {
+async function readRoles(
+  client: ClientBase,
+  schema: string,
+): Promise<{ readonly role: string; readonly owner: string }> {
   const { rows } = await client.query<{ readonly role: string; readonly owner: string }>(
     `SELECT current_user AS role, pg_get_userbyid(coalesce(
         (SELECT nspowner FROM pg_namespace WHERE nspname = $1),
@@ -135,7 +138,7 @@ export async function assertGranted(client: ClientBase, schema: string = SCHEMA)
 }
 
 async function createGrantRefusal(client: ClientBase, schema: string, lacking: string): Promise<StartRefusal> {
-  const { role, owner } = await rolesOf(client, schema);
+  const { role, owner } = await readRoles(client, schema);
   return new StartRefusal(
     EXIT_CONFIGURATION,
     `The role ${role} lacks rights in the schema ${schema}, which ${owner} can grant: ${lacking}. See the page Operation of the guide.`,
@@ -143,7 +146,7 @@ async function createGrantRefusal(client: ClientBase, schema: string, lacking: s
 }
 
 /** Returns the version of a schema; undefined if there is none. @throws the error of `pg` */
-async function readSchemaVersion(client: ClientBase, schema: string): Promise<Numbers | undefined> {
+async function readSchemaVersion(client: ClientBase, schema: string): Promise<SchemaVersion | undefined> {
   const name = client.escapeIdentifier(schema);
   const { rows } = await client.query<{ readonly is_there: boolean }>(
     'SELECT to_regclass($1) IS NOT NULL AS is_there',
@@ -152,8 +155,8 @@ async function readSchemaVersion(client: ClientBase, schema: string): Promise<Nu
   return rows[0]?.is_there === true ? numbersOf(client, name) : undefined;
 }
 
-async function numbersOf(client: ClientBase, name: string): Promise<Numbers | undefined> {
-  const { rows } = await client.query<Numbers>(
+async function numbersOf(client: ClientBase, name: string): Promise<SchemaVersion | undefined> {
+  const { rows } = await client.query<SchemaVersion>(
     `SELECT number, least FROM ${name}.protocol ORDER BY number DESC LIMIT 1`,
   );
   return rows[0];

@@ -2,7 +2,7 @@
  * Returns the reason why a certificate is not trusted, in which case retries are useless; undefined for another
  * failure.
  */
-export function distrustOf(cause: unknown): string | undefined {
+export function findDistrustReason(cause: unknown): string | undefined {
   const code = codeOf(cause);
   return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
 }

@@ -7,7 +7,7 @@ import { ArtifactStoreFault } from '../access/place-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timeRequest } from '#base/tracing/object-requests.js';
-import { distrustOf, isClosed, isWithoutTls, reasonOf } from './request-failure.js';
+import { findDistrustReason, isClosed, isWithoutTls, reasonOf } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXPIRED_TOKEN, explainRefusal, mayPass } from './service-refusals.js';
 
@@ -164,7 +164,7 @@ export function createS3Client(
           `${endpoint} answers without TLS: should AWS_ENDPOINT_URL_S3 begin with http://?`,
           cause,
         );
-      const distrust = distrustOf(cause);
+      const distrust = findDistrustReason(cause);
       if (distrust !== undefined)
         throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())

@@ -115,15 +115,8 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const held = {
-      weight,
-      price: close / split,
-      variant,
-      treatment,
-      growth,
-      withheld: withheldOf(action.identifier, action.exDay),
-      isTotal,
-    };
+    const withheld = withheldOf(action.identifier, action.exDay);
+    const held = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
     const worth: WorthOf = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
     const after = isComing

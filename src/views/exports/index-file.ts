@@ -12,10 +12,7 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { listCountChanges, type CountChange } from '../count-changes.js';
 import { runEffects, type RunEffect } from '../run-effects.js';
 
-/**
- * Index shares and prices of an index on a session. The market value divided by the divisor is the level. Cash, if any,
- * is the last entry.
- */
+/** Index shares and prices of an index on a session. Market value over divisor is the level; cash is the last entry. */
 export interface IndexFile {
   readonly day: Day;
   /** Identifiers of the securities, [H]. */

@@ -6,7 +6,7 @@ import {
   forgetAll,
   forgetDataVersions,
   forgetLeftovers,
-  historyOf,
+  readHistory,
   recordDataVersion,
 } from '#services/stored/data-history.js';
 import { formatNumberedId } from '#store/document-id.js';
@@ -42,7 +42,7 @@ test('the versions of a deleted store are forgotten some at a time, the head wit
   await writeVersions(documents, COUNT);
   const last = await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
   expect([await countStored(documents), last]).toEqual([COUNT - FORGOTTEN_AT_ONCE, COUNT - FORGOTTEN_AT_ONCE]);
-  expect(await historyOf(documents, 'm')).toBeUndefined();
+  expect(await readHistory(documents, 'm')).toBeUndefined();
   await forgetAll(documents, 'm', last);
   expect(await countStored(documents)).toBe(0);
 });
@@ -71,7 +71,7 @@ test('no number of a deleted store is given again, however often its id is used'
   await serveVersions(documents, 1);
   given.push(...(await documents.ids('data-version')));
   expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
-  expect(firstOf(await historyOf(documents, 'm'))).toBe(7);
+  expect(firstOf(await readHistory(documents, 'm'))).toBe(7);
 });
 
 test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {

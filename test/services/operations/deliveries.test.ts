@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
 import type { Delivery } from '#jobs/callbacks.js';
 import { createCallbackDestinations } from '#services/operations/callback-places.js';
-import { createDeliveries, type Failure, type Send } from '#services/operations/deliveries.js';
+import { createDeliveries, type Failure, type SendDelivery } from '#services/operations/deliveries.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -19,7 +19,7 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
   const { documents, close } = await openStore({ home, onFailure: () => {} });
   const time = createTestClock();
   const sent: { readonly delivery: Delivery; readonly atMs: number }[] = [];
-  const send: Send = async (delivery) => {
+  const send: SendDelivery = async (delivery) => {
     sent.push({ delivery, atMs: time.clock.monotonicMs() });
     return answers[Math.min(sent.length, answers.length) - 1];
   };

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { TaskInput } from '#jobs/tasks.js';
-import { createRunTexts, recordEtag } from '#services/runs/run-texts.js';
+import { createRunTexts, computeRecordEtag } from '#services/runs/run-texts.js';
 import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 const createArtifact = (name: string) => ({ name, bytes: 1, sha256: `sha of ${name}` });
@@ -81,7 +81,7 @@ test('a record is written by a worker from the columns and the stamp of its run,
 
 test('a length is that of the file and an etag that of the run', async () => {
   const { open } = createRecords();
-  expect(await open(RUN)).toMatchObject({ length: 'record 1'.length, etag: recordEtag(RUN) });
+  expect(await open(RUN)).toMatchObject({ length: 'record 1'.length, etag: computeRecordEtag(RUN) });
 });
 
 test('the record read longest ago makes room for others, and whoever opened it before reads it to its end', async () => {
@@ -121,7 +121,7 @@ test('a record that was stored as JSON is upgraded by a worker, under a differen
   expect(asked).toEqual([
     { text: 'record', stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
   ]);
-  expect(recordEtag(OLD)).not.toBe('sha of record');
+  expect(computeRecordEtag(OLD)).not.toBe('sha of record');
 });
 
 test('the etag is another one for another file and another stamp', () => {
@@ -130,8 +130,8 @@ test('the etag is another one for another file and another stamp', () => {
     { ...RUN, engine_version: '1' },
     { ...RUN, artifacts: { ...RUN.artifacts, columns: createArtifact('other') } },
   ];
-  expect(new Set([RUN, ...others].map(recordEtag)).size).toBe(4);
-  expect(recordEtag({ ...RUN })).toBe(recordEtag(RUN));
+  expect(new Set([RUN, ...others].map(computeRecordEtag)).size).toBe(4);
+  expect(computeRecordEtag({ ...RUN })).toBe(computeRecordEtag(RUN));
 });
 
 test('a result is rendered from the columns and the plan of its run, next to its record', async () => {

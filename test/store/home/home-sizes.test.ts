@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { partsOf } from '#cli/places.js';
+import { listFolders } from '#cli/places.js';
 import { listHomeFolders } from '#store/home/home.js';
 import { watchSizes } from '#store/home/home-sizes.js';
 import { temporaryFolders } from '../temporary-folder.js';
@@ -15,14 +15,14 @@ test('a home is as large as the files of its parts, and an absent part is empty'
   await writeFile(join(home.stores, 'desk', 'market.csv'), 'a'.repeat(100));
   await writeFile(join(home.stores, 'desk', 'deep', 'more.csv'), 'a'.repeat(23));
   await writeFile(join(home.artifacts, 'run'), 'a'.repeat(7));
-  expect(await watchSizes(partsOf(home))()).toEqual({ documents: 0, artifacts: 7, stores: 123, backups: 0 });
+  expect(await watchSizes(listFolders(home))()).toEqual({ documents: 0, artifacts: 7, stores: 123, backups: 0 });
 });
 
 test('a reading serves for half a minute', async () => {
   const home = listHomeFolders(await newFolder());
   await mkdir(home.artifacts);
   let now = 0;
-  const sizes = watchSizes(partsOf(home), () => now);
+  const sizes = watchSizes(listFolders(home), () => now);
   expect((await sizes()).artifacts).toBe(0);
   await writeFile(join(home.artifacts, 'run'), '1234');
   now = 30_000;
@@ -33,8 +33,8 @@ test('a reading serves for half a minute', async () => {
 
 test('parts stored elsewhere are not reported as empty: on a cluster a home has only copies', async () => {
   const home = listHomeFolders(await newFolder());
-  const names = (settings: Parameters<typeof partsOf>[1]) => Object.keys(partsOf(home, settings));
+  const names = (settings: Parameters<typeof listFolders>[1]) => Object.keys(listFolders(home, settings));
   expect(names({ database: 'postgres://h/d' })).toEqual(['artifacts', 'stores']);
   expect(names({ database: 'postgres://h/d', artifacts: 's3://b' })).toEqual(['stores', 'cache']);
-  expect(partsOf(home, { artifacts: 's3://b', cache: '/c' })).toMatchObject({ cache: '/c' });
+  expect(listFolders(home, { artifacts: 's3://b', cache: '/c' })).toMatchObject({ cache: '/c' });
 });

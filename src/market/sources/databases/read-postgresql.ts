@@ -178,7 +178,7 @@ async function copyMarket(
     const code = starts[name]! < 0 ? market.codeOf(file, null) : names(bytes, starts[name]!, ends[name]!);
     market.beginRow(
       code,
-      starts[day]! < 0 ? market.dayOf(file, null) : dayIn(bytes.readInt32BE(starts[day]), market, file),
+      starts[day]! < 0 ? market.dayOf(file, null) : convertDay(bytes.readInt32BE(starts[day]), market, file),
     );
     for (let column = 0; column < starts.length; column++) {
       const start = starts[column]!;
@@ -202,7 +202,7 @@ async function copyMarket(
 }
 
 /** Converts a date of PostgreSQL; the largest and smallest values are the infinities, which are not valid days. */
-function dayIn(
+function convertDay(
   value: number,
   market: { dayOf(file: never, cell: Cell): Day | undefined },
   file: unknown,

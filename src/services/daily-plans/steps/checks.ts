@@ -18,7 +18,7 @@ import {
   type StepContext,
   type StepOutcome,
 } from '../performer.js';
-import { marketOfIndex } from '../plan-markets.js';
+import { findIndexMarket } from '../plan-markets.js';
 import { REFRESH_ITEM } from './refresh.js';
 
 export interface ChecksDependencies extends CheckInputDependencies {
@@ -66,7 +66,7 @@ async function performChecks(
   await performForEachIndex(context, async (indexId) => {
     const { document: index } = await requireIndex(documents, indexId);
     const run = await findRun(documents, indexId);
-    const { market, identity } = await marketOfIndex(dependencies, indexId);
+    const { market, identity } = await findIndexMarket(dependencies, indexId);
     const subject = {
       index,
       run,

@@ -10,7 +10,7 @@ import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, endOf } from '../job-end.js';
 import { performForEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
-import { marketsOfPlan } from '../plan-markets.js';
+import { listPlanMarkets } from '../plan-markets.js';
 import { lastOf } from './refresh.js';
 
 export interface RunDependencies {
@@ -53,7 +53,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
     await markets.settled();
     await follow();
     const { date } = context.day();
-    for (const { market, identity } of await marketsOfPlan(dependencies, context.waves)) {
+    for (const { market, identity } of await listPlanMarkets(dependencies, context.waves)) {
       const last = market.dates.at(-1);
       if (last !== undefined && formatDay(last) >= date) continue;
       const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${lastOf(last)}.`;

@@ -3,7 +3,15 @@ import { isUnavailable, Refusal } from '#domain/refusals/refusal.js';
 import { ArtifactStoreFault } from '#store/access/place-fault.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import type { DeliveryDestinations } from '../delivery-places.js';
-import { checksumOf, DeliveryFault, sendEachFile, PRESENT, REPLACED, SENT, type Sender } from '../sender.js';
+import {
+  checksumOf,
+  DeliveryFault,
+  sendEachFile,
+  PRESENT_MESSAGE,
+  REPLACED_MESSAGE,
+  SENT_MESSAGE,
+  type Sender,
+} from '../sender.js';
 
 /** Time limits of a request, which are short because the rounds of the day retry. */
 const PATIENCE = { patienceMs: 4000, answerMs: 60_000 };
@@ -21,8 +29,8 @@ export const createBucketSender =
         await job.begin(file);
         if (!isPresent) await client.put(file.path, await file.content(), file.sha256);
         if (target.checksum) await putChecksum(client, file);
-        if (result === undefined) return SENT;
-        return isPresent ? PRESENT : REPLACED;
+        if (result === undefined) return SENT_MESSAGE;
+        return isPresent ? PRESENT_MESSAGE : REPLACED_MESSAGE;
       } catch (thrown) {
         throw faultOf(thrown);
       }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { PostSigned } from '../../operations/send-callback.js';
-import { DeliveryFault, sendEachFile, nameIn, SENT, type Sender } from '../sender.js';
+import { DeliveryFault, sendEachFile, readFileName, SENT_MESSAGE, type Sender } from '../sender.js';
 
 /** Sends each file as the body of a signed request. All attempts have the same message id. */
 export const createCallbackSender =
@@ -20,7 +20,7 @@ export const createCallbackSender =
           body: await file.content(),
           headers: {
             'Content-Type': file.media,
-            'Content-Disposition': `attachment; filename="${nameIn(file.path)}"`,
+            'Content-Disposition': `attachment; filename="${readFileName(file.path)}"`,
             'Content-Digest': `sha-256=:${Buffer.from(file.sha256, 'hex').toString('base64')}:`,
             'Divisor-Schedule': schedule,
             'Divisor-Date': date,
@@ -29,5 +29,5 @@ export const createCallbackSender =
         signal,
       );
       if (failure !== undefined) throw new DeliveryFault(failure.reason, { isFinal: failure.isFinal });
-      return SENT;
+      return SENT_MESSAGE;
     });

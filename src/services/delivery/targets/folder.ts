@@ -7,12 +7,12 @@ import {
   checksumOf,
   DeliveryFault,
   sendEachFile,
-  folderIn,
-  nameIn,
+  readFolder,
+  readFileName,
   formatPartName,
-  PRESENT,
-  REPLACED,
-  SENT,
+  PRESENT_MESSAGE,
+  REPLACED_MESSAGE,
+  SENT_MESSAGE,
   type OutgoingFile,
   type Sender,
 } from '../sender.js';
@@ -20,21 +20,21 @@ import {
 /** Writes files into a folder: complete under a temporary name, then renamed. */
 export const createFolderSender = (places: Pick<DeliveryDestinations, 'assertFolder'>): Sender<'folder'> => {
   async function send(file: OutgoingFile, root: string, hasChecksum: boolean): Promise<string> {
-    const folder = join(root, ...folderIn(file.path).split('/'));
+    const folder = join(root, ...readFolder(file.path).split('/'));
     await places.assertFolder(folder);
     await mkdir(folder, { recursive: true });
     await places.assertFolder(folder); // a link may have been created meanwhile
-    const place = join(folder, nameIn(file.path));
+    const place = join(folder, readFileName(file.path));
     const before = await hashOf(place, file.bytes);
     if (before !== file.sha256) {
       const content = await file.content();
       // The checksum is removed first, so that readers do not mistake the old file for the new file.
       if (before !== undefined && hasChecksum) await rm(`${place}.sha256`, { force: true });
-      await writeAtomically(folder, { name: nameIn(file.path), part: formatPartName(file), content });
+      await writeAtomically(folder, { name: readFileName(file.path), part: formatPartName(file), content });
     }
     if (hasChecksum) await writeChecksum(folder, file);
-    if (before === undefined) return SENT;
-    return before === file.sha256 ? PRESENT : REPLACED;
+    if (before === undefined) return SENT_MESSAGE;
+    return before === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
   }
 
   return (job) =>
@@ -61,7 +61,7 @@ async function hashOf(path: string, bytes: number): Promise<string | undefined> 
 }
 
 async function writeChecksum(folder: string, file: OutgoingFile): Promise<void> {
-  const name = `${nameIn(file.path)}.sha256`;
+  const name = `${readFileName(file.path)}.sha256`;
   const content = checksumOf(file);
   const before = await readFile(join(folder, name), 'utf8').catch(() => undefined);
   if (before !== content) await writeAtomically(folder, { name, part: `${formatPartName(file)}.sha256`, content });

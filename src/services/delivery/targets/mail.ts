@@ -3,7 +3,7 @@ import { createPath } from '#domain/daily-plans/file-name.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { loadTransports } from '../load-transports.js';
-import { DeliveryFault, nameIn, type OutgoingFile, type SendJob, type Sender } from '../sender.js';
+import { DeliveryFault, readFileName, type OutgoingFile, type SendJob, type Sender } from '../sender.js';
 import type { TargetOf } from '#domain/delivery/target-catalogue.js';
 
 export interface MailServer {
@@ -78,7 +78,7 @@ function batchesOf(files: readonly OutgoingFile[]): OutgoingFile[][] {
 async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'mail'>>, from: string) {
   const { target, client, schedule, date } = job;
   const terms = { file: '', client, schedule, table: '', day: parseValidDay(date) };
-  const names = batch.map(({ path }) => nameIn(path));
+  const names = batch.map(({ path }) => readFileName(path));
   const id = createHash('sha256')
     .update([client, target.name, schedule, date, ...batch.map(({ path, sha256 }) => `${path} ${sha256}`)].join('\n'))
     .digest('hex')
@@ -90,7 +90,7 @@ async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'
     // Mailboxes recognise a repeated mail by its id.
     messageId: `<${id}@${from.slice(from.lastIndexOf('@') + 1).replace(/>$/, '')}>`,
     text: `${names.length === 1 ? 'The file' : 'The files'} of ${schedule} for ${date}:\n\n${batch
-      .map(({ path, sha256 }) => `${nameIn(path)}\nSHA-256 ${sha256}\n`)
+      .map(({ path, sha256 }) => `${readFileName(path)}\nSHA-256 ${sha256}\n`)
       .join('\n')}`,
     attachments: await Promise.all(
       batch.map(async (file, k) => ({

@@ -8,12 +8,12 @@ import {
   checksumOf,
   DeliveryFault,
   sendEachFile,
-  folderIn,
-  nameIn,
+  readFolder,
+  readFileName,
   formatPartName,
-  PRESENT,
-  REPLACED,
-  SENT,
+  PRESENT_MESSAGE,
+  REPLACED_MESSAGE,
+  SENT_MESSAGE,
   type OutgoingFile,
   type Sender,
 } from '../sender.js';
@@ -51,7 +51,7 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
   }
 };
 
-/** @throws DeliveryFault */
+/** Connects and signs in to a server. @throws DeliveryFault */
 function connect(
   { url, host_key: fingerprint }: TargetOf<'sftp'>,
   secret: string | undefined,
@@ -119,9 +119,9 @@ interface SendLocation {
 }
 
 async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }: SendLocation): Promise<string> {
-  const folder = [root, folderIn(file.path)].filter((part) => part !== '').join('/');
+  const folder = [root, readFolder(file.path)].filter((part) => part !== '').join('/');
   await makeFolders(sftp, { root, folder, made });
-  const place = `${folder}/${nameIn(file.path)}`;
+  const place = `${folder}/${readFileName(file.path)}`;
   const before = await hashOf(sftp, place, file.bytes);
   if (before !== file.sha256) {
     // The checksum is removed first, so that readers do not mistake the old file for the new file.
@@ -143,8 +143,8 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
         content,
       });
   }
-  if (before === undefined) return SENT;
-  return before === file.sha256 ? PRESENT : REPLACED;
+  if (before === undefined) return SENT_MESSAGE;
+  return before === file.sha256 ? PRESENT_MESSAGE : REPLACED_MESSAGE;
 }
 
 /** Creates the folders of a path below the root, which the server's operator has created. */

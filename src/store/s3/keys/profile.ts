@@ -23,7 +23,7 @@ export function readProfile(name: string, { credentialsFile, configFile }: Profi
 function sectionsOf(file: string): Map<string, Map<string, string>> {
   const sections = new Map<string, Map<string, string>>();
   let section: Map<string, string> | undefined;
-  for (const line of textOf(file).split('\n')) {
+  for (const line of readText(file).split('\n')) {
     // Comments are skipped, as are indented lines, which are settings of a single service.
     if (/^[\s#;]/.test(line) || line === '') continue;
     if (line.startsWith('[')) {
@@ -43,7 +43,7 @@ function sectionsOf(file: string): Map<string, Map<string, string>> {
  * Reads a file synchronously, because the files are small, local and rarely read. @returns an empty text for a missing
  * file
  */
-function textOf(file: string): string {
+function readText(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {

@@ -2,7 +2,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { awsOf } from '#cli/aws-settings.js';
+import { selectAwsSettings } from '#cli/aws-settings.js';
 import { readSettings } from '#cli/settings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseArtifactLocation } from '#store/place/artifact-place.js';
@@ -27,7 +27,7 @@ type Environment = Readonly<Record<string, string>>;
 
 /** Returns the settings that a process reads from an environment. */
 const readKeySettings = (environment: Environment): AwsSettings =>
-  awsOf(
+  selectAwsSettings(
     readSettings([], { AWS_SHARED_CREDENTIALS_FILE: '/dev/null/a', AWS_CONFIG_FILE: '/dev/null/b', ...environment })
       .settings,
   );

@@ -1,0 +1,137 @@
+import { computeFactorExposures, computeTax, type AccountProgram } from './account-program.js';
+import { HARD_PENALTY } from './interior-state.js';
+import { sortSales, type GainPrices } from './relaxed-trades.js';
+
+/** Maximum violation of a hard row that counts as a rounding error in the search. */
+export const FEASIBLE = 1e-9;
+
+/** Net trades with the sums that couple the securities. */
+export interface TradeState {
+  readonly program: AccountProgram;
+  /** Signed trades by security, [n]. */
+  readonly net: Float64Array;
+  /** Weights less the target weights, [n]. */
+  readonly active: Float64Array;
+  readonly exposures: Float64Array;
+  /** Lots of each security in the order of sale. */
+  readonly orders: readonly Int32Array[];
+  /** Quadratic coefficient of each weight in the variance. */
+  readonly norms: Float64Array;
+  /** Constant and weight terms of the rows, without gains and costs. */
+  readonly values: Float64Array;
+  /** Prices of violations of the rows, if violations are allowed. */
+  readonly rowPrices: Float64Array;
+  variancePrice: number;
+  /** True if violations are not allowed. */
+  isStrict: boolean;
+  variance: number;
+  cost: number;
+  short: number;
+  long: number;
+  /** Gains of the trade that was realised last. */
+  readonly realised: { short: number; long: number };
+  /** Changes of the sums, and the violation of weight bounds, from which the objective is computed. */
+  readonly sums: { variance: number; short: number; long: number; spent: number; violated: number };
+}
+
+/** Creates the state of net trades. @param net  updated by moves */
+export function createTradeState(program: AccountProgram, net: Float64Array, prices: GainPrices): TradeState {
+  const { n, k, loadings, specific, target, held, rows, costRate } = program;
+  const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
+  const exposures = computeFactorExposures(program, active, new Float64Array(k));
+  const state: TradeState = {
+    program,
+    net,
+    active,
+    exposures,
+    orders: Array.from({ length: n }, (_, i) => sortSales(program, i, prices)),
+    norms: Float64Array.from(specific, (own, i) => own + sumSquares(loadings.subarray(i * k, (i + 1) * k))),
+    values: new Float64Array(rows.length),
+    rowPrices: new Float64Array(rows.length),
+    variancePrice: 0,
+    isStrict: true,
+    variance: sumSquares(exposures),
+    cost: 0,
+    short: program.fixedShort,
+    long: program.fixedLong,
+    realised: { short: 0, long: 0 },
+    sums: { variance: 0, short: 0, long: 0, spent: 0, violated: 0 },
+  };
+  rows.forEach(({ weights, constant }, j) => {
+    let value = constant;
+    if (weights !== null) for (let i = 0; i < n; i++) value += weights[i]! * (held[i]! + net[i]!);
+    state.values[j] = value;
+  });
+  for (let i = 0; i < n; i++) {
+    state.variance += specific[i]! * active[i]! * active[i]!;
+    state.cost += Math.abs(net[i]!) * costRate[i]!;
+    realise(state, i, net[i]!);
+    state.short += state.realised.short;
+    state.long += state.realised.long;
+  }
+  return state;
+}
+
+/** Computes the gains of a trade. */
+export function realise({ program, orders, realised }: TradeState, i: number, trade: number): void {
+  const { lotSize, lotShort, lotLong } = program;
+  let left = -trade;
+  let short = 0;
+  let long = 0;
+  if (left > 0)
+    for (const l of orders[i]!) {
+      const sold = Math.min(left, lotSize[l]!);
+      short += sold * lotShort[l]!;
+      long += sold * lotLong[l]!;
+      left -= sold;
+      if (!(left > 0)) break;
+    }
+  realised.short = short;
+  realised.long = long;
+}
+
+/** Returns the violation of the bounds of a weight after a change. */
+export function measureExcess({ program, net }: TradeState, i: number, change: number): number {
+  const { held, lower, upper } = program;
+  const weight = held[i]! + net[i]! + change;
+  return Math.max(0, lower[i]! - weight, weight - upper[i]!);
+}
+
+/** Returns half the derivative of the variance in a weight. */
+export function computeVarianceSlope({ program, active, exposures }: TradeState, i: number): number {
+  const { k, specific, loadings } = program;
+  let slope = specific[i]! * active[i]!;
+  for (let f = 0, at = i * k; f < k; f++) slope += loadings[at + f]! * exposures[f]!;
+  return slope;
+}
+
+/** Returns the objective after the changes `sums` and the changes of up to two weights. */
+export function computeObjective(state: TradeState, i: number, change: number, j: number, other: number): number {
+  const { program, values, rowPrices, variancePrice, isStrict, sums } = state;
+  const { rows, sides, aversion, taxWeight, varianceLimit } = program;
+  const spent = state.cost + sums.spent;
+  const [s, l, v] = [state.short + sums.short, state.long + sums.long, state.variance + sums.variance];
+  let objective = aversion * v + spent + taxWeight * computeTax(sides, s, l);
+  let { violated } = sums;
+  if (v > varianceLimit) {
+    if (isStrict) violated += Math.sqrt(v) - Math.sqrt(varianceLimit);
+    else objective += variancePrice * (v - varianceLimit);
+  }
+  for (let r = 0; r < values.length; r++) {
+    const row = rows[r]!;
+    let value = values[r]! + row.short * s + row.long * l + row.cost * spent;
+    if (row.weights !== null) value += row.weights[i]! * change + row.weights[j]! * other;
+    if (!(value > 0)) continue;
+    if (row.penalty < Infinity) objective += row.penalty * value;
+    else if (isStrict) violated += value;
+    else objective += rowPrices[r]! * value;
+  }
+  // Feasible trades are always better than infeasible ones.
+  return objective + (violated > FEASIBLE ? HARD_PENALTY * violated + 1 : 0);
+}
+
+function sumSquares(values: Float64Array): number {
+  let sum = 0;
+  for (const value of values) sum += value * value;
+  return sum;
+}

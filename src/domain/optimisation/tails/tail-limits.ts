@@ -21,8 +21,8 @@ export interface TailLimitState {
 
 /**
  * Minimises each tail within the other hard rows, until all tail limits hold at a minimum. If a minimum exceeds its
- * limit, adds the plane that proves the minimum: a single program with it excludes the limit, which tangent planes
- * approach only slowly.
+ * limit, adds the cutting plane that proves the minimum: one program with this plane proves that the limit is
+ * infeasible, while tangent planes approach the proof only slowly.
  */
 export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelection): TailLimitState {
   const limited = problem.rows

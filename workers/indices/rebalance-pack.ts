@@ -72,7 +72,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
-    reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
+    reconciliation: listLaterChanges(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: sortFindings([
       ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, requestedDay, session)),
       ...checkVolumes(sm, session, request.adv_sessions),
@@ -91,7 +91,7 @@ interface ReconciliationInput extends PackedNames {
 }
 
 /** Lists the changes since the announcement; null until the day after the announcement. */
-function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
+function listLaterChanges(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
   if (composition.basis !== 'announced' || decision >= session) return null;

@@ -82,7 +82,7 @@ function computeWholeRun(
   const market = openCachedMarket(handle);
   const canBeExtended = plan.request.as_known === undefined;
   return {
-    ...stampOf(input),
+    ...createStamp(input),
     files: {
       columns,
       prices,
@@ -111,7 +111,7 @@ function computeExtendedRun(
   const { market: handle, plan, models, engineVersion, stored, checkedFiles } = input;
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   return {
-    ...stampOf(input),
+    ...createStamp(input),
     files: { columns: run.columns, prices: null, checkpoint: run.state, areColumnsKept: false, look: () => {} },
     ...spanOf(run.days),
     called: null,
@@ -161,7 +161,7 @@ interface RunInputs {
 }
 
 /** Returns the provenance of a new run: its time and its inputs. */
-export function stampOf({
+export function createStamp({
   plan,
   engineVersion,
   market,

@@ -69,7 +69,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
       const events: Event[] = [];
       for (const [at, stored] of indices.entries()) {
         const schedule = calendars.get(stored.calendar) === undefined ? null : await scheduled(stored);
-        if (schedule !== null) events.push(...eventsOf(stored, window, schedule));
+        if (schedule !== null) events.push(...listEvents(stored, window, schedule));
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
@@ -110,7 +110,7 @@ function windowOf(
   return { from, to };
 }
 
-function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
+function listEvents({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
   return listRebalanceEvents(window, schedule).map(({ day, kind, effective, cause, rule, calendar }): Event => {
     const what = kind === 'effective' ? 'rebalance effective' : `composition of ${formatDay(effective)} decided`;
     return {

@@ -111,7 +111,7 @@ export function createRiskModelJob({
     };
     return {
       result: { value: document },
-      message: messageOf(payload, document),
+      message: formatMessage(payload, document),
       async effect(tx) {
         await tx.put('risk-model', payload.model_id, document);
       },
@@ -150,7 +150,7 @@ function joinRows(written: readonly WrittenParts[]): {
 }
 
 /** Returns the summary of a finished estimate. */
-function messageOf(
+function formatMessage(
   { request }: RiskModelPayload,
   { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument,
 ): string {

@@ -24,7 +24,7 @@ import { listEarlierFiles, requireRun, type RunName } from '../stored/run-docume
 import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { readRunDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
-import { stateOf, type RunStates } from './run-states.js';
+import { createStoredState, type RunStates } from './run-states.js';
 import { bytesOf as bytesOfPart, createBufferPool, streamOf, type MadePart } from './export-stream.js';
 import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
@@ -190,7 +190,7 @@ export function createExports({
       assertMeets({ start, end }, { first: run.start, last: run.end, of: 'the run' }, names);
       const served = await marketOf(run, request, subject.known);
       if (by !== undefined) assertGroups(table, by, served && served.market);
-      const state = await stateOf(states, run);
+      const state = await createStoredState(states, run);
       const { stale } = state;
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);

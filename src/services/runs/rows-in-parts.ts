@@ -67,7 +67,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
   };
 
   /** Returns the entries of each part once; the files of duplicate entries are dropped. */
-  async function entriesOf<E extends RowEntry>(
+  async function readEntries<E extends RowEntry>(
     { filesOf }: RowsOrder<E>,
     written: readonly WrittenParts[],
     { drop }: Pick<RowAttempt, 'drop'>,
@@ -91,7 +91,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
         share: 1 - SUMMING,
         here: (part, share) => outputOf(order, [part], { attempt, share }),
       });
-      const entries = await entriesOf(order, written, attempt);
+      const entries = await readEntries(order, written, attempt);
       const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const outputs = attempt.outputs(['view', 'rows']);
       const { view, rows } = await attempt.compute('sum-rows', { ...summary, files, outputs }, SUMMING);

@@ -33,7 +33,7 @@ const FIELDS: readonly FieldSpec[] = [
 /** Findings about table names; findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
 
-const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
+const INITIAL_CONNECTION: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
 
 interface TableNamesProps {
   readonly value: Json | undefined;
@@ -137,7 +137,7 @@ const Sources = ({ value, onChange }: SourcesProps) => (
 /** Page that registers a folder or database as a store, without copying it, after reading it in full. */
 export function ConnectPage() {
   const { served, activate } = useServed();
-  const [typed, setWanted] = useState<JsonObject>(FIRST);
+  const [typed, setWanted] = useState<JsonObject>(INITIAL_CONNECTION);
   const wanted: JsonObject = { activate, ...typed };
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isReading, setReading] = useState(false);

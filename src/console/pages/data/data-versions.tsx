@@ -117,7 +117,7 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
   );
 }
 
-/** Renders origin, author, reason and rows of a version, which a narrow table hides. */
+/** Renders the origin, author, reason and row numbers of a version. A narrow table hides these columns. */
 function Origin({ version }: { readonly version: Version }) {
   const { known_at: at, source, author, note, readable, content_hash: hash } = version;
   const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;

@@ -15,12 +15,12 @@ import { count, figure, percent } from '../../words/numbers.js';
 /** Months shown before and after the suspect day. */
 const AROUND_MONTHS = 4;
 
-type Written = (value: number) => string;
+type FormatValue = (value: number) => string;
 
-const times: Written = (value) => `${figure(value)} times`;
+const times: FormatValue = (value) => `${figure(value)} times`;
 
 /** Labels and number formats of evidence; prices are shown as stored. */
-const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: Written]>> = {
+const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: FormatValue]>> = {
   before: ['Previous close'],
   close: ['Close on the day'],
   move: ['Return on the day', percent],
@@ -58,10 +58,10 @@ interface DoubtDetailProps {
   onChoose(isIn: boolean): void;
 }
 
-/** The store unless it is served, as part of an address. */
+/** Returns the id of the store; undefined for the served store. */
 export const otherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
 
-/** One data warning: its message, the prices around it, its evidence and the proposed repair. */
+/** Renders a data warning: its message, the prices around it, its evidence and the proposed repair. */
 export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
   const { message, evidence, repair, confidence, identifier } = doubt;
   return (
@@ -164,7 +164,9 @@ function Prices({ view, date, repair, address }: PricesProps) {
   );
 }
 
-/** Preview of a price repair for the chart; null if it changes no prices. The service applies the repair. */
+/**
+ * Previews a price repair for the chart; returns null if the repair changes no prices. The service applies the repair.
+ */
 function previewRepair(
   dates: readonly string[],
   values: readonly (number | null)[],

@@ -16,7 +16,7 @@ export async function droppedFiles(transfer: DataTransfer | null): Promise<reado
   return files;
 }
 
-/** A read returns some entries at a time, and none after the last. */
+/** Reads all entries of a folder. Each read returns some entries; the read after the last entry returns none. */
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
   const reader = folder.createReader();
   const found: FileSystemEntry[] = [];

@@ -22,7 +22,7 @@ interface FileListProps {
 }
 
 /** A file and its position among all. */
-interface Listed extends ImportFile {
+interface ListedFile extends ImportFile {
   readonly at: number;
   readonly findings: readonly Finding[];
 }
@@ -41,7 +41,7 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
     const at = fileOf(finding, chosen)?.at;
     about.set(at, [...(about.get(at) ?? []), finding]);
   }
-  const listed = files.map((one, at): Listed => ({ ...one, at, findings: about.get(at) ?? [] }));
+  const listed = files.map((one, at): ListedFile => ({ ...one, at, findings: about.get(at) ?? [] }));
   const acts: FileActs = {
     put: (at, table) => onChange(files.map((own, i) => (i === at ? { ...own, table } : own))),
     remove: (at) => onChange(withoutFile(files, at)),
@@ -50,7 +50,7 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
   const isFolded = prices.length > LISTED_MAX;
   return (
     <ul class="file-list" aria-label="Files to import">
-      {isFolded && <Folded files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
+      {isFolded && <FoldedFiles files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
       {(isFolded ? listed.filter(({ table }) => table !== 'market') : listed).map((one) => (
         <FileRow key={`${one.file.name} ${one.at}`} one={one} acts={acts} />
       ))}
@@ -59,7 +59,7 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
 }
 
 interface FileRowProps {
-  readonly one: Listed;
+  readonly one: ListedFile;
   readonly acts: FileActs;
 }
 
@@ -74,7 +74,7 @@ function FileRow({ one, acts }: FileRowProps) {
         <TableChoice one={one} acts={acts} />
       )}
       <Remove one={one} acts={acts} />
-      <Said findings={one.findings} />
+      <FileFindings findings={one.findings} />
     </li>
   );
 }
@@ -94,15 +94,15 @@ const Remove = ({ one, acts }: FileRowProps) => (
   </Button>
 );
 
-interface FoldedProps {
-  readonly files: readonly Listed[];
+interface FoldedFilesProps {
+  readonly files: readonly ListedFile[];
   readonly isMapped: boolean;
   readonly acts: FileActs;
   onClear(): void;
 }
 
-/** Many files of prices as one entry, which unfolds to a table. */
-function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
+/** Renders many price files as one entry that unfolds to a table. */
+function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
   const [isOpen, setOpen] = useState(false);
   const size = files.reduce((sum, { file }) => sum + file.size, 0);
   const wrong = files.filter(({ findings }) => findings.length > 0);
@@ -130,8 +130,8 @@ function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
   );
 }
 
-function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonly acts: FileActs }) {
-  const columns: readonly Column<Listed>[] = [
+function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; readonly acts: FileActs }) {
+  const columns: readonly Column<ListedFile>[] = [
     { id: 'name', title: 'File', width: 180, grow: 2, value: ({ file }) => file.name },
     numeric({ id: 'size', adds: true, title: 'Size', width: 90, of: ({ file }) => file.size, write: bytes }),
     {
@@ -171,7 +171,7 @@ function messageOf({ path, message }: Finding): string {
 }
 
 /** Renders the first finding of a file, and the number of further findings in the table below. */
-function Said({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
+function FileFindings({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   return (
     <p class={first.severity === 'error' ? 'file-said down' : 'file-said field-warning'}>

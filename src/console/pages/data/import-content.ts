@@ -2,7 +2,7 @@ import { bytes as bytesText } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { endingOf } from './file-kinds.js';
 import { isParquet, type ImportFile } from './import-files.js';
-import { archiveOf, pack, type Packed } from './zip.js';
+import { archiveOf, pack, type PackedFile } from './zip.js';
 
 export interface ImportContent {
   readonly format: 'xlsx' | 'csv' | 'parquet';
@@ -37,7 +37,7 @@ export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | n
     if (whole.file.size > INSPECTED_BYTES_MAX) return null;
     return { content: await contentOfWhole(whole), files: 1, isCut: false };
   }
-  const packed: Packed[] = [];
+  const packed: PackedFile[] = [];
   let left = INSPECTED_BYTES_MAX;
   for (const one of sortBy(files).slice(0, FILES_MAX)) {
     const next = await packedFile(one, true);
@@ -80,7 +80,7 @@ export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGe
     yield { content: await contentOfWhole(whole), sent: 1, isLast: true };
     return;
   }
-  let packed: Packed[] = [];
+  let packed: PackedFile[] = [];
   let sent = 0;
   let [taken, unpacked] = [0, 0];
   for (const one of sortBy(files)) {
@@ -105,7 +105,7 @@ const sortBy = (files: readonly ImportFile[]): readonly ImportFile[] =>
   files.toSorted((a, b) => Number(a.table === 'market') - Number(b.table === 'market'));
 
 /** Bytes of an entry and its two headers. */
-const roomOf = ({ packed, name }: Packed): number => packed.length + 2 * (name.length * 3 + 46);
+const roomOf = ({ packed, name }: PackedFile): number => packed.length + 2 * (name.length * 3 + 46);
 
 const tooLarge = (name: string, size: number, room: number): Error =>
   new Error(
@@ -125,15 +125,15 @@ function assertDivisible(mapping: JsonObject | null, files: number): void {
     );
 }
 
-async function packedFile({ file, table }: ImportFile, isMapped: boolean): Promise<Packed> {
+async function packedFile({ file, table }: ImportFile, isMapped: boolean): Promise<PackedFile> {
   const name = isMapped && table === 'market' ? file.name : `${table}${endingOf(file)}`;
   return pack({ name, bytes: new Uint8Array(await file.arrayBuffer()) });
 }
 
 const NEWLINE = 10;
 
-/** The first rows of a text file. */
-async function packedStart({ file }: ImportFile): Promise<Packed> {
+/** Reads the first rows of a text file, compressed. */
+async function packedStart({ file }: ImportFile): Promise<PackedFile> {
   const bytes = new Uint8Array(
     await (file instanceof Blob ? file.slice(0, INSPECTED_BYTES_MAX / 2) : file).arrayBuffer(),
   );
@@ -146,7 +146,7 @@ async function contentOfWhole(one: ImportFile): Promise<ImportContent> {
   return { format: isParquet(one) ? 'parquet' : 'xlsx', content: await base64Of(await blobOf(one)) };
 }
 
-const contentOfArchive = async (packed: readonly Packed[]): Promise<ImportContent> => ({
+const contentOfArchive = async (packed: readonly PackedFile[]): Promise<ImportContent> => ({
   format: 'csv',
   content: await base64Of(archiveOf(packed)),
 });

@@ -10,7 +10,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { DropArea, FileGuide } from './drop-area.js';
 import { FileList } from './file-list.js';
 import type { ImportFile } from './import-files.js';
-import { ABOVE, Imported } from './imported.js';
+import { ABOVE, ImportedPage } from './imported.js';
 import { Inspection } from './inspection.js';
 import { ImportBar, NewStore } from './new-store.js';
 import { sendImport, type Outcome } from './send-import.js';
@@ -36,7 +36,7 @@ export function ImportPage() {
   const { inspected, isLooking, mapping, checked } = inspection;
   // Without a mapping, each table is one file.
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
-  if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
+  if (outcome !== null && outcome.result !== null) return <ImportedPage result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
   // Findings of a trial read of the files before the import.
   const seen = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
@@ -87,7 +87,7 @@ export function ImportPage() {
 
 const SEVERAL = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
 
-/** The result of an import, shown once; its address leads to the new store. */
+/** Returns the result of an import, which is shown once; its address leads to the new store. */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const imported = outcome === null ? parameter('imported') : null;

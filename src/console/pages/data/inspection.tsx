@@ -14,7 +14,7 @@ import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
 
 /** The report of the service about files before they are imported. */
-export interface Inspected {
+export interface InspectionState {
   /** The inspected part of the files; null if none of them can be inspected. */
   readonly sample: Sample | null;
   readonly result: InspectResult | null;
@@ -22,7 +22,7 @@ export interface Inspected {
 }
 
 interface InspectionProps {
-  readonly inspected: Inspected | null;
+  readonly inspected: InspectionState | null;
   /** Number of all files. */
   readonly files: number;
   /** The default of each member of a mapping; null until it is known. */
@@ -96,7 +96,7 @@ function Confidence({ result: { confidence, recognised_as: vendor } }: { readonl
 }
 
 /** Renders which part of the files was inspected, if not all of them. */
-function InspectedPart({ inspected, files }: { readonly inspected: Inspected; readonly files: number }) {
+function InspectedPart({ inspected, files }: { readonly inspected: InspectionState; readonly files: number }) {
   const { sample, trouble } = inspected;
   if (sample === null && trouble === null)
     return (

@@ -1,7 +1,7 @@
 import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 /**
- * True if a market differs from the standard tables, so that a mapping is needed.
+ * Returns true if a market differs from the standard tables and requires a mapping.
  * @param usual the default of each member
  */
 export function needsMapping(mapping: JsonObject, usual: JsonObject): boolean {

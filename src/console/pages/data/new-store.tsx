@@ -52,7 +52,7 @@ export function NewStore({ header, served, outcome, findings, unsure, onChange, 
         unsure={unsure}
         onChange={onChange}
       />
-      {outcome !== null && <Refused outcome={outcome} />}
+      {outcome !== null && <RefusedImport outcome={outcome} />}
     </form>
   );
 }
@@ -91,7 +91,7 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
 }
 
 /** Renders the reason why nothing was stored, with every problem by table, row and column. */
-function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
+function RefusedImport({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
   const findings = listUnplaced(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));
   if (trouble.findings.length === 0) return <Problem trouble={trouble} />;

@@ -16,7 +16,7 @@ export interface Outcome {
   readonly isPartial?: boolean;
 }
 
-interface Wanted {
+interface WantedImport {
   readonly files: readonly ImportFile[];
   readonly header: JsonObject;
   readonly mapping: JsonObject | null;
@@ -25,12 +25,12 @@ interface Wanted {
 }
 
 /** Sends files to become a store. */
-export async function sendImport(wanted: Wanted): Promise<Outcome> {
+export async function sendImport(wanted: WantedImport): Promise<Outcome> {
   return wanted.files.some(isParquet) ? sentTables(wanted) : sentParts(wanted);
 }
 
 /** Parts of an import that were accepted. */
-interface Accepted {
+interface AcceptedImport {
   readonly results: ImportResult[];
   files: number;
 }
@@ -39,8 +39,8 @@ interface Accepted {
  * Sends requests in order: the first creates the store, others add to it, and the last serves it. A new store is
  * deleted if a part is refused.
  */
-async function sentParts(wanted: Wanted): Promise<Outcome> {
-  const accepted: Accepted = { results: [], files: 0 };
+async function sentParts(wanted: WantedImport): Promise<Outcome> {
+  const accepted: AcceptedImport = { results: [], files: 0 };
   try {
     const bytesMax = health.peek()?.limits['MAX_IMPORT_BYTES'] ?? Infinity;
     for await (const { content, sent, isLast } of partsOf({ ...wanted, bytesMax })) {
@@ -59,7 +59,11 @@ async function sentParts(wanted: Wanted): Promise<Outcome> {
   }
 }
 
-async function refusedPart(trouble: Trouble, { results, files }: Accepted, { header }: Wanted): Promise<Outcome> {
+async function refusedPart(
+  trouble: Trouble,
+  { results, files }: AcceptedImport,
+  { header }: WantedImport,
+): Promise<Outcome> {
   const [first] = results;
   if (first === undefined) return { result: null, trouble };
   const { store_id } = first.store;
@@ -76,8 +80,11 @@ async function refusedPart(trouble: Trouble, { results, files }: Accepted, { hea
 
 const PARQUET = 'application/vnd.apache.parquet';
 
-/** Each Parquet file is a separate request: prices create the store, other tables are added to it. */
-async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> {
+/**
+ * Sends the tables. Each Parquet file is a separate request: prices create the store, and other tables are added to
+ * it.
+ */
+async function sentTables({ files, header, mapping }: WantedImport): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const done: ImportResult[] = [];
   for (const one of ordered) {

@@ -3,7 +3,7 @@ import { pathOf } from './folder-files.js';
 import { ArchiveFault, membersOf } from './unzip.js';
 
 /** Chosen files, with archives replaced by their files. */
-export interface Chosen {
+export interface ChosenFiles {
   readonly sources: readonly Source[];
   /** Names of files in archives and folders that hold no table. */
   readonly ignored: readonly string[];
@@ -14,7 +14,7 @@ export interface Chosen {
 const TABLES = ['.csv', '.tsv', '.txt', '.parquet'];
 
 /** Opens archives, and names files of folders by their paths. */
-export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
+export async function sourcesOf(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
   const ignored: string[] = [];
   for (const file of files) {
@@ -44,7 +44,7 @@ export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
   return { sources, ignored, trouble: null };
 }
 
-/** A file of a folder, named by its path inside it. */
+/** Returns a file of a folder, named by its path within the folder. */
 const inFolder = (file: File, path: string): Source => ({
   name: path.slice(path.indexOf('/') + 1),
   size: file.size,

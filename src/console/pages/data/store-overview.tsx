@@ -218,12 +218,12 @@ async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | 
   return { finishedAt: job.finished_at, result: job.result as RefreshResult }; // Jobs of these kinds answer it.
 }
 
-type Restated = RefreshResult['restatements'][number];
+type RestatedSecurity = RefreshResult['restatements'][number];
 
-const writeText = (value: Restated['before']) =>
+const writeText = (value: RestatedSecurity['before']) =>
   typeof value === 'number' ? figure(value) : value === null ? '–' : String(value);
 
-const RESTATED: readonly Column<Restated>[] = [
+const RESTATED: readonly Column<RestatedSecurity>[] = [
   { id: 'identifier', title: 'Security', width: 110, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
   { id: 'column', title: 'Column', width: 120, grow: 1, value: ({ column }) => column },
@@ -246,6 +246,6 @@ const RESTATED: readonly Column<Restated>[] = [
   },
 ];
 
-function whatOf({ before, after }: Restated): string {
+function whatOf({ before, after }: RestatedSecurity): string {
   return after === null ? 'removed' : before === null ? 'added' : 'changed';
 }

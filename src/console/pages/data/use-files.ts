@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { takeBrought } from '../../state/dropped.js';
+import { takeOfferedFiles } from '../../state/dropped.js';
 import { count } from '../../words/numbers.js';
 import { pathOf } from './folder-files.js';
 import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
@@ -28,7 +28,7 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
     setNotes(ignored.length === 0 ? [] : [ignoredText(ignored)]);
   };
   useEffect(() => {
-    const brought = takeBrought();
+    const brought = takeOfferedFiles();
     if (brought.length > 0) void add(brought);
   }, []);
   return {

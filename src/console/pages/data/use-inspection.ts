@@ -7,12 +7,12 @@ import { service, troubleOf } from '../../state/service.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { sampleOf, type Sample } from './import-content.js';
 import type { ImportFile } from './import-files.js';
-import type { Inspected } from './inspection.js';
+import type { InspectionState } from './inspection.js';
 import { needsMapping } from './mapping.js';
 
 /** Inspects files whenever they or the mapping change; the proposed mapping is used if they differ from the standard tables. */
 export function useInspection(files: readonly ImportFile[], onProposed: (result: InspectResult) => void) {
-  const [inspected, setInspected] = useState<Inspected | null>(null);
+  const [inspected, setInspected] = useState<InspectionState | null>(null);
   const [isLooking, setLooking] = useState(false);
   const [mapping, setMapping] = useState<JsonObject | null>(null);
   const schemas = useSchemas();
@@ -51,7 +51,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
 const usualIn = (schemas: Schemas): JsonObject =>
   Object.fromEntries(fieldsOf(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]));
 
-async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<Inspected> {
+async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
   try {
     const sample = await sampleOf(files);
     if (sample === null || signal.aborted) return { sample, result: null, trouble: null };

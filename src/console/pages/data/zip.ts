@@ -5,7 +5,7 @@ export interface Member {
 }
 
 /** A file in an archive. */
-export interface Packed {
+export interface PackedFile {
   readonly name: string;
   /** Bytes before compression. */
   readonly size: number;
@@ -28,8 +28,8 @@ const RATIO_MAX = 50;
 export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
   archiveOf(await Promise.all(members.map(pack)));
 
-/** Packed files as one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
-export function archiveOf(packed: readonly Packed[]): Blob {
+/** Combines packed files into one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
+export function archiveOf(packed: readonly PackedFile[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const directory: Uint8Array<ArrayBuffer>[] = [];
   let offset = 0;
@@ -63,7 +63,7 @@ export function archiveOf(packed: readonly Packed[]): Blob {
   return new Blob([...parts, ...directory, end]);
 }
 
-export async function pack({ name, bytes }: Member): Promise<Packed> {
+export async function pack({ name, bytes }: Member): Promise<PackedFile> {
   const deflated = await deflate(bytes);
   const isSmaller = deflated.length < bytes.length && bytes.length / deflated.length < RATIO_MAX;
   return {
@@ -85,7 +85,7 @@ type Field = readonly [width: 2 | 4, value: number];
 /**
  * Returns the bytes shared by the header of a file and its directory entry, from the flags to the length of the name.
  */
-function describe({ method, crc, packed, size }: Packed, nameLength: number): readonly Field[] {
+function describe({ method, crc, packed, size }: PackedFile, nameLength: number): readonly Field[] {
   return [
     [2, FLAGS],
     [2, method],

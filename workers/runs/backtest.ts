@@ -5,7 +5,7 @@ import { listCalledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { isFull } from '#domain/backtest/extend/extend-columns.js';
+import { isFileFull } from '#domain/backtest/extend/extend-columns.js';
 import { type FullRunReason, CannotResume } from '#domain/documents/full-run-reasons.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -89,7 +89,7 @@ function computeWholeRun(
       checkpoint: canBeExtended
         ? encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: createCheckpoint(run) })
         : null,
-      areColumnsKept: isFull(run.days.length),
+      areColumnsKept: isFileFull(run.days.length),
       look: () => control.report(0.8),
     },
     ...spanOf(run.days),

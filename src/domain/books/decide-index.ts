@@ -8,7 +8,7 @@ import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { findInForce, isReview, type Composer, type Composition, type SelectionReference } from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { findDecider } from './decided-by.js';
-import { warnOfUnkeptLimit } from './exceeded-limit.js';
+import { warnOfExceededLimit } from './exceeded-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { refuseEmptyIndex, reportHeld, takeEffect, type AdoptingIndex } from './take-effect.js';
 import { beginPhase, continuePhase } from './transition.js';
@@ -92,7 +92,7 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
       const isPhased = rebalance.phase !== undefined && before !== undefined;
       const composition = addReviews(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
       const findings = addRebalanceDate(decision.findings, rebalance.date);
-      return { composition, findings: [...findings, ...warnOfUnkeptLimit(composer, indexId, composition)] };
+      return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, composition)] };
     }
   }
   if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });

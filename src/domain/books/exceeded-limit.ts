@@ -9,7 +9,7 @@ import type { Composer, Composition } from './compositions.js';
  * Returns a warning if decided weights violate the rule whose breaches trigger rebalances, because such a rebalance
  * does not end the breach.
  */
-export function warnOfUnkeptLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
+export function warnOfExceededLimit(composer: Composer, indexId: string, composition: Composition): Finding[] {
   const { columns, weights, date, session } = composition;
   const rule = findRuleText(composer, indexId, composer.market(indexId).sessions[session]! + 1);
   if (rule === null) return [];

@@ -148,7 +148,7 @@ export function explainWeight(
   };
 }
 
-interface ReadsInput {
+interface FieldsReadInput {
   readonly composer: Composer;
   readonly indexId: string;
   readonly column: number;
@@ -156,7 +156,7 @@ interface ReadsInput {
   readonly reads: ReturnType<typeof listFieldsRead>;
 }
 
-function listDatapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
+function listDatapointsRead({ composer, indexId, column, session, reads }: FieldsReadInput): ExplainedDatapoint[] {
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;

@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
-import { watchLimits, watchMeasured, type BreachCause, type LimitWatch } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasuredDates, type BreachCause, type LimitWatch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -90,6 +90,6 @@ export function watchRules(
   const span = { issuersOn, ...named, from, to, withDistances };
   return measureRules(columns, LIMIT_RULE_NAMES, span).map((dates, k) => ({
     rule: LIMIT_RULE_NAMES[k]!,
-    ...watchMeasured(dates, { from, withDistances }),
+    ...watchMeasuredDates(dates, { from, withDistances }),
   }));
 }

@@ -123,7 +123,7 @@ export function composeWithinLookBack<T>(
     report,
   } = input;
   const runOn = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
-    const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
+    const reportFraction = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
     return work(
       createComposer({
         market,
@@ -133,7 +133,7 @@ export function composeWithinLookBack<T>(
         until: day,
         createDecider,
         resumed,
-        tick,
+        tick: reportFraction,
         ...(aligned ? { aligned } : {}),
       }),
     );

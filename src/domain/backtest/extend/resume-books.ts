@@ -89,9 +89,9 @@ export function findRebalancesAfter(
       memory,
     }),
   );
-  const tick = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
+  const reportFraction = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
   return seen.composing(looks, (composer) =>
-    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }),
+    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick: reportFraction }),
   );
 }
 

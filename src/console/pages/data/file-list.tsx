@@ -10,18 +10,18 @@ import { fileOf, placeOf } from '../../words/places.js';
 import { TABLES, withoutFile, type ImportFile, type TableName } from './import-files.js';
 import './data.css';
 
-/** Files of prices that are listed one by one; more are folded. */
+/** Maximum number of price files that are listed individually; more files are folded into one entry. */
 const LISTED_MAX = 8;
 
 interface FileListProps {
   readonly files: readonly ImportFile[];
-  /** Findings of the service, each at its file. */
+  /** Findings of the service. A finding about a file is shown at that file. */
   readonly findings: readonly Finding[];
   readonly isMapped: boolean;
   onChange(files: readonly ImportFile[]): void;
 }
 
-/** A file and its position among all. */
+/** File with its position in the list of all files. */
 interface ListedFile extends ImportFile {
   readonly at: number;
   readonly findings: readonly Finding[];
@@ -83,7 +83,7 @@ const TableChoice = ({ one, acts }: FileRowProps) => (
   <Select
     label={`Table of ${one.file.name}`}
     options={TABLES.map((table) => ({ value: table, text: table.replace('_', ' ') }))}
-    value={one.table!} // Chosen of the files that have one.
+    value={one.table!} // a choice is shown only for files with a table
     onChoose={(table) => acts.put(one.at, table)}
   />
 );
@@ -101,7 +101,7 @@ interface FoldedFilesProps {
   onClear(): void;
 }
 
-/** Renders many price files as one entry that unfolds to a table. */
+/** Renders many price files as one entry, which opens as a table. */
 function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
   const [isOpen, setOpen] = useState(false);
   const size = files.reduce((sum, { file }) => sum + file.size, 0);
@@ -163,14 +163,14 @@ function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; rea
   );
 }
 
-/** Returns a finding with its place in the file. */
+/** Returns the message of a finding, with its position in the file. */
 function messageOf({ path, message }: Finding): string {
   const { row, column } = placeOf(path);
   const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
   return `${place === '' ? '' : `${place}: `}${message}`;
 }
 
-/** Renders the first finding of a file, and the number of further findings in the table below. */
+/** Renders the first finding of a file. The table below shows the others, of which only the number is stated. */
 function FileFindings({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   return (

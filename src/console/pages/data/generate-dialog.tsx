@@ -8,17 +8,17 @@ import type { JsonObject } from '../../words/paths.js';
 import { generateMarket, MARKET_WORDS, newMarket } from './generate-market.js';
 import '../../components/dialog.css';
 
-/** Settings that a first market needs; the others have defaults. */
+/** Settings that a first market requires; all other settings have defaults. */
 const FIRST_FIELDS = ['store_id', 'name', 'assets', 'start', 'end', 'seed'];
 
 export interface GenerateDialogProps {
   readonly stores: readonly DataStore[];
-  /** True if the market is served once it is generated. */
+  /** True if the service serves the market after its generation. */
   readonly activate: boolean;
   onClose(): void;
 }
 
-/** Renders the settings of a generated market, each with an initial value. */
+/** Renders the settings of a generated market, each with a default value. */
 export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [settings, setSettings] = useState<JsonObject>(() => newMarket(stores));

@@ -28,9 +28,9 @@ import { STORE_PARTS } from '../../words/parts.js';
 
 const TABS: readonly Tab[] = STORE_PARTS;
 
-/** Page of one store. */
+/** Renders the page of a store. */
 export function StorePage({ params }: PageProps) {
-  const id = params['id']!; // The address has it.
+  const id = params['id']!; // the address contains the id
   const store = useResource(`store ${id}`, (signal) =>
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );

@@ -6,8 +6,8 @@ import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-f
 import { sourcesOf } from './sources.js';
 
 /**
- * Returns the chosen files, with archives replaced by their files.
- * @param onName called with a name for the store of the first files
+ * Returns the chosen files. Archives are replaced by the files that they contain.
+ * @param onName called with a name for the store that the first files propose
  */
 export function useFiles(onChange: () => void, onName: (name: string) => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);
@@ -40,7 +40,7 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
   };
 }
 
-/** Names in the note about ignored files. */
+/** Maximum number of names in the note about ignored files. */
 const IGNORED_MAX = 3;
 
 const ignoredText = (names: readonly string[]): string =>

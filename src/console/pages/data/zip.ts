@@ -1,13 +1,13 @@
-/** A file to be packed. */
+/** File to be packed. */
 export interface Member {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A file in an archive. */
+/** Packed file of an archive. */
 export interface PackedFile {
   readonly name: string;
-  /** Bytes before compression. */
+  /** Size before compression, in bytes. */
   readonly size: number;
   readonly packed: Uint8Array<ArrayBuffer>;
   readonly method: 0 | 8;
@@ -16,15 +16,15 @@ export interface PackedFile {
 
 const STORED = 0;
 const DEFLATED = 8;
-/** Names are UTF-8. */
+/** flag of names in UTF-8 */
 const FLAGS = 0x0800;
 const VERSION = 20;
-/** 1 January 1980: archives contain no time. */
+/** 1 January 1980, because archives of the console contain no time */
 const DATE = 0x21;
-/** The service refuses what unpacks to a hundred times its size. */
+/** Maximum compression ratio, below the ratio of 100 from which on the service refuses an archive. */
 const RATIO_MAX = 50;
 
-/** Files as one archive. */
+/** Packs files into one archive. */
 export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
   archiveOf(await Promise.all(members.map(pack)));
 

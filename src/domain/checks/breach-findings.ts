@@ -47,7 +47,7 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const count = countSecurities(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const unkept = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findUnkeptRow(rule, weighting);
+  const unkept = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findRowWithoutGuarantee(rule, weighting);
   if (unkept === null) return [];
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
@@ -57,7 +57,7 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
 }
 
-function findUnkeptRow(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
+function findRowWithoutGuarantee(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
   const { ladder_caps: ladder } = weighting;
   return ladder === undefined
     ? findRowViolatedUnderCap(rule, findCapBound(weighting) ?? 1)

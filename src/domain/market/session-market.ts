@@ -93,7 +93,7 @@ export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
-  /** Mark after which sessions are aligned. Earlier actions that pay cash may be missing. */
+  /** Mark after which sessions are aligned; cash payments before the mark may be missing from the actions. */
   readonly mark?: MarketMark;
 }
 

@@ -8,7 +8,7 @@ import type { ExpectedKind } from '../datapoints/expressions/read-text.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
-export interface EvaluateInput {
+export interface EvaluationInput {
   /** Document whose terms apply to the datapoints. */
   readonly document: RuleDocument;
   readonly market: SessionMarket;
@@ -30,7 +30,7 @@ export interface SecurityValue {
 }
 
 /** Returns the values of an expression for a few securities, computed across the whole universe. */
-export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
+export function evaluateDatapoint(input: EvaluationInput): SecurityValue[] {
   const { document, market, session, universe, identifiers, most } = input;
   const sections = createIndexCrossSections({
     market,
@@ -49,7 +49,10 @@ export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
     .slice(0, most);
 }
 
-function readValues(cross: CrossSection, { universe, expression, expects }: EvaluateInput): readonly ReferenceValue[] {
+function readValues(
+  cross: CrossSection,
+  { universe, expression, expects }: EvaluationInput,
+): readonly ReferenceValue[] {
   if (expects === 'number') return cross.values(expression, universe);
   return Array.from(cross.truths(expression, universe), (truth) => (truth === UNKNOWN ? null : truth === TRUE));
 }

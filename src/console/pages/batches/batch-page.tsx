@@ -78,9 +78,9 @@ function Result({ view, currency }: ResultProps) {
   );
 }
 
-type Refused = BatchView['refused'][number];
+type RefusedAccount = BatchView['refused'][number];
 
-const REFUSED: readonly Column<Refused>[] = [
+const REFUSED: readonly Column<RefusedAccount>[] = [
   { id: 'account', title: 'Account', width: 120, value: ({ account_id }) => account_id },
   numeric({
     id: 'position',
@@ -88,7 +88,7 @@ const REFUSED: readonly Column<Refused>[] = [
     help: 'Place in the list of accounts; the first is 1',
     width: 80,
     priority: 2,
-    of: ({ position }: Refused) => position + 1,
+    of: ({ position }: RefusedAccount) => position + 1,
     write: count,
   }),
   {
@@ -104,7 +104,7 @@ const REFUSED: readonly Column<Refused>[] = [
 ];
 
 /** Returns the message of a finding without the position and id of the account, which are in other columns. */
-const sentenceOf = ({ message }: Refused['findings'][number]): string => {
+const sentenceOf = ({ message }: RefusedAccount['findings'][number]): string => {
   const own = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
   return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);
 };

@@ -61,7 +61,7 @@ export function RiskModelPage({ params }: PageProps) {
         </p>
       )}
       <Answered resource={model} what="the risk model">
-        {(view) => <Shown view={view} />}
+        {(view) => <ModelFigures view={view} />}
       </Answered>
       {models.trouble !== null && <Problem trouble={models.trouble} />}
     </Page>
@@ -124,7 +124,7 @@ interface Name {
 }
 
 /** Renders the figures, volatilities and correlations of a model. */
-export function Shown({ view }: { readonly view: RiskModelView }) {
+export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
   // The first row of the table, which is selected by default.

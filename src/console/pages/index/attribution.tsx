@@ -156,7 +156,12 @@ function Total({ view }: { readonly view: AttributionView }) {
         label={`Attribution from ${start.slice(0, 10)} to ${end.slice(0, 10)}`}
         metrics={[
           { term: 'Return of the portfolio', value: change(total), kind: signClass(total) },
-          { term: 'Costs', value: change(cost), kind: signClass(cost), help: 'Effect of transaction costs' },
+          {
+            term: 'Costs',
+            value: change(cost),
+            kind: signClass(cost),
+            help: 'Effect of transaction costs, contained in the contributions',
+          },
           {
             term: 'Effect of the cap',
             value: change(cap),
@@ -172,7 +177,7 @@ function Total({ view }: { readonly view: AttributionView }) {
           },
         ]}
       />
-      <Section title="Steps to the total" aside="contributions linked over the range">
+      <Section title="Steps to the total" aside="contributions after costs, linked over the range">
         <Bars label="Contributions, step by step" bars={stepsOf(view)} isRunning format={(value) => change(value)} />
       </Section>
     </>
@@ -192,14 +197,9 @@ export const Residual = ({ value }: { readonly value: number }) =>
 
 /**
  * Returns the steps of the return: the largest gains, the sum of the other securities, the largest losses, overlay
- * parts, costs, and the total.
+ * parts, and the total. Contributions are after costs, so that costs are not a step.
  */
-function stepsOf({
-  contributions,
-  cost_drag: cost,
-  total_return: total,
-  overlay_parts: parts,
-}: AttributionView): readonly Bar[] {
+function stepsOf({ contributions, total_return: total, overlay_parts: parts }: AttributionView): readonly Bar[] {
   const gains = contributions.slice(0, STEPS).filter(({ contribution }) => contribution > 0);
   const losses = contributions.slice(-STEPS).filter((row) => row.contribution < 0 && !gains.includes(row));
   const rest = contributions.filter((row) => !gains.includes(row) && !losses.includes(row));
@@ -213,7 +213,6 @@ function stepsOf({
       label: `${part} of ${id}`,
       value: contribution,
     })),
-    ...(cost === null ? [] : [{ label: 'costs', value: cost }]),
     { label: 'total', value: total, isTotal: true },
   ];
 }

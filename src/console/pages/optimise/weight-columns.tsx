@@ -34,7 +34,7 @@ const weightText = (value: number): string => percent(value, DIGITS);
 /** Returns a weight as it is written, so that written differences are those of the written weights. */
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
 
-const activeText = (value: number) => <span class={signClass(value)}>{change(value, DIGITS)}</span>;
+const activeText = (value: number) => <span class={signClass(value, DIGITS)}>{change(value, DIGITS)}</span>;
 
 const WEIGHTS: readonly Column<WeightRow>[] = [
   {

@@ -14,7 +14,7 @@ const [P4, P5] = [-1.6533902205465251539e-6, 4.13813679705723846039e-8] as const
 const { LN2 } = Math;
 const [LN2_HIGH, LN2_LOW] = [6.93147182464599609375e-1, -1.90465429995776804525e-9] as const;
 /** 2 / (3 ln 2), as a whole and as high and low part. */
-const C = 9.61796693925975554329e-1;
+const TWO_THIRDS_LOG2_E = 9.61796693925975554329e-1;
 const [C_HIGH, C_LOW] = [9.61796700954437255859e-1, -7.02846165095275826516e-9] as const;
 
 /**
@@ -31,13 +31,13 @@ const HIGH = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1 ? 1 : 0;
 const LOW = 1 - HIGH;
 
 /** Returns the upper 32-bit word of a double: sign, exponent and 20 bits of the fraction. */
-function highWord(x: number): number {
+function readHighWord(x: number): number {
   number[0] = x;
   return words[HIGH]!;
 }
 
 /** Returns a double with the lower 32 bits cleared. */
-function upperHalf(x: number): number {
+function clearLowWord(x: number): number {
   number[0] = x;
   words[LOW] = 0;
   return number[0];
@@ -66,12 +66,12 @@ export function raiseToPower(x: number, y: number): number {
   if (y === -1) return 1 / x;
   if (y === 2) return x * x;
   if (y === 0.5) return Math.sqrt(x);
-  const { t1, t2 } = log2Of(x);
-  const y1 = upperHalf(y);
+  const { t1, t2 } = computeLog2(x);
+  const y1 = clearLowWord(y);
   const low = (y - y1) * t1 + y * t2;
   const high = y1 * t1;
   if (!(Math.abs(low + high) < LOG2_MAX)) return Math.pow(x, y);
-  return exp2(high, low);
+  return computePowerOfTwo(high, low);
 }
 
 /** log2(e) as high and low part. */
@@ -84,8 +84,8 @@ const [LOG2_E_HIGH, LOG2_E_LOW] = [1.4426946640014648, 3.768874985636099e-7] as 
  */
 export function computeExponential(x: number): number {
   if (!(Math.abs(x) < 700)) return Math.exp(x); // Result is zero, infinite or near these limits.
-  const upper = upperHalf(x);
-  return exp2(upper * LOG2_E_HIGH, (x - upper) * Math.LOG2E + upper * LOG2_E_LOW);
+  const upper = clearLowWord(x);
+  return computePowerOfTwo(upper * LOG2_E_HIGH, (x - upper) * Math.LOG2E + upper * LOG2_E_LOW);
 }
 
 /** 2^54, which scales every subnormal number into the normal range. */
@@ -99,8 +99,8 @@ export function computeLogarithm(x: number): number {
 }
 
 /** Returns log2 of a positive normal number as the sum of an upper half and a remainder. */
-function log2Of(x: number): { readonly t1: number; readonly t2: number } {
-  let high = highWord(x);
+function computeLog2(x: number): { readonly t1: number; readonly t2: number } {
+  let high = readHighWord(x);
   let n = (high >> 20) - 1023;
   const fraction = high & 0xfffff;
   high = fraction | 0x3ff00000;
@@ -116,28 +116,28 @@ function log2Of(x: number): { readonly t1: number; readonly t2: number } {
   const u = a - BASES[k];
   const v = 1 / (a + BASES[k]);
   const s = u * v;
-  const sHigh = upperHalf(s);
+  const sHigh = clearLowWord(s);
   const aHigh = addHighWord(0, ((high >> 1) | 0x20000000) + 0x80000 + (k << 18));
   const aLow = a - (aHigh - BASES[k]);
   const sLow = v * (u - sHigh * aHigh - sHigh * aLow);
   const s2 = s * s;
   const rest = s2 * s2 * (L1 + s2 * (L2 + s2 * (L3 + s2 * (L4 + s2 * (L5 + s2 * L6))))) + sLow * (sHigh + s);
   const squared = sHigh * sHigh;
-  const tHigh = upperHalf(3 + squared + rest);
+  const tHigh = clearLowWord(3 + squared + rest);
   const tLow = rest - (tHigh - 3 - squared);
   const p = sHigh * tHigh;
   const q = sLow * tHigh + tLow * s;
-  const pHigh = upperHalf(p + q);
+  const pHigh = clearLowWord(p + q);
   const pLow = q - (pHigh - p);
   const zHigh = C_HIGH * pHigh;
-  const zLow = C_LOW * pHigh + pLow * C + LOG2_LOW[k];
-  const t1 = upperHalf(zHigh + zLow + LOG2_HIGH[k] + n);
+  const zLow = C_LOW * pHigh + pLow * TWO_THIRDS_LOG2_E + LOG2_LOW[k];
+  const t1 = clearLowWord(zHigh + zLow + LOG2_HIGH[k] + n);
   return { t1, t2: zLow - (t1 - n - LOG2_HIGH[k] - zHigh) };
 }
 
 /** Returns two to the power of a sum; the result must be in the range of normal numbers. */
-function exp2(high: number, low: number): number {
-  const word = highWord(high + low);
+function computePowerOfTwo(high: number, low: number): number {
+  const word = readHighWord(high + low);
   const size = word & 0x7fffffff;
   let n = 0;
   let rest = high;
@@ -148,7 +148,7 @@ function exp2(high: number, low: number): number {
     n = ((rounded & 0xfffff) | 0x100000) >> (20 - k);
     if (word < 0) n = -n;
   }
-  const t = upperHalf(low + rest);
+  const t = clearLowWord(low + rest);
   const u = t * LN2_HIGH;
   const v = (low - (t - rest)) * LN2 + t * LN2_LOW;
   const z = u + v;
@@ -157,5 +157,5 @@ function exp2(high: number, low: number): number {
   const t1 = z - t2 * (P1 + t2 * (P2 + t2 * (P3 + t2 * (P4 + t2 * P5))));
   const r = (z * t1) / (t1 - 2 - (w + z * w)); // V8 does the same; fdlibm subtracts the last term from the quotient.
   const scaled = 1 - (r - z);
-  return addHighWord(scaled, highWord(scaled) + (n << 20));
+  return addHighWord(scaled, readHighWord(scaled) + (n << 20));
 }

@@ -21,7 +21,7 @@ function listReferences(file: string): string[] {
   const specifiers = [
     ...text.matchAll(/(?<![\w/-])(?:from|import)\s*\(?\s*'([^']+)'/g),
     ...text.matchAll(/new URL\(\s*'([^']+)'/g),
-    ...text.matchAll(/\bbundlePath\([^)]*\) \?\? '([^']+)'/g),
+    ...text.matchAll(/\bfindBundlePath\([^)]*\) \?\? '([^']+)'/g),
   ].map((match) => match[1]!);
   const paths = specifiers
     .flatMap((specifier) => {

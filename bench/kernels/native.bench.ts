@@ -1,7 +1,7 @@
 import { createArena } from '#kernels/engines/arena.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
-import { kernelModule } from '#kernels/engines/kernel-module.js';
-import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import { compileKernelModule } from '#kernels/engines/kernel-module.js';
+import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
 /**
@@ -12,12 +12,13 @@ const TURNS = 9;
 const BYTES = 8;
 
 const arena = createArena();
-const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
+const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
+  .exports as KernelExports;
 const sides: readonly (readonly [string, KernelExports])[] = [
   ['wasm', plain],
-  ...nativeSets()
+  ...listNativeSets()
     .toReversed()
-    .map((set) => [set, openNativeKernels(set).instantiate(kernelModule(), arena.memory)] as const),
+    .map((set) => [set, openNativeKernels(set).instantiate(compileKernelModule(), arena.memory)] as const),
 ];
 
 for (const [rows, columns] of [

@@ -15,15 +15,15 @@ import { assert } from '../assert.js';
 export function cholesky(a: Float64Array, n: number): number {
   assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
   for (let i = 0; i < n; i++) {
-    for (let j = 0; j < i; j++) a[i * n + j] = (a[i * n + j]! - dotRows(a, i * n, j * n, j)) / a[j * n + j]!;
-    const pivot = a[i * n + i]! - dotRows(a, i * n, i * n, i);
+    for (let j = 0; j < i; j++) a[i * n + j] = (a[i * n + j]! - multiplyRows(a, i * n, j * n, j)) / a[j * n + j]!;
+    const pivot = a[i * n + i]! - multiplyRows(a, i * n, i * n, i);
     if (!(pivot > 0)) return i;
     a[i * n + i] = Math.sqrt(pivot);
   }
   return n;
 }
 
-function dotRows(a: Float64Array, left: number, right: number, length: number): number {
+function multiplyRows(a: Float64Array, left: number, right: number, length: number): number {
   let total = 0;
   for (let k = 0; k < length; k++) total += a[left + k]! * a[right + k]!;
   return total;

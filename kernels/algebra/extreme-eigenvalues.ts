@@ -38,12 +38,12 @@ const SHIFT_MIN = 1e-9;
 const SHIFTS_MAX = 3;
 
 /** Relative error of a sum of squares that rounding can cause. */
-const ROUNDING = 1e-9;
+const ROUNDING_ERROR = 1e-9;
 
 /**
  * Minimum ratio of the smallest to the largest eigenvalue; below it the factors have lost the digits of the smallest.
  */
-const SINGULAR = 1e-8;
+const SINGULAR_RATIO = 1e-8;
 
 /**
  * Computes the smallest and the largest eigenvalue of a positive definite matrix without computing the others. A few
@@ -67,14 +67,14 @@ export function findExtremeEigenvalues(
   n: number,
 ): EigenvalueRange | undefined {
   assert(n >= 1 && a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
-  const diagonal = diagonalOf(a, n);
+  const diagonal = copyDiagonal(a, n);
   return engine.scope(() => {
     try {
       const problem = { engine, a, n, diagonal };
       const scale = diagonal.reduce((most, value) => Math.max(most, value), 0);
-      const smallest = smallestOf(problem, scale);
-      const largest = smallest === undefined ? undefined : largestOf(problem);
-      if (smallest === undefined || largest === undefined || smallest < SINGULAR * largest) return undefined;
+      const smallest = findSmallestEigenvalue(problem, scale);
+      const largest = smallest === undefined ? undefined : findLargestEigenvalue(problem);
+      if (smallest === undefined || largest === undefined || smallest < SINGULAR_RATIO * largest) return undefined;
       return { smallest, largest };
     } finally {
       fillLower(a, diagonal, 1, 0);
@@ -82,7 +82,7 @@ export function findExtremeEigenvalues(
   });
 }
 
-interface Problem {
+interface EigenProblem {
   readonly engine: ExtremesEngine;
   /** [n x n] Matrix in the upper triangle; factors in the lower one and the diagonal. */
   readonly a: Float64Array;
@@ -92,7 +92,7 @@ interface Problem {
 }
 
 /** Approximate eigenvalue with its vector (a Ritz pair). */
-interface Ritz {
+interface RitzPair {
   readonly value: number;
   /** Upper bound on the distance to the nearest eigenvalue. */
   readonly residual: number;
@@ -102,23 +102,23 @@ interface Ritz {
   readonly vector: Float64Array;
 }
 
-function smallestOf(problem: Problem, scale: number): number | undefined {
+function findSmallestEigenvalue(problem: EigenProblem, scale: number): number | undefined {
   if (!factor(problem, 1, 0)) return undefined;
   const { value, residual, vector } = runLanczos(problem, {
     start: drawVector(problem.n),
     steps: ESTIMATE_STEPS.smallest,
-    multiply: inverse(problem),
+    multiply: createInverseProduct(problem),
     isDone: ({ error, value: inverted }) => error <= Number.EPSILON * inverted,
   });
   const off = Math.min(0.5, residual / value) / value;
   return refine(problem, { sign: 1, estimate: 1 / value, off: Math.max(off, SHIFT_MIN * scale), scale, vector });
 }
 
-function largestOf(problem: Problem): number | undefined {
+function findLargestEigenvalue(problem: EigenProblem): number | undefined {
   const { engine, a, n, diagonal } = problem;
   for (let i = 0; i < n; i++) a[i * (n + 1)] = diagonal[i]!;
   const squares = sumSquares(a, n);
-  const isDone = ({ error, value }: Omit<Ritz, 'vector'>): boolean => error <= Number.EPSILON * value;
+  const isDone = ({ error, value }: Omit<RitzPair, 'vector'>): boolean => error <= Number.EPSILON * value;
   const found = runLanczos(problem, {
     start: drawVector(n),
     steps: ESTIMATE_STEPS.largest,
@@ -127,7 +127,7 @@ function largestOf(problem: Problem): number | undefined {
   });
   const { value, residual, vector } = found;
   // The sum of the squares of all eigenvalues is `squares`: an eigenvalue with more than half of it is the largest.
-  if (isDone(found) && (value - residual) ** 2 > (0.5 + ROUNDING) * squares) return value;
+  if (isDone(found) && (value - residual) ** 2 > (0.5 + ROUNDING_ERROR) * squares) return value;
   const off = Math.max(residual, SHIFT_MIN * value);
   return refine(problem, { sign: -1, estimate: value, off, scale: value, vector });
 }
@@ -143,7 +143,7 @@ function sumSquares(a: Float64Array, n: number): number {
   return own + 2 * pairs;
 }
 
-interface End {
+interface ExtremeEigenvalue {
   /** 1 for the smallest eigenvalue, -1 for the largest. */
   readonly sign: 1 | -1;
   readonly estimate: number;
@@ -155,26 +155,31 @@ interface End {
 }
 
 /** Converges to an extreme eigenvalue from a shift beyond it; undefined if no shift succeeds. */
-function refine(problem: Problem, { sign, estimate, off, scale, vector }: End): number | undefined {
+function refine(problem: EigenProblem, { sign, estimate, off, scale, vector }: ExtremeEigenvalue): number | undefined {
   for (let shifts = 0, distance = off; shifts < SHIFTS_MAX; shifts++, distance *= 4) {
     const shift = estimate - sign * distance;
     if (!factor(problem, sign, shift)) continue;
-    const isDone = ({ value, error }: Omit<Ritz, 'vector'>): boolean =>
+    const isDone = ({ value, error }: Omit<RitzPair, 'vector'>): boolean =>
       error <= 0.25 * Number.EPSILON * scale * value * value;
-    const found = runLanczos(problem, { start: vector, steps: STEPS_MAX, multiply: inverse(problem), isDone });
+    const found = runLanczos(problem, {
+      start: vector,
+      steps: STEPS_MAX,
+      multiply: createInverseProduct(problem),
+      isDone,
+    });
     return isDone(found) ? shift + sign / found.value : undefined;
   }
   return undefined;
 }
 
 /** Factors sign (A - shift I) in the lower triangle; returns false if it is not positive definite. */
-function factor({ engine, a, n, diagonal }: Problem, sign: 1 | -1, shift: number): boolean {
+function factor({ engine, a, n, diagonal }: EigenProblem, sign: 1 | -1, shift: number): boolean {
   fillLower(a, diagonal, sign, shift);
   return engine.cholesky(a, n) === n;
 }
 
 /** Returns a function that multiplies by the inverse of the factored matrix. */
-function inverse({ engine, a, n }: Problem) {
+function createInverseProduct({ engine, a, n }: EigenProblem) {
   return (x: Float64Array, out: Float64Array): void => {
     out.set(x);
     engine.solveLower(a, n, out);
@@ -187,21 +192,21 @@ interface LanczosTerms {
   readonly start: Float64Array;
   readonly steps: number;
   readonly multiply: (x: Float64Array, out: Float64Array) => void;
-  readonly isDone: (found: Omit<Ritz, 'vector'>) => boolean;
+  readonly isDone: (found: Omit<RitzPair, 'vector'>) => boolean;
 }
 
 /**
  * Approximates the largest eigenvalue of an operator by Lanczos steps. Each new vector is orthogonalised twice against
  * all previous ones.
  */
-function runLanczos({ engine, n }: Problem, { start, steps, multiply, isDone }: LanczosTerms): Ritz {
+function runLanczos({ engine, n }: EigenProblem, { start, steps, multiply, isDone }: LanczosTerms): RitzPair {
   return engine.scope(() => {
     const most = Math.min(steps, n);
     const basis = engine.room(most * n);
     const [next, along, products] = [engine.room(n), engine.room(n), engine.room(most)];
     const [alphas, betas]: [number[], number[]] = [[], []];
     next.set(start);
-    let length = normOf(next);
+    let length = computeNorm(next);
     for (let k = 0; ; k++) {
       const own = basis.subarray(k * n, (k + 1) * n);
       for (let i = 0; i < n; i++) own[i] = next[i]! / length;
@@ -215,12 +220,12 @@ function runLanczos({ engine, n }: Problem, { start, steps, multiply, isDone }: 
         for (let i = 0; i < n; i++) next[i]! -= along[i]!;
         alpha += coefficients[k]!;
       }
-      length = normOf(next);
+      length = computeNorm(next);
       alphas.push(alpha);
       betas.push(length);
       const isLast = k + 1 === most || !(length > Number.EPSILON * Math.abs(alpha));
-      if (!isLast && !isLook(k + 1)) continue;
-      const { weights, ...found } = topOf(engine, alphas, betas);
+      if (!isLast && !isConvergenceCheck(k + 1)) continue;
+      const { weights, ...found } = findTopPair(engine, alphas, betas);
       if (!isLast && !isDone(found)) continue;
       engine.gemvTransposed(before, weights, along);
       return { ...found, vector: along.slice() };
@@ -229,7 +234,7 @@ function runLanczos({ engine, n }: Problem, { start, steps, multiply, isDone }: 
 }
 
 /** Returns true for the numbers of steps after which convergence is checked. */
-function isLook(steps: number): boolean {
+function isConvergenceCheck(steps: number): boolean {
   return steps === 2 || steps % 4 === 0;
 }
 
@@ -237,9 +242,9 @@ function isLook(steps: number): boolean {
  * Computes the largest eigenpair of the tridiagonal projection of the operator. The last beta couples it to the next
  * Lanczos vector.
  */
-function topOf(engine: ExtremesEngine, alphas: readonly number[], betas: readonly number[]) {
+function findTopPair(engine: ExtremesEngine, alphas: readonly number[], betas: readonly number[]) {
   const k = alphas.length;
-  const found = tridiagonalEigenpairs(engine, alphas, betas);
+  const found = computeTridiagonalEigenpairs(engine, alphas, betas);
   if (found === undefined)
     return { value: Number.NaN, residual: Number.NaN, error: Number.NaN, weights: new Float64Array(k) };
   const { values, vectors } = found;
@@ -255,7 +260,7 @@ function topOf(engine: ExtremesEngine, alphas: readonly number[], betas: readonl
  * entry is not finite.
  * @param off  entries next to the diagonal; a value after the last is ignored
  */
-export function tridiagonalEigenpairs(
+export function computeTridiagonalEigenpairs(
   engine: Pick<Engine, 'symmetricEigen'>,
   diagonal: ArrayLike<number>,
   off: ArrayLike<number>,
@@ -270,7 +275,7 @@ export function tridiagonalEigenpairs(
   return engine.symmetricEigen(matrix, k, values, vectors) ? { values, vectors } : undefined;
 }
 
-function normOf(x: Float64Array): number {
+function computeNorm(x: Float64Array): number {
   let squares = 0;
   for (let i = 0; i < x.length; i++) squares += x[i]! * x[i]!;
   return Math.sqrt(squares);
@@ -285,21 +290,21 @@ function drawVector(n: number): Float64Array {
   });
 }
 
-function diagonalOf(a: Float64Array, n: number): Float64Array {
+function copyDiagonal(a: Float64Array, n: number): Float64Array {
   return Float64Array.from({ length: n }, (_, i) => a[i * (n + 1)]!);
 }
 
 /** Order of the square blocks that are copied, chosen so that source and destination stay in the cache. */
-const SQUARE = 32;
+const BLOCK_ORDER = 32;
 
 /** Writes sign (A - shift I) to the lower triangle and the diagonal, given the upper triangle and the diagonal of A. */
 function fillLower(a: Float64Array, diagonal: Float64Array, sign: 1 | -1, shift: number): void {
   const n = diagonal.length;
-  for (let ib = 0; ib < n; ib += SQUARE)
-    for (let jb = ib; jb < n; jb += SQUARE)
-      for (let j = jb; j < Math.min(jb + SQUARE, n); j++) {
+  for (let ib = 0; ib < n; ib += BLOCK_ORDER)
+    for (let jb = ib; jb < n; jb += BLOCK_ORDER)
+      for (let j = jb; j < Math.min(jb + BLOCK_ORDER, n); j++) {
         const row = j * n;
-        const end = Math.min(ib + SQUARE, j);
+        const end = Math.min(ib + BLOCK_ORDER, j);
         for (let i = ib, from = ib * n + j; i < end; i++, from += n) a[row + i] = sign * a[from]!;
       }
   for (let i = 0; i < n; i++) a[i * (n + 1)] = sign * (diagonal[i]! - shift);

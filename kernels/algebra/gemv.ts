@@ -15,7 +15,7 @@ import { assert } from '../assert.js';
 export function gemv(a: Float64Array, x: Float64Array, out: Float64Array): void {
   const columns = x.length;
   assert(a.length === out.length * columns, `a: ${a.length} values for ${out.length} x ${columns}`);
-  for (let i = 0; i < out.length; i++) out[i] = dotRow(a, i * columns, x);
+  for (let i = 0; i < out.length; i++) out[i] = multiplyRow(a, i * columns, x);
 }
 
 /**
@@ -37,7 +37,7 @@ export function gemvTransposed(a: Float64Array, x: Float64Array, out: Float64Arr
   for (let t = 0; t < x.length; t++) addScaledRow(a, t * columns, x[t]!, out);
 }
 
-function dotRow(a: Float64Array, row: number, x: Float64Array): number {
+function multiplyRow(a: Float64Array, row: number, x: Float64Array): number {
   let total = 0;
   for (let j = 0; j < x.length; j++) total += a[row + j]! * x[j]!;
   return total;

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 
 /** Order of the square blocks that are copied, chosen so that source and destination stay in the cache. */
-const SQUARE = 32;
+const BLOCK_ORDER = 32;
 
 /**
  * Copies the upper triangle of a square matrix to the lower one.
@@ -15,14 +15,14 @@ const SQUARE = 32;
  */
 export function mirrorUpper(a: Float64Array, n: number): void {
   assert(a.length === n * n, `a: ${a.length} values for ${n} x ${n}`);
-  for (let ib = 0; ib < n; ib += SQUARE) {
-    for (let jb = ib; jb < n; jb += SQUARE) mirrorSquare(a, n, ib, jb);
+  for (let ib = 0; ib < n; ib += BLOCK_ORDER) {
+    for (let jb = ib; jb < n; jb += BLOCK_ORDER) mirrorBlock(a, n, ib, jb);
   }
 }
 
-function mirrorSquare(a: Float64Array, n: number, ib: number, jb: number): void {
-  const iEnd = Math.min(ib + SQUARE, n);
-  const jEnd = Math.min(jb + SQUARE, n);
+function mirrorBlock(a: Float64Array, n: number, ib: number, jb: number): void {
+  const iEnd = Math.min(ib + BLOCK_ORDER, n);
+  const jEnd = Math.min(jb + BLOCK_ORDER, n);
   for (let j = jb; j < jEnd; j++) {
     const row = j * n;
     const end = Math.min(iEnd, j);

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 
 /** Minimum ratio of a pivot to the diagonal entry; below it the column is a linear combination of earlier columns. */
-const DEPENDENT = 1e-10;
+const PIVOT_MIN = 1e-10;
 
 /** Cholesky factor of a matrix that may be singular. */
 export interface SemidefiniteFactor {
@@ -36,7 +36,7 @@ export function factoriseSemidefinite(a: Float64Array, n: number): SemidefiniteF
       lower[i * n + j] = value / diagonal;
       pivot -= lower[i * n + j]! ** 2;
     }
-    if (!(pivot > DEPENDENT * a[i * n + i]!)) continue;
+    if (!(pivot > PIVOT_MIN * a[i * n + i]!)) continue;
     lower[i * n + i] = Math.sqrt(pivot);
     rank++;
   }

@@ -1,5 +1,5 @@
 /** Smallest pivot, relative to the largest entry, that is not a rounding error. */
-const SINGULAR = 1e-13;
+const PIVOT_MIN = 1e-13;
 
 /**
  * Solves A x = b for several right-hand sides, in place, by Gaussian elimination with partial pivoting.
@@ -17,7 +17,7 @@ export function solveSquare(a: Float64Array, n: number, b: Float64Array, sides =
   for (let c = 0; c < n; c++) {
     let best = c;
     for (let r = c + 1; r < n; r++) if (Math.abs(a[r * n + c]!) > Math.abs(a[best * n + c]!)) best = r;
-    if (!(Math.abs(a[best * n + c]!) > SINGULAR * largest)) return false;
+    if (!(Math.abs(a[best * n + c]!) > PIVOT_MIN * largest)) return false;
     swap(a, n, c, best);
     swap(b, sides, c, best);
     for (let r = c + 1; r < n; r++) {

@@ -7,7 +7,7 @@ const SWEEPS_MAX = 60;
  * Off-diagonal entries below this magnitude count as zero, even between zero diagonal entries, for a matrix scaled to
  * 1.
  */
-const NEGLIGIBLE = 2 ** -900;
+const NEGLIGIBLE_ENTRY = 2 ** -900;
 
 /**
  * Computes eigenvalues and eigenvectors of a symmetric matrix, by Householder tridiagonalisation and implicit QL.
@@ -27,12 +27,12 @@ const NEGLIGIBLE = 2 ** -900;
 export function symmetricEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
   assertEigen(a, n, values);
   assert(vectors.length === n * n, `vectors: ${vectors.length} values for ${n} x ${n}`);
-  const scale = scaleOf(a);
+  const scale = computeScale(a);
   if (Number.isNaN(scale)) return (values.fill(scale), vectors.fill(scale), false);
   for (let k = 0; k < a.length; k++) vectors[k] = a[k]! * scale;
   const off = new Float64Array(n);
   tridiagonalise(vectors, n, values, off, true);
-  const converged = implicitQl(values, off, n, vectors);
+  const converged = runQl(values, off, n, vectors);
   sortPairs(values, vectors, n);
   for (let k = 0; k < n; k++) {
     values[k]! /= scale;
@@ -56,11 +56,11 @@ export function symmetricEigen(a: Float64Array, n: number, values: Float64Array,
  * @source         Definition.
  */
 export function largestEigen(a: Float64Array, n: number, values: Float64Array, vectors: Float64Array): boolean {
-  return largestOf(symmetricEigen, a, n, values, vectors);
+  return copyLargest(symmetricEigen, a, n, values, vectors);
 }
 
 /** Copies the largest eigenvalues and their eigenvectors from the result of a full `symmetricEigen`. */
-export function largestOf(
+export function copyLargest(
   solve: typeof symmetricEigen,
   a: Float64Array,
   n: number,
@@ -99,7 +99,7 @@ export function assertLargest(a: Float64Array, n: number, values: Float64Array, 
  */
 export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64Array): boolean {
   assertEigen(a, n, values);
-  const scale = scaleOf(a);
+  const scale = computeScale(a);
   if (Number.isNaN(scale)) return (values.fill(scale), false);
   const off = new Float64Array(n);
   tridiagonalise(
@@ -109,7 +109,7 @@ export function symmetricEigenvalues(a: Float64Array, n: number, values: Float64
     off,
     false,
   );
-  const converged = implicitQl(values, off, n, undefined);
+  const converged = runQl(values, off, n, undefined);
   for (let k = 0; k < n; k++) values[k]! /= scale;
   values.sort();
   return converged;
@@ -125,7 +125,7 @@ export function assertEigen(a: Float64Array, n: number, values: Float64Array): v
  * Returns the power of two that scales the largest entry near 1, to avoid overflow and underflow; NaN if an entry is
  * not finite.
  */
-export function scaleOf(a: Float64Array): number {
+export function computeScale(a: Float64Array): number {
   let largest = 0;
   for (let k = 0; k < a.length; k++) {
     const magnitude = Math.abs(a[k]!);
@@ -232,7 +232,7 @@ function accumulateReflection(a: Float64Array, n: number, i: number, diagonal: F
  * Runs implicit QL iterations on the tridiagonal matrix and applies their rotations to the rows of `vectors` if given.
  * Returns true if every eigenvalue converged.
  */
-function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vectors: Float64Array | undefined): boolean {
+function runQl(diagonal: Float64Array, off: Float64Array, n: number, vectors: Float64Array | undefined): boolean {
   off.copyWithin(0, 1);
   if (n > 0) off[n - 1] = 0;
   for (let l = 0; l < n; l++) {
@@ -240,7 +240,7 @@ function implicitQl(diagonal: Float64Array, off: Float64Array, n: number, vector
       const m = findFirstNegligible(diagonal, off, n, l);
       if (m === l) break;
       if (sweep === SWEEPS_MAX) return false;
-      qlSweep(diagonal, off, n, l, m, vectors);
+      runQlSweep(diagonal, off, n, l, m, vectors);
     }
   }
   return true;
@@ -253,13 +253,13 @@ function findFirstNegligible(diagonal: Float64Array, off: Float64Array, n: numbe
   let m = l;
   while (
     m < n - 1 &&
-    Math.abs(off[m]!) > Number.EPSILON * (Math.abs(diagonal[m]!) + Math.abs(diagonal[m + 1]!)) + NEGLIGIBLE
+    Math.abs(off[m]!) > Number.EPSILON * (Math.abs(diagonal[m]!) + Math.abs(diagonal[m + 1]!)) + NEGLIGIBLE_ENTRY
   )
     m++;
   return m;
 }
 
-function qlSweep(
+function runQlSweep(
   d: Float64Array,
   e: Float64Array,
   n: number,
@@ -268,7 +268,7 @@ function qlSweep(
   vectors: Float64Array | undefined,
 ): void {
   let g = (d[l + 1]! - d[l]!) / (2 * e[l]!);
-  let r = length2(g, 1);
+  let r = computeHypotenuse(g, 1);
   g = d[m]! - d[l]! + e[l]! / (g + (g >= 0 ? r : -r));
   let s = 1;
   let c = 1;
@@ -277,7 +277,7 @@ function qlSweep(
   for (; i >= l; i--) {
     const f = s * e[i]!;
     const b = c * e[i]!;
-    r = length2(f, g);
+    r = computeHypotenuse(f, g);
     e[i + 1] = r;
     if (r === 0) {
       d[i + 1]! -= p;
@@ -311,7 +311,7 @@ function rotateRows(vectors: Float64Array, row: number, n: number, c: number, s:
  * Returns sqrt(x^2 + y^2) without overflow, by operations that every engine rounds identically; Math.hypot is not
  * exactly specified.
  */
-function length2(x: number, y: number): number {
+function computeHypotenuse(x: number, y: number): number {
   const larger = Math.max(Math.abs(x), Math.abs(y));
   if (larger === 0 || !Number.isFinite(larger)) return larger;
   const ratio = Math.min(Math.abs(x), Math.abs(y)) / larger;

@@ -12,7 +12,7 @@ import { assert } from '../assert.js';
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 3.1.
  */
 export function solveLower(l: Float64Array, n: number, b: Float64Array): void {
-  const columns = columnsOf(l, n, b);
+  const columns = countRightSides(l, n, b);
   for (let i = 0; i < n; i++) {
     for (let k = 0; k < i; k++) addScaledRow(b, k * columns, -l[i * n + k]!, i * columns, columns);
     scaleRow(b, i * columns, 1 / l[i * n + i]!, columns);
@@ -31,7 +31,7 @@ export function solveLower(l: Float64Array, n: number, b: Float64Array): void {
  * @source   Golub & Van Loan (2013), Matrix Computations, 4th ed., section 3.1.
  */
 export function solveLowerTransposed(l: Float64Array, n: number, b: Float64Array): void {
-  const columns = columnsOf(l, n, b);
+  const columns = countRightSides(l, n, b);
   for (let i = n - 1; i >= 0; i--) {
     scaleRow(b, i * columns, 1 / l[i * n + i]!, columns);
     for (let k = 0; k < i; k++) addScaledRow(b, i * columns, -l[i * n + k]!, k * columns, columns);
@@ -39,7 +39,7 @@ export function solveLowerTransposed(l: Float64Array, n: number, b: Float64Array
 }
 
 /** Checks the arguments of every triangular solve and returns the number of right-hand sides. */
-export function columnsOf(l: Float64Array, n: number, b: Float64Array): number {
+export function countRightSides(l: Float64Array, n: number, b: Float64Array): number {
   assert(l.length === n * n, `l: ${l.length} values for ${n} x ${n}`);
   const columns = n === 0 ? 0 : b.length / n;
   assert(Number.isInteger(columns), `b: ${b.length} values over ${n} rows`);

@@ -10,7 +10,7 @@ const PAGE_BYTES = 65_536;
 export const ARENA_PAGES_MAX = 32_767;
 
 /** First allocatable address. The first page is never allocated, so that address 0 remains invalid. */
-const FLOOR = PAGE_BYTES;
+const FIRST_ADDRESS = PAGE_BYTES;
 
 /** Alignment of allocations: a cache line. */
 const LINE_BYTES = 64;
@@ -40,7 +40,7 @@ export function createArena(): Arena {
   const memory = new WebAssembly.Memory({ initial: 2, maximum: ARENA_PAGES_MAX, shared: true });
   // Growing a shared memory creates a new, longer buffer over the same bytes; existing arrays keep the old one.
   const buffers = new WeakSet<ArrayBufferLike>([memory.buffer]);
-  let top = FLOOR;
+  let top = FIRST_ADDRESS;
 
   return {
     memory,
@@ -62,7 +62,7 @@ export function createArena(): Arena {
     },
     mark: () => top,
     release(mark) {
-      assert(mark >= FLOOR && mark <= top, `mark: ${mark} of an arena filled to ${top}`);
+      assert(mark >= FIRST_ADDRESS && mark <= top, `mark: ${mark} of an arena filled to ${top}`);
       top = mark;
     },
     view: (address, length) => new Float64Array(memory.buffer, address, length),

@@ -45,7 +45,7 @@ function fill(arena: Arena, length: number, seed: number): number {
   return address;
 }
 
-function dominant(arena: Arena): number {
+function fillDominantMatrix(arena: Arena): number {
   const address = fill(arena, ORDER * ORDER, 0.3);
   const values = arena.view(address, ORDER * ORDER);
   for (let i = 0; i < ORDER; i++) values[i * (ORDER + 1)] = ORDER / 3 + i / ORDER;
@@ -70,12 +70,12 @@ const TRIALS: Readonly<Record<string, Trial>> = {
     return { address, length: COLUMNS * COLUMNS };
   },
   Cholesky(kernels, arena) {
-    const address = dominant(arena);
+    const address = fillDominantMatrix(arena);
     kernels.cholesky(address, ORDER, arena.reserve(kernels.choleskyScratch(ORDER)));
     return { address, length: ORDER * ORDER };
   },
   solves(kernels, arena) {
-    const l = dominant(arena);
+    const l = fillDominantMatrix(arena);
     const address = fill(arena, ORDER * COLUMNS, 0.4);
     const scratch = arena.reserve(kernels.triangularSolveScratch());
     kernels.solveLower(l, ORDER, address, COLUMNS, scratch);
@@ -83,7 +83,7 @@ const TRIALS: Readonly<Record<string, Trial>> = {
     return { address, length: ORDER * COLUMNS };
   },
   'symmetric products'(kernels, arena) {
-    const [a, x] = [dominant(arena), fill(arena, ORDER, 0.6)];
+    const [a, x] = [fillDominantMatrix(arena), fill(arena, ORDER, 0.6)];
     const address = fill(arena, ORDER, 0.8);
     kernels.symvRows(a, ORDER, ORDER * BYTES, x, address, 0, ORDER);
     return { address, length: ORDER };

@@ -18,7 +18,7 @@ const refuseCall = (): never => {
   throw new Error('a module without native kernels calls none');
 };
 
-const NONE: NativeImports = {
+const NO_NATIVE_KERNELS: NativeImports = {
   product: refuseCall,
   symmetricRankK: refuseCall,
   packSlab: refuseCall,
@@ -30,6 +30,9 @@ const NONE: NativeImports = {
 };
 
 /** Returns the imports of the kernel module: its memory, and native kernels if available. */
-export function createKernelImports(memory: WebAssembly.Memory, native: NativeImports = NONE): WebAssembly.Imports {
+export function createKernelImports(
+  memory: WebAssembly.Memory,
+  native: NativeImports = NO_NATIVE_KERNELS,
+): WebAssembly.Imports {
   return { env: { memory }, native };
 }

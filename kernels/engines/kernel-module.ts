@@ -6,6 +6,6 @@ let compiled: WebAssembly.Module | undefined;
  * Returns the kernels for plain SIMD, compiled once per thread. @throws Error if the module was not built, or
  * WebAssembly SIMD is missing
  */
-export function kernelModule(): WebAssembly.Module {
+export function compileKernelModule(): WebAssembly.Module {
   return (compiled ??= new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url))));
 }

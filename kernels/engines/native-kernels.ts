@@ -33,8 +33,8 @@ export interface NativeKernels {
  * Returns the instruction sets that the library and this processor support, best first. @throws Error if there is no
  * library
  */
-export function nativeSets(): readonly NativeSet[] {
-  const here = library().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
+export function listNativeSets(): readonly NativeSet[] {
+  const here = openLibrary().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
   const bits = here();
   return SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
 }
@@ -43,15 +43,15 @@ export function nativeSets(): readonly NativeSet[] {
  * Opens the native kernels of an instruction set. Default: the best one that this processor supports.
  * @throws Error with the reason if no native kernels are available
  */
-export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]): NativeKernels {
+export function openNativeKernels(set: NativeSet | undefined = listNativeSets()[0]): NativeKernels {
   if (set === undefined) throw new Error('the processor has none of AVX2, AVX-512 and NEON');
-  const functions = functionsOf(set);
+  const functions = declareFunctions(set);
   return {
     set,
     name: SETS.find((entry) => entry.set === set)!.name,
     instantiate(module, memory, worth = WORTH_MIN) {
       const base = functions.addressOf(new Uint8Array(memory.buffer)); // Shared memory grows in place, so its base address remains valid.
-      const native = importsOf(functions, base);
+      const native = createImports(functions, base);
       const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, native));
       const kernels = exports as unknown as KernelExports; // The module is built from kernels/wasm/index.ts, and `KernelExports` lists its exports.
       kernels.useNative(worth, functions.productScratch());
@@ -61,7 +61,7 @@ export function openNativeKernels(set: NativeSet | undefined = nativeSets()[0]):
 }
 
 /** Kernels as functions of the library. Addresses are absolute; strides are in doubles. */
-interface Functions extends NativeImports {
+interface LibraryFunctions extends NativeImports {
   readonly addressOf: (bytes: Uint8Array) => number;
   readonly productScratch: () => number;
 }
@@ -70,7 +70,7 @@ type Library = import('koffi').LibraryHandle;
 
 let opened: Library | undefined;
 
-function library(): Library {
+function openLibrary(): Library {
   return (opened ??= loadLibrary());
 }
 
@@ -86,10 +86,10 @@ function loadLibrary(): Library {
   const suffix = `-${process.platform}-${process.arch}.`;
   if (file === null) throw new Error(why ?? 'the native kernels have not been built');
   if (!file.includes(suffix)) throw new Error(`the native kernels were built for another platform: ${file}`);
-  return koffi().load(fileURLToPath(new URL(file, folder)));
+  return loadKoffi().load(fileURLToPath(new URL(file, folder)));
 }
 
-function koffi(): typeof import('koffi') {
+function loadKoffi(): typeof import('koffi') {
   try {
     return require('koffi') as typeof import('koffi');
   } catch (cause) {
@@ -97,34 +97,49 @@ function koffi(): typeof import('koffi') {
   }
 }
 
-const P = 'uintptr_t';
-const STEP = 'intptr_t';
-const PRODUCT = ['int', 'int', 'int', P, STEP, STEP, P, STEP, STEP, P, STEP, 'double', 'int', P];
+const POINTER = 'uintptr_t';
+const STRIDE = 'intptr_t';
+const PRODUCT = [
+  'int',
+  'int',
+  'int',
+  POINTER,
+  STRIDE,
+  STRIDE,
+  POINTER,
+  STRIDE,
+  STRIDE,
+  POINTER,
+  STRIDE,
+  'double',
+  'int',
+  POINTER,
+];
 
-function functionsOf(set: NativeSet): Functions {
-  const from = library();
+function declareFunctions(set: NativeSet): LibraryFunctions {
+  const from = openLibrary();
   const declareKernel = <F>(name: string, result: string, parameters: readonly string[]): F =>
     from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C match the types.
   const kernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
     declareKernel(`${name}_${set}`, result, parameters);
   return {
-    addressOf: declareKernel('address_of', P, ['void *']),
+    addressOf: declareKernel('address_of', POINTER, ['void *']),
     productScratch: kernel('product_scratch', 'int64_t'),
     product: declareKernel(`product_${set}`, 'void', PRODUCT),
-    symmetricRankK: kernel('symmetric_rank_k', 'void', P, 'int', 'int', P, P),
-    packSlab: kernel('pack_slab', 'void', P, 'int', 'int', 'int', P),
-    addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', P, 'int', 'int', P),
-    cholesky: kernel('cholesky', 'int', P, 'int', P),
-    solveLower: kernel('solve_lower', 'void', P, 'int', P, 'int', P),
-    solveLowerTransposed: kernel('solve_lower_transposed', 'void', P, 'int', P, 'int', P),
-    symvRows: kernel('symv_rows', 'void', P, 'int', STEP, P, P, 'int', 'int'),
+    symmetricRankK: kernel('symmetric_rank_k', 'void', POINTER, 'int', 'int', POINTER, POINTER),
+    packSlab: kernel('pack_slab', 'void', POINTER, 'int', 'int', 'int', POINTER),
+    addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', POINTER, 'int', 'int', POINTER),
+    cholesky: kernel('cholesky', 'int', POINTER, 'int', POINTER),
+    solveLower: kernel('solve_lower', 'void', POINTER, 'int', POINTER, 'int', POINTER),
+    solveLowerTransposed: kernel('solve_lower_transposed', 'void', POINTER, 'int', POINTER, 'int', POINTER),
+    symvRows: kernel('symv_rows', 'void', POINTER, 'int', STRIDE, POINTER, POINTER, 'int', 'int'),
   };
 }
 
 /** Size of a double in bytes. */
 const BYTES = 8;
 
-function importsOf(of: Functions, base: number): NativeImports {
+function createImports(of: LibraryFunctions, base: number): NativeImports {
   return {
     product(m, k, n, a, aRow, aInner, b, bInner, bColumn, c, ldc, sign, upper, scratch) {
       of.product(

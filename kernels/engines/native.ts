@@ -1,9 +1,9 @@
 import { createArena } from './arena.js';
 import type { Engine } from './engine.js';
 import { testBits } from './kernel-bits.js';
-import { kernelModule } from './kernel-module.js';
+import { compileKernelModule } from './kernel-module.js';
 import { openNativeKernels } from './native-kernels.js';
-import { engineOn, type WasmEngineOptions } from './wasm.js';
+import { createEngine, type WasmEngineOptions } from './wasm.js';
 
 /**
  * Creates the `wasm` engine with native kernels for larger products, factorisations and solves. A self-test verifies
@@ -15,9 +15,9 @@ import { engineOn, type WasmEngineOptions } from './wasm.js';
 export function openNativeEngine(options: WasmEngineOptions = {}): Engine {
   const { native = openNativeKernels() } = options;
   const arena = createArena();
-  testBits(native.instantiate(kernelModule(), arena.memory, 0), arena);
-  return engineOn(
-    kernelModule(),
+  testBits(native.instantiate(compileKernelModule(), arena.memory, 0), arena);
+  return createEngine(
+    compileKernelModule(),
     { ...options, native },
     {
       name: 'native',

@@ -1,5 +1,5 @@
 import { createKernelImports } from './kernel-imports.js';
-import { kernelModule } from './kernel-module.js';
+import { compileKernelModule } from './kernel-module.js';
 import { createTableText, TABLE_BYTES, type TableText, type WriteTable } from './table-text.js';
 
 /** Maximum length of the text of a double, including a comma. */
@@ -72,9 +72,9 @@ interface Exports {
 export function createNumberText(): NumberText {
   const pages = Math.ceil((TABLE_AT + TABLE_BYTES) / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 32_767, shared: true });
-  const { exports } = new WebAssembly.Instance(kernelModule(), createKernelImports(memory));
+  const { exports } = new WebAssembly.Instance(compileKernelModule(), createKernelImports(memory));
   const { writeNumber, writeNumbers, writeTable } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
-  new BigUint64Array(memory.buffer, POWERS_AT).set(powersOfTen());
+  new BigUint64Array(memory.buffer, POWERS_AT).set(computePowersOfTen());
   const all = new Uint8Array(memory.buffer);
   const input = new Float64Array(memory.buffer, VALUES_AT, BATCH);
   const end = WINDOW_AT + WINDOW_BYTES;
@@ -159,10 +159,10 @@ const POWER_MAX = 324;
  * Computes 10^k for k from -292 to 324 as 128 bits, of which the first is set, exact or rounded up; high half
  * first.
  */
-function powersOfTen(): BigUint64Array {
+function computePowersOfTen(): BigUint64Array {
   const table = new BigUint64Array(2 * (POWER_MAX - POWER_MIN + 1));
   for (let k = POWER_MIN; k <= POWER_MAX; k++) {
-    const power = k >= 0 ? leadingBits(10n ** BigInt(k), 1n) : leadingBits(1n, 10n ** BigInt(-k));
+    const power = k >= 0 ? computeLeadingBits(10n ** BigInt(k), 1n) : computeLeadingBits(1n, 10n ** BigInt(-k));
     table[2 * (k - POWER_MIN)] = power >> 64n;
     table[2 * (k - POWER_MIN) + 1] = power & 0xffff_ffff_ffff_ffffn;
   }
@@ -170,17 +170,17 @@ function powersOfTen(): BigUint64Array {
 }
 
 /** Returns the 128 leading bits of a quotient, rounded up if further bits are not zero. */
-function leadingBits(numerator: bigint, denominator: bigint): bigint {
-  const shift = 128n - BigInt(bitLength(numerator) - bitLength(denominator));
+function computeLeadingBits(numerator: bigint, denominator: bigint): bigint {
+  const shift = 128n - BigInt(countBits(numerator) - countBits(denominator));
   for (const bits of [shift, shift - 1n]) {
     const [above, below] = bits >= 0n ? [numerator << bits, denominator] : [numerator, denominator << -bits];
     const quotient = above / below;
-    if (bitLength(quotient) === 128) return quotient * below === above ? quotient : quotient + 1n;
+    if (countBits(quotient) === 128) return quotient * below === above ? quotient : quotient + 1n;
   }
   throw new Error('a quotient of two numbers has 128 leading bits at one of two shifts');
 }
 
-function bitLength(value: bigint): number {
+function countBits(value: bigint): number {
   const digits = value.toString(16);
   return 4 * digits.length + 28 - Math.clz32(parseInt(digits[0]!, 16));
 }

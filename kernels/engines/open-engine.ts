@@ -44,7 +44,7 @@ export async function openEngine(
   const [asked, set] = setting.split(':') as [EngineSetting, NativeSet | undefined]; // Safe by the type of `setting`.
   for (const name of CANDIDATES[asked]) {
     try {
-      const { engine, exact = engine } = await OPEN[name](threads, set);
+      const { engine, exact = engine } = await OPENERS[name](threads, set);
       return { engine, exact, refused: refusals, asAsked: asked === 'auto' || name === asked };
     } catch (failure) {
       refusals.push({ name, why: failure instanceof Error ? failure.message : String(failure) });
@@ -63,12 +63,12 @@ export function describeChoice({ engine, refused }: EngineChoice): string {
 }
 
 /** Opened engine, and an exact engine if the opened one is float32. */
-interface Opened {
+interface OpenedEngine {
   readonly engine: Engine;
   readonly exact?: Engine;
 }
 
-const OPEN: Readonly<Record<EngineName, (threads: () => number, set?: NativeSet) => Promise<Opened>>> = {
+const OPENERS: Readonly<Record<EngineName, (threads: () => number, set?: NativeSet) => Promise<OpenedEngine>>> = {
   wasm: async (threads) => ({ engine: openWasmEngine({ threads }) }),
   native: async (threads, set) => ({ engine: openNativeEngine({ threads, native: openNativeKernels(set) }) }),
   async tensorflow(threads) {

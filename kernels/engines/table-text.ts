@@ -19,8 +19,8 @@ const SLACK_BYTES = 8;
 /** Size of the memory of a table: kinds and marks, slots, texts. */
 export const TABLE_BYTES = 65_536 + TABLE_COLUMNS_MAX * SLOT_BYTES + TOKENS_BYTES + SLACK_BYTES;
 const MARKS_AT = 256;
-const SLOTS_AT = 65_536;
-const TOKENS_AT = SLOTS_AT + TABLE_COLUMNS_MAX * SLOT_BYTES;
+const SLOTS_OFFSET = 65_536;
+const TOKENS_OFFSET = SLOTS_OFFSET + TABLE_COLUMNS_MAX * SLOT_BYTES;
 
 const ENCODER = new TextEncoder();
 
@@ -89,11 +89,11 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
   const kindBytes = new Uint8Array(memory, tableAt, TABLE_COLUMNS_MAX);
   const marksAt = tableAt + MARKS_AT;
   const places = new Int32Array(memory, marksAt, 5);
-  const slotsAt = tableAt + SLOTS_AT;
+  const slotsAt = tableAt + SLOTS_OFFSET;
   const slots = Array.from({ length: TABLE_COLUMNS_MAX }, (_, c) => slotsAt + c * SLOT_BYTES);
   const doubles = slots.map((at) => new Float64Array(memory, at, CHUNK_ROWS));
   const integers = slots.map((at) => new Int32Array(memory, at, CHUNK_ROWS));
-  const tokens = new Uint8Array(memory, tableAt + TOKENS_AT, TOKENS_BYTES);
+  const tokens = new Uint8Array(memory, tableAt + TOKENS_OFFSET, TOKENS_BYTES);
   let filled = 0;
   let longest = 0;
   let drops = 0;

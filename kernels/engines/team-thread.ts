@@ -1,11 +1,11 @@
 import { workerData } from 'node:worker_threads';
 import { createKernelImports } from './kernel-imports.js';
 import { openNativeKernels } from './native-kernels.js';
-import { CELL, STATE, type FollowerPlace } from './team.js';
+import { CELL, STATE, type FollowerData } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
 
 /** Thread that follows the leader of its team at every call until it is idle for `idleMs` or dismissed. */
-const { memory, module, set, cells, idleMs } = workerData as FollowerPlace; // created by `createTeam` only
+const { memory, module, set, cells, idleMs } = workerData as FollowerData; // created by `createTeam` only
 const kernels =
   set === undefined
     ? (new WebAssembly.Instance(module, createKernelImports(memory)).exports as unknown as KernelExports)

@@ -4,7 +4,7 @@ import type { NativeSet } from './native-kernels.js';
 import type { KernelExports } from './wasm-exports.js';
 
 /** Start data of a follower: the memory, the compiled kernels, and the cells for its commands. */
-export interface FollowerPlace {
+export interface FollowerData {
   readonly memory: WebAssembly.Memory;
   readonly module: WebAssembly.Module;
   /** Instruction set of the native kernels; undefined without native kernels. */
@@ -39,7 +39,7 @@ const RETURN_MS = 5;
 /** Maximum size of an arena that waiting followers may keep in memory. They are dismissed if the arena is larger. */
 const KEPT_BYTES_MAX = 128 * 2 ** 20;
 
-export interface TeamOf {
+export interface TeamOptions {
   readonly arena: Arena;
   readonly module: WebAssembly.Module;
   readonly kernels: KernelExports;
@@ -61,16 +61,16 @@ export interface Team {
   present<T>(count: number, work: () => T): T;
 }
 
-export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
+export function createTeam({ arena, module, kernels, set }: TeamOptions): Team {
   let followers: Int32Array[] = [];
   let request = Number.NEGATIVE_INFINITY;
 
   /** Starts missing followers up to the wanted number. */
-  function ensure(wanted: number): void {
+  function startMissing(wanted: number): void {
     while (followers.length < wanted) followers.push(start({ memory: arena.memory, module, set }));
   }
 
-  function led<T>(chosen: readonly Int32Array[], work: () => T): T {
+  function runWithFollowers<T>(chosen: readonly Int32Array[], work: () => T): T {
     const mark = arena.mark();
     const boardBytes = kernels.teamBoardBytes();
     const board = arena.reserve(boardBytes);
@@ -88,22 +88,22 @@ export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
 
   function run<T>(chosen: readonly Int32Array[], work: () => T): T {
     try {
-      return chosen.length === 0 ? work() : led(chosen, work);
+      return chosen.length === 0 ? work() : runWithFollowers(chosen, work);
     } finally {
       if (arena.bytes() > KEPT_BYTES_MAX) {
-        followers.forEach(sendHome);
+        followers.forEach(dismiss);
         followers = [];
       }
     }
   }
 
-  const stay = (): void =>
+  const removeEnded = (): void =>
     void (followers = followers.filter((cells) => Atomics.load(cells, CELL.state) !== STATE.gone));
 
   return {
     gather(count, work) {
-      stay();
-      ensure(count - 1);
+      removeEnded();
+      startMissing(count - 1);
       const deadline = performance.now() + MUSTER_MS;
       const chosen = followers.slice(0, count - 1).filter((cells) => isChosen(cells, deadline));
       if (chosen.length === count - 1) return run(chosen, work);
@@ -111,9 +111,9 @@ export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
       return run([], work);
     },
     present(count, work) {
-      stay();
+      removeEnded();
       const now = performance.now();
-      if (now - request < IDLE_MS) ensure(count - 1);
+      if (now - request < IDLE_MS) startMissing(count - 1);
       request = now;
       const there = followers.slice(0, count - 1).filter((cells) => Atomics.load(cells, CELL.state) !== STATE.starting);
       const chosen = there.filter((cells) => isChosen(cells, now + RETURN_MS));
@@ -122,9 +122,9 @@ export function createTeam({ arena, module, kernels, set }: TeamOf): Team {
   };
 }
 
-function start(place: Pick<FollowerPlace, 'memory' | 'module' | 'set'>): Int32Array {
+function start(place: Pick<FollowerData, 'memory' | 'module' | 'set'>): Int32Array {
   const cells = new Int32Array(new SharedArrayBuffer(3 * Int32Array.BYTES_PER_ELEMENT));
-  const workerData: FollowerPlace = { ...place, cells, idleMs: IDLE_MS };
+  const workerData: FollowerData = { ...place, cells, idleMs: IDLE_MS };
   const follower = new Worker(new URL('./team-thread.js', import.meta.url), { workerData, execArgv: [] });
   follower.unref();
   // A thread that fails to start is not waited for.
@@ -146,19 +146,19 @@ function isChosen(cells: Int32Array, deadline: number): boolean {
 function call(cells: Int32Array, board: number, scratch: number): void {
   Atomics.store(cells, CELL.board, board);
   Atomics.store(cells, CELL.scratch, scratch);
-  say(cells, STATE.called);
+  setState(cells, STATE.called);
 }
 
 /** Makes a follower wait for the next call. */
 function release(cells: Int32Array): void {
-  say(cells, STATE.ready);
+  setState(cells, STATE.ready);
 }
 
-function sendHome(cells: Int32Array): void {
-  say(cells, STATE.gone);
+function dismiss(cells: Int32Array): void {
+  setState(cells, STATE.gone);
 }
 
-function say(cells: Int32Array, state: number): void {
+function setState(cells: Int32Array, state: number): void {
   Atomics.store(cells, CELL.state, state);
   Atomics.notify(cells, CELL.state);
 }

@@ -47,12 +47,12 @@ const WASM = '@tensorflow/tfjs-backend-wasm';
 export async function openTensorflowEngine(base: Engine, load?: Loader): Promise<Engine> {
   const { tf, from } = await loadTensorFlow(load);
   await tf.ready();
-  const engine = engineOn(tf, from, base);
+  const engine = createEngine(tf, from, base);
   testProduct(engine);
   return engine;
 }
 
-function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
+function createEngine(tf: TensorFlow, from: string, base: Engine): Engine {
   return {
     ...base,
     name: 'tensorflow',
@@ -65,7 +65,7 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
       assert(columns >= 1 && Number.isInteger(rows), `x: ${x.length} values over ${columns} columns`);
       assert(out.length === columns * columns, `out: ${out.length} values for ${columns} columns`);
       if (rows === 0) out.fill(0);
-      else out.set(productOf(tf, Float32Array.from(x), rows, columns));
+      else out.set(computeProduct(tf, Float32Array.from(x), rows, columns));
     },
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);
@@ -80,7 +80,7 @@ function engineOn(tf: TensorFlow, from: string, base: Engine): Engine {
  * Computes X'X by an explicit transpose, because the transpose flag of matMul leaves the fast path and is twelve times
  * slower on the WebAssembly backend.
  */
-function productOf(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
+function computeProduct(tf: TensorFlow, x: Float32Array, rows: number, columns: number): Float32Array {
   const panel = tf.tensor2d(x, [rows, columns]);
   const transposed = tf.transpose(panel);
   const product = tf.matMul(transposed, panel);
@@ -113,7 +113,7 @@ function compoundPaths(
 
 async function loadTensorFlow(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
   const failures: string[] = [];
-  for (const attempt of [() => native(load), () => wasm(load)]) {
+  for (const attempt of [() => loadNative(load), () => loadWasm(load)]) {
     try {
       return await attempt();
     } catch (failure) {
@@ -123,19 +123,19 @@ async function loadTensorFlow(load: Loader | undefined): Promise<{ tf: TensorFlo
   throw new Error(failures.join('; '));
 }
 
-async function native(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
-  return { tf: moduleOf(await loadOptionalPackage(NATIVE, load)), from: NATIVE };
+async function loadNative(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
+  return { tf: unwrapModule(await loadOptionalPackage(NATIVE, load)), from: NATIVE };
 }
 
-async function wasm(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
-  const tf = moduleOf(await loadOptionalPackage(CORE, load));
+async function loadWasm(load: Loader | undefined): Promise<{ tf: TensorFlow; from: string }> {
+  const tf = unwrapModule(await loadOptionalPackage(CORE, load));
   await loadOptionalPackage(WASM, load); // Importing the package registers the backend.
   if (!(await tf.setBackend('wasm'))) throw new Error(`${WASM} does not start`);
   return { tf, from: WASM };
 }
 
 /** A CommonJS package has its members on `default`. */
-function moduleOf(loaded: unknown): TensorFlow {
+function unwrapModule(loaded: unknown): TensorFlow {
   const module = loaded as Partial<TensorFlow> & { default?: TensorFlow };
   return typeof module.matMul === 'function' ? (module as TensorFlow) : module.default!;
 }

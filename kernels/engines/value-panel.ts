@@ -1,7 +1,7 @@
 import { allocatePages } from '../memory/large-pages.js';
 import type { Holding } from '../sums/holding-values.js';
 import { createKernelImports } from './kernel-imports.js';
-import { kernelModule } from './kernel-module.js';
+import { compileKernelModule } from './kernel-module.js';
 
 const PAGE_BYTES = 65_536;
 /**
@@ -76,7 +76,7 @@ export function createValuePanel(cells: number, names: number): Float64Array | u
   const pages = Math.ceil((panelAt + 8 * cells) / PAGE_BYTES) + 1;
   const memory = allocatePages(pages);
   if (memory === undefined) return undefined;
-  const { exports } = new WebAssembly.Instance(kernelModule(), createKernelImports(memory));
+  const { exports } = new WebAssembly.Instance(compileKernelModule(), createKernelImports(memory));
   const { holdingValues } = exports as unknown as Exports; // Built from kernels/wasm/holding-values.ts.
   const units = new Float64Array(memory.buffer, SCRATCH_AT, names);
   const columns = new Int32Array(memory.buffer, columnsAt, names);

@@ -1,16 +1,16 @@
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
 import { createKernelImports } from './kernel-imports.js';
-import { kernelModule } from './kernel-module.js';
+import { compileKernelModule } from './kernel-module.js';
 import type { NativeKernels } from './native-kernels.js';
 import { createTeam } from './team.js';
 import type { KernelExports } from './wasm-exports.js';
-import { columnsOn } from './webassembly/columns.js';
-import { eigenOn } from './webassembly/eigen.js';
-import { BYTES, createKernelsOn } from './webassembly/kernels.js';
-import { pathsOn } from './webassembly/paths.js';
-import { factorsOn } from './webassembly/factors.js';
-import { productsOn } from './webassembly/products.js';
+import { createColumnOperations } from './webassembly/columns.js';
+import { createEigenOperations } from './webassembly/eigen.js';
+import { BYTES, createKernels } from './webassembly/kernels.js';
+import { createPathOperations } from './webassembly/paths.js';
+import { createFactorOperations } from './webassembly/factors.js';
+import { createProductOperations } from './webassembly/products.js';
 
 /**
  * Minimum order of an eigenvalue problem that threads share: a quarter of a second of work, compared with 30 ms for
@@ -51,14 +51,14 @@ export interface WasmEngineOptions {
  * @throws         Error if the platform has no WebAssembly SIMD, or the module was not built.
  */
 export function openWasmEngine(options: WasmEngineOptions = {}): Engine {
-  return engineOn(kernelModule(), options, {
+  return createEngine(compileKernelModule(), options, {
     name: 'wasm',
     description: 'WebAssembly SIMD, float64, with the same results on every machine in every bit',
   });
 }
 
 /** Creates an engine from a compiled kernel module, with or without native kernels. */
-export function engineOn(
+export function createEngine(
   module: WebAssembly.Module,
   {
     arena = createArena(),
@@ -70,32 +70,37 @@ export function engineOn(
   names: Pick<Engine, 'name' | 'description'>,
 ): Engine {
   const exports = native?.instantiate(module, arena.memory) ?? instantiate(module, arena);
-  const kernels = createKernelsOn(exports, arena);
+  const kernels = createKernels(exports, arena);
   const team = createTeam({ arena, module, kernels: exports, set: native?.set });
-  const threadsFor = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
+  const countThreads = (isWorthIt: boolean): number => (isWorthIt ? Math.min(TEAM_MAX, threads()) : 1);
   const inTeam = {
     eigen(n: number, work: () => number): number {
-      const count = threadsFor(n >= teamOrder);
+      const count = countThreads(n >= teamOrder);
       return count > 1 ? team.gather(count, work) : work();
     },
     product(multiplyAdds: number, work: () => void): void {
-      const count = threadsFor(multiplyAdds >= sharedMin);
+      const count = countThreads(multiplyAdds >= sharedMin);
       if (count > 1) team.present(count, work);
       else work();
     },
   };
 
   const room = (length: number): Float64Array => arena.view(arena.reserve(length * BYTES), length);
-  const parts = { room, scope: kernels.run, ...productsOn(kernels, inTeam.product), ...factorsOn(kernels) };
+  const parts = {
+    room,
+    scope: kernels.run,
+    ...createProductOperations(kernels, inTeam.product),
+    ...createFactorOperations(kernels),
+  };
   return {
     ...names,
     precision: 'float64',
     allocate: (length) => room(length).fill(0),
     bytes: () => arena.bytes(),
     ...parts,
-    ...eigenOn(kernels, inTeam.eigen, parts),
-    ...columnsOn(kernels),
-    ...pathsOn(kernels),
+    ...createEigenOperations(kernels, inTeam.eigen, parts),
+    ...createColumnOperations(kernels),
+    ...createPathOperations(kernels),
   };
 }
 

@@ -11,7 +11,7 @@ import { createCandidate, computePricesAt, findTopPrices, type Candidate } from 
 import { createTrades } from './trade-figures.js';
 
 /** Gap at which a branch is closed. */
-const CLOSED = 1e-12;
+const GAP_CLOSED = 1e-12;
 
 /**
  * Searches the permitted trades of one side of the tax by branching on ranges of net trades, lowest bound first.
@@ -31,19 +31,19 @@ export function searchBranches(
    * try.
    */
   let unproved = Infinity;
-  const root = boundOf(program, side, rootRanges(program));
+  const root = solveBound(program, side, createRootRanges(program));
   const open: Node[] = root === undefined ? [] : [root];
   while (open.length > 0 && nodes < limit) {
     const node = open.shift()!;
     nodes++;
-    if (node.bound > candidate.merit - CLOSED) return { candidate, bound: Math.min(node.bound, unproved), nodes };
+    if (node.bound > candidate.merit - GAP_CLOSED) return { candidate, bound: Math.min(node.bound, unproved), nodes };
     for (const net of [node.net, node.suggested]) {
       const rounded = net.slice();
       roundTrades(program, rounded, node);
       const own = createCandidate(program, createTrades(program, rounded, node.prices));
       if (own.merit < candidate.merit) candidate = own;
     }
-    const split = splitOf(program, node);
+    const split = splitRange(program, node);
     if (split === undefined) {
       const lots = chooseLots(program, node.suggested);
       const own = lots && createCandidate(program, lots);
@@ -52,8 +52,8 @@ export function searchBranches(
       continue;
     }
     for (const ranges of split) {
-      const child = boundOf(program, side, ranges);
-      if (child === undefined || child.bound > candidate.merit - CLOSED) continue;
+      const child = solveBound(program, side, ranges);
+      if (child === undefined || child.bound > candidate.merit - GAP_CLOSED) continue;
       const own = { ...child, bound: Math.max(child.bound, node.bound) };
       const at = open.findIndex(({ bound }) => bound > own.bound);
       open.splice(at < 0 ? open.length : at, 0, own);
@@ -71,7 +71,7 @@ interface Node {
   readonly multipliers: Multipliers;
 }
 
-function rootRanges(program: AccountProgram): TradeRanges {
+function createRootRanges(program: AccountProgram): TradeRanges {
   const { n, held, lower, upper, buyLimit, unit } = program;
   const roundToLots = (trade: number, step: number): number =>
     step > 0 ? Math.floor(trade / step + 1e-9) * step : trade;
@@ -84,20 +84,20 @@ function rootRanges(program: AccountProgram): TradeRanges {
 }
 
 /** Minimum width of a range that is still split if any fraction may trade. */
-const NARROW = 1e-7;
+const WIDTH_MIN = 1e-7;
 
 /**
  * Splits the range in which the convex solution and the minimiser of the bound differ most; undefined if no range can
  * be split.
  */
-function splitOf(
+function splitRange(
   { n, unit }: AccountProgram,
   { ranges, net, suggested }: Node,
 ): [TradeRanges, TradeRanges] | undefined {
   let [at, most] = [-1, -1];
   for (let i = 0; i < n; i++) {
     const width = ranges.most[i]! - ranges.least[i]!;
-    if (width < Math.max(unit[i]! * 0.5, NARROW)) continue;
+    if (width < Math.max(unit[i]! * 0.5, WIDTH_MIN)) continue;
     const difference = Math.abs(net[i]! - suggested[i]!) + 1e-6 * width;
     if (difference > most) [at, most] = [i, difference];
   }
@@ -128,7 +128,7 @@ function splitOf(
 /**
  * Solves the convex form within the ranges. Securities with only one possible trade become constants of the account.
  */
-function boundOf(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
+function solveBound(program: AccountProgram, side: TaxSide, ranges: TradeRanges): Node | undefined {
   const { n, held } = program;
   for (let i = 0; i < n; i++)
     if (isFixed(program, ranges, i) && isTooSmall(program, i, ranges.least[i]!)) return undefined;

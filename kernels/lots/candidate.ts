@@ -41,9 +41,9 @@ export function computePricesAt(program: AccountProgram, side: TaxSide, { rows }
  * Relative weight of the highest prices in the prices that order sales: among lots of equal price, the one with the
  * lowest gain is sold first.
  */
-const TIE = 1e-6;
+const TIE_WEIGHT = 1e-6;
 
 export const interpolateTowards = (top: GainPrices, { short, long }: GainPrices): GainPrices => ({
-  short: short + TIE * top.short,
-  long: long + TIE * top.long,
+  short: short + TIE_WEIGHT * top.short,
+  long: long + TIE_WEIGHT * top.long,
 });

@@ -18,7 +18,7 @@ export interface DualBound {
 }
 
 /** Tolerance for weight bounds and whole shares, as a weight. */
-const ROUNDING = 1e-12;
+const ROUNDING_ERROR = 1e-12;
 
 /**
  * Computes the Lagrangian bound of one side of the tax. Given multipliers, the problem separates by security: each is
@@ -130,7 +130,13 @@ class Search {
 /** Replaces the best trade by `trade`, at the cost `amount`, if that is better. */
 function consider(s: Search, trade: number, amount: number): void {
   const w = s.held + trade;
-  if (w < s.lower - ROUNDING || w > s.upper + ROUNDING || trade < s.from - ROUNDING || trade > s.to + ROUNDING) return;
+  if (
+    w < s.lower - ROUNDING_ERROR ||
+    w > s.upper + ROUNDING_ERROR ||
+    trade < s.from - ROUNDING_ERROR ||
+    trade > s.to + ROUNDING_ERROR
+  )
+    return;
   const active = w - s.target;
   const value = s.curvature * active * active + s.slope * w + amount;
   if (value < s.value) {
@@ -146,15 +152,15 @@ function considerRange(s: Search, way: number, least: number, most: number, offs
   const high = way > 0 ? Math.min(s.upper - s.held, s.to) : Math.min(s.held - s.lower, -s.from);
   const a = Math.max(least, low);
   const z = Math.min(most, high);
-  if (a > z + ROUNDING) return;
+  if (a > z + ROUNDING_ERROR) return;
   const free = way * (s.target - s.held) - (way * s.slope + price) / (2 * s.curvature);
   if (s.step === 0) {
     const x = Math.min(z, Math.max(a, free));
     consider(s, way * x, offset + price * (x - least));
     return;
   }
-  const first = Math.ceil((a - ROUNDING) / s.step);
-  const last = Math.floor((z + ROUNDING) / s.step);
+  const first = Math.ceil((a - ROUNDING_ERROR) / s.step);
+  const last = Math.floor((z + ROUNDING_ERROR) / s.step);
   if (first > last) return;
   const below = Math.min(last, Math.max(first, Math.floor(free / s.step))) * s.step;
   consider(s, way * below, offset + price * (below - least));

@@ -1,5 +1,5 @@
 import { createGoals, setGoals, type InteriorStep } from './interior-steps.js';
-import { varianceWeight, type InteriorState } from './interior-state.js';
+import { computeVarianceWeight, type InteriorState } from './interior-state.js';
 import { createNewtonSystem } from './newton-system.js';
 
 /** Newton directions of a state. */
@@ -27,7 +27,7 @@ export function createDirections(state: InteriorState): Directions {
   const goals = createGoals(count, m, bounds.length);
 
   function factor(): boolean {
-    const scale = varianceWeight(state);
+    const scale = computeVarianceWeight(state);
     for (let i = 0; i < n; i++) curvature[i] = 2 * scale * specific[i]!;
     bounds.forEach(({ security }, b) => void (curvature[security]! += boundPrice[b]! / boundSlack[b]!));
     for (let j = 0; j < count; j++) barrier[j] = zl[j]! / z[j]! + zu[j]! / (size[j]! - z[j]!);
@@ -54,11 +54,11 @@ export function createDirections(state: InteriorState): Directions {
     let sum = taxWeight;
     for (let j = 0; j < rows.length; j++) sum -= rows[j]!.tax * y[j]!;
     step.dt = system.solve({ gradient: rhs, residual, sum, dz: step.dz, dy: step.dy });
-    complete(step);
+    completeStep(step);
   }
 
   /** Computes the changes of the remaining unknowns from the solution of the reduced system. */
-  function complete({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: InteriorStep): void {
+  function completeStep({ dz, dy, dw, dzl, dzu, ds, de, db, dp }: InteriorStep): void {
     for (let i = 0; i < n; i++) {
       let change = 0;
       for (let j = start[i]!; j < start[i + 1]!; j++) {

@@ -3,7 +3,7 @@ import {
   createInteriorState,
   evaluateState,
   measureState,
-  multipliersOf,
+  collectMultipliers,
   type InteriorState,
 } from './interior-state.js';
 import { computeComplementarity, createStep, findLongestStep, type InteriorStep } from './interior-steps.js';
@@ -16,16 +16,16 @@ const TOLERANCE = 1e-13;
 /** Complementarity below which further steps only add rounding errors. */
 const LAST = 1e-15;
 /** Complementarity and residuals from which on the caller may end the iterations. */
-const LOOSE = 1e-6;
+const LOOSE_TOLERANCE = 1e-6;
 /** Maximum residual of a solution; smaller residuals are lost to rounding. */
 const RESIDUAL = 1e-10;
 /** Maximum residual that counts as feasible if rounding errors stop the iterations. */
-const ACCEPTED = 1e-9;
+const RESIDUAL_ACCEPTED = 1e-9;
 /** Fraction of the distance to the nearest bound that a step may take. */
 const STEP_SHARE = 0.995;
 const STEP_MIN = 1e-10; // Minimum step length; shorter steps make no progress.
 /** Maximum distance at which a trade counts as at a bound with a positive multiplier. */
-const AT_BOUND = 1e-9;
+const CONTACT_MAX = 1e-9;
 /** Maximum violation of rows and weight bounds during the search. */
 const VIOLATION_MAX = 1e-7;
 
@@ -48,14 +48,14 @@ export function solveRelaxation(
   let isAsked = false;
   for (; step < STEPS_MAX; step++) {
     const { gap, worst } = measureState(state);
-    if (!isAsked && gap < LOOSE && worst < LOOSE) {
+    if (!isAsked && gap < LOOSE_TOLERANCE && worst < LOOSE_TOLERANCE) {
       isAsked = true;
-      if (isEnough({ traded: state.z, weights: state.w, multipliers: multipliersOf(state) })) {
+      if (isEnough({ traded: state.z, weights: state.w, multipliers: collectMultipliers(state) })) {
         status = 'solved';
         break;
       }
     }
-    if (gap < TOLERANCE && worst < (gap < LAST ? ACCEPTED : RESIDUAL)) {
+    if (gap < TOLERANCE && worst < (gap < LAST ? RESIDUAL_ACCEPTED : RESIDUAL)) {
       status = 'solved';
       break;
     }
@@ -63,7 +63,7 @@ export function solveRelaxation(
   }
   if (status === 'stalled') {
     const { gap, worst } = measureState(state);
-    if (gap < ACCEPTED && worst < ACCEPTED) status = 'solved';
+    if (gap < RESIDUAL_ACCEPTED && worst < RESIDUAL_ACCEPTED) status = 'solved';
   }
   return answerOf(state, status, step);
 }
@@ -119,8 +119,8 @@ function answerOf(state: InteriorState, status: RelaxedAnswer['status'], steps: 
   const { relaxation, bounds, size, z, zl, zu, w, values } = state;
   const { rows } = relaxation;
   for (let j = 0; j < z.length; j++) {
-    if (z[j]! < zl[j]! * 1e-3 && z[j]! < AT_BOUND) z[j] = 0;
-    else if (size[j]! - z[j]! < AT_BOUND && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
+    if (z[j]! < zl[j]! * 1e-3 && z[j]! < CONTACT_MAX) z[j] = 0;
+    else if (size[j]! - z[j]! < CONTACT_MAX && size[j]! - z[j]! < zu[j]! * 1e-3) z[j] = size[j]!;
   }
   evaluateState(state);
   const violations = Float64Array.from(values, (value) => Math.max(0, value));
@@ -132,7 +132,7 @@ function answerOf(state: InteriorState, status: RelaxedAnswer['status'], steps: 
     status: isViolated || isBeyond ? 'infeasible' : status,
     traded: z,
     weights: w,
-    multipliers: multipliersOf(state),
+    multipliers: collectMultipliers(state),
     violations,
     steps,
   };

@@ -147,11 +147,11 @@ export const varianceMultiplier = ({ hasVariance, y, relaxation: { program, rows
   hasVariance ? y[rows.length]! / program.varianceLimit : 0;
 
 /** Weight of the variance in the Lagrangian. */
-export const varianceWeight = (state: InteriorState): number =>
+export const computeVarianceWeight = (state: InteriorState): number =>
   state.relaxation.program.aversion + varianceMultiplier(state);
 
 /** Returns views of the current multipliers. */
-export const multipliersOf = (state: InteriorState): Multipliers => ({
+export const collectMultipliers = (state: InteriorState): Multipliers => ({
   exposures: state.exposures,
   variance: varianceMultiplier(state),
   rows: state.y.subarray(0, state.relaxation.rows.length),
@@ -190,7 +190,7 @@ export function computeDualGradient(state: InteriorState): void {
   const { program, trades, rows } = relaxation;
   const { n } = program;
   const { start, sign, short, long, cost } = trades;
-  const scale = varianceWeight(state);
+  const scale = computeVarianceWeight(state);
   let ps = 0;
   let pl = 0;
   let pc = 1;

@@ -20,7 +20,7 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
   let combinations = 1;
   for (let i = 0; i < program.n; i++) {
     if (!(net[i]! < -1e-12)) continue;
-    const own = choicesOf(program, i, -net[i]!);
+    const own = listChoices(program, i, -net[i]!);
     combinations *= own.length;
     if (combinations > COMBINATIONS_MAX) return undefined;
     choices.push(own);
@@ -51,7 +51,7 @@ export function chooseLots(program: AccountProgram, net: Float64Array): AccountT
   return best?.trades;
 }
 
-function choicesOf(program: AccountProgram, i: number, amount: number): LotChoice[] {
+function listChoices(program: AccountProgram, i: number, amount: number): LotChoice[] {
   const { lotStart, lotSize, lotShort, lotLong, unit, isOrdered } = program;
   const step = unit[i]!;
   const found: LotChoice[] = [];

@@ -5,7 +5,7 @@ import {
   createReducedMatrices,
   fillFactorBlock,
   fillRowBlock,
-  FUNCTIONALS,
+  FUNCTIONAL_COUNT,
   invertBlocks,
   type ReducedMatrices,
 } from './reduced-matrices.js';
@@ -80,7 +80,7 @@ export function createNewtonSystem(
       const dt = (dot - sum) / borderDot;
       for (let f = 0; f < order; f++) x[f]! -= border[f]! * dt;
       for (let j = 0; j < m; j++) dy[j] = x[k + j]!;
-      spread(matrices, { x, common, dz });
+      spreadStep(matrices, { x, common, dz });
       return dt;
     },
   };
@@ -150,14 +150,14 @@ function reduce(
 }
 
 /** Computes dz = -(K^-1 g + K^-1 (A'B xi + R' dy)), given K^-1 g in `dz`. */
-function spread(
+function spreadStep(
   { relaxation, m, inverse, shrink, rowWeights, coefficients }: ReducedMatrices,
   { x, common, dz }: { readonly x: Float64Array; readonly common: Float64Array; readonly dz: Float64Array },
 ): void {
   const { n, k, loadings } = relaxation.program;
   const { start, sign, short, long, cost } = relaxation.trades;
   const totals = [0, 0, 0];
-  for (let j = 0; j < m; j++) for (let q = 0; q < FUNCTIONALS; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
+  for (let j = 0; j < m; j++) for (let q = 0; q < FUNCTIONAL_COUNT; q++) totals[q]! += coefficients[j]![q]! * x[k + j]!;
   common.fill(0);
   for (let j = 0; j < m; j++) {
     const weights = rowWeights[j];

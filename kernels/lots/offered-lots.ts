@@ -3,18 +3,18 @@ import type { Multipliers, RelaxedRow } from './relaxation.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
 /** Fraction of the mean weight by which sales may go below the target at first. */
-const BEYOND = 0.25;
+const BEYOND_TARGET = 0.25;
 
 /**
  * Returns the lots to consider first: lots sold at a loss, and further lots in the order of sale until the target is
- * reached. `offerMore` adds the lots that a solution lacks.
+ * reached. `addOfferedLots` adds the lots that a solution lacks.
  */
 export function listOfferedLots(program: AccountProgram, prices: GainPrices): Uint8Array {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered, held, target, upper } = program;
   const offered = new Uint8Array(lotSize.length);
   for (let i = 0; i < n; i++) {
     const isWhole = isOrdered[i] === 1 || upper[i]! < held[i]!;
-    const enough = held[i]! - target[i]! + BEYOND / n;
+    const enough = held[i]! - target[i]! + BEYOND_TARGET / n;
     let sold = 0;
     for (const l of sortSales(program, i, prices)) {
       const price = prices.short * lotShort[l]! + prices.long * lotLong[l]!;
@@ -31,8 +31,8 @@ export function listOfferedLots(program: AccountProgram, prices: GainPrices): Ui
  * Savings that are negligible, as fractions of the account value: if any fraction may trade, and for whole shares,
  * whose rounding costs more.
  */
-const NO_SAVING = 5e-11;
-const NO_SAVING_ROUNDED = 1e-9;
+const SAVING_MIN = 5e-11;
+const SAVING_MIN_ROUNDED = 1e-9;
 
 /**
  * Adds all lots of the securities of which the solution would sell an omitted lot, if their total saving is not
@@ -40,7 +40,7 @@ const NO_SAVING_ROUNDED = 1e-9;
  * @param rows  rows returned by `listRelaxedRows`
  * @returns false if the saving is negligible: the solution is optimal with all lots
  */
-export function offerMore(
+export function addOfferedLots(
   program: AccountProgram,
   offered: Uint8Array,
   rows: readonly RelaxedRow[],
@@ -69,7 +69,7 @@ export function offerMore(
     if (own > 0) lacking.push(i);
     saving += own;
   }
-  if (saving <= (program.unit.some((step) => step > 0) ? NO_SAVING_ROUNDED : NO_SAVING)) return false;
+  if (saving <= (program.unit.some((step) => step > 0) ? SAVING_MIN_ROUNDED : SAVING_MIN)) return false;
   for (const i of lacking) offered.fill(1, lotStart[i], lotStart[i + 1]);
   return true;
 }

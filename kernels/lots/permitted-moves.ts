@@ -15,7 +15,7 @@ export interface PermittedMoves {
 }
 
 /** Maximum difference of two trades that count as equal. */
-const SAME = 1e-14;
+const DIFFERENCE_MIN = 1e-14;
 
 export function createMoves(program: AccountProgram, suggested: Float64Array): PermittedMoves {
   const { n, unit, minimumTrade, buyLimit, held, lotStart, lotSize, isOrdered } = program;
@@ -39,7 +39,7 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
 
   function add(i: number, present: number, wish: number): void {
     const trade = permit(i, wish);
-    if (Math.abs(trade - present) <= SAME) return;
+    if (Math.abs(trade - present) <= DIFFERENCE_MIN) return;
     for (let at = 0; at < count; at++) if (found[at] === trade) return;
     found[count++] = trade;
   }
@@ -65,7 +65,7 @@ export function createMoves(program: AccountProgram, suggested: Float64Array): P
       add(i, trade, -sizes[i]!);
       if (isOrdered[i] === 1 && trade < 0) {
         let [begin, end] = [0, 0];
-        for (let l = lotStart[i]!; l < lotStart[i + 1]! && end < -trade - SAME; l++) {
+        for (let l = lotStart[i]!; l < lotStart[i + 1]! && end < -trade - DIFFERENCE_MIN; l++) {
           begin = end;
           end += lotSize[l]!;
         }

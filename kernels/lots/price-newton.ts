@@ -10,29 +10,29 @@ const STEPS_MAX = 40;
  * Barrier parameter (product of multiplier and slack of a row): at a start far from a solution, at a start near one,
  * and at the end.
  */
-const FAR = 1e-5;
-const NEAR = 1e-8;
-const LAST = 1e-15;
+const BARRIER_FAR = 1e-5;
+const BARRIER_NEAR = 1e-8;
+const BARRIER_MIN = 1e-15;
 /** Factor on the barrier parameter after a step of more than half its length. */
 const CENTRING_FAR = 0.1;
 const CENTRING_NEAR = 0.02;
 /**
  * Maximum residual of exposures and rows of a solution, and residual from which on the caller may end the iterations.
  */
-const RESIDUAL = 1e-11;
-const LOOSE = 1e-6;
+const RESIDUAL_MAX = 1e-11;
+const LOOSE_RESIDUAL = 1e-6;
 /**
  * Steps below this length count as short; after `SHORT_MAX` consecutive short steps with a small barrier parameter the
  * method has stalled.
  */
-const SHORT = 0.3;
-const SHORT_MAX = 3;
+const SHORT_STEP = 0.3;
+const SHORT_STEPS_MAX = 3;
 /**
  * Maximum number of trial lengths per step, and the acceptance threshold: the slope at the end of the step relative to
  * the slope at its beginning.
  */
 const TRIES_MAX = 6;
-const OVERSHOOT = 0.1;
+const OVERSHOOT_MAX = 0.1;
 /** Fraction of the distance to the nearest bound of a multiplier that a step may take. */
 const STEP_SHARE = 0.995;
 /** Smallest initial multiplier for a start near a solution. */
@@ -56,21 +56,21 @@ export function solveByPrices(
   const { aversion, varianceLimit } = relaxation.program;
   if (Number.isFinite(varianceLimit) || !(aversion > 0)) return undefined;
   const state = createState(relaxation, near);
-  let mu = near === null ? FAR : NEAR;
+  let mu = near === null ? BARRIER_FAR : BARRIER_NEAR;
   const factor = near === null ? CENTRING_FAR : CENTRING_NEAR;
   let isAsked = false;
   let shorts = 0;
   let step = 0;
-  for (; step < STEPS_MAX && shorts < SHORT_MAX; step++) {
+  for (; step < STEPS_MAX && shorts < SHORT_STEPS_MAX; step++) {
     const worst = state.worst();
-    if (worst < RESIDUAL && mu <= LAST) return state.answer('solved', step);
-    if (!isAsked && worst < LOOSE && mu <= NEAR) {
+    if (worst < RESIDUAL_MAX && mu <= BARRIER_MIN) return state.answer('solved', step);
+    if (!isAsked && worst < LOOSE_RESIDUAL && mu <= BARRIER_NEAR) {
       isAsked = true;
       if (isEnough(state.partial())) return state.answer('solved', step);
     }
     const length = state.advance(mu);
-    shorts = length < SHORT && mu <= NEAR ? shorts + 1 : 0;
-    if (length > 0.5) mu = Math.max(LAST, mu * factor);
+    shorts = length < SHORT_STEP && mu <= BARRIER_NEAR ? shorts + 1 : 0;
+    if (length > 0.5) mu = Math.max(BARRIER_MIN, mu * factor);
   }
   return state.answer('stalled', step);
 }
@@ -87,7 +87,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
     tax === 1 ? Infinity : Math.min(penalty, HARD_PENALTY),
   );
   /** Prices: 2 aversion times the exposures, then the multipliers of the rows. */
-  const prices = startingPrices(relaxation, penalties, near);
+  const prices = createStartingPrices(relaxation, penalties, near);
   const y = prices.subarray(k);
   const before = new Float64Array(order);
   const [gradient, step, border] = [new Float64Array(order), new Float64Array(order), new Float64Array(order)];
@@ -174,7 +174,7 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
         for (let f = 0; f < order; f++) prices[f] = before[f]! + length * step[f]!;
         evaluate();
         const last = climb(mu);
-        if (last >= -OVERSHOOT * first || tries === TRIES_MAX) return length;
+        if (last >= -OVERSHOOT_MAX * first || tries === TRIES_MAX) return length;
         length *= Math.min(0.9, Math.max(0.1, first / (first - last)));
       }
     },
@@ -230,7 +230,7 @@ function findLongestStep(step: Float64Array, y: Float64Array, penalties: Float64
   return length;
 }
 
-function startingPrices(
+function createStartingPrices(
   { program, rows, side }: Relaxation,
   penalties: Float64Array,
   near: NearPoint | null,

@@ -20,7 +20,7 @@ export interface PriceSystem {
 }
 
 /** Number of linear functionals of the trades that rows combine: short-term gains, long-term gains and costs. */
-const FUNCTIONALS = 3;
+const FUNCTIONAL_COUNT = 3;
 
 export function createPriceSystem(
   { program: { n, k, loadings, specific, aversion }, trades, rows }: Relaxation,
@@ -29,8 +29,8 @@ export function createPriceSystem(
   const { sign, short, long, cost } = trades;
   const m = rows.length;
   const order = k + m;
-  const { distinct, mixes } = columnsOf(rows, n);
-  const q = FUNCTIONALS + distinct.length;
+  const { distinct, mixes } = listColumns(rows, n);
+  const q = FUNCTIONAL_COUNT + distinct.length;
   const products = new Float64Array(k * k); // B' R B, lower triangle
   const reach = new Float64Array(q * k); // B' R C, by column
   const gram = new Float64Array(q * q);
@@ -49,7 +49,7 @@ export function createPriceSystem(
     own[0] = sign[j]! * short[j]!;
     own[1] = sign[j]! * long[j]!;
     own[2] = sign[j]! * cost[j]!;
-    for (let c = FUNCTIONALS; c < q; c++) own[c] = distinct[c - FUNCTIONALS]![i]!;
+    for (let c = FUNCTIONAL_COUNT; c < q; c++) own[c] = distinct[c - FUNCTIONAL_COUNT]![i]!;
     for (let c = 0; c < q; c++) {
       if (own[c] === 0) continue;
       const value = response * own[c]!;
@@ -97,7 +97,7 @@ export function createPriceSystem(
  * Returns the distinct weight vectors of the rows, up to sign, and each row as a combination of functionals and weight
  * vectors: [column, coefficient].
  */
-function columnsOf(rows: Relaxation['rows'], n: number) {
+function listColumns(rows: Relaxation['rows'], n: number) {
   const distinct: Float64Array[] = [];
   const mixes = rows.map(({ weights, short, long, cost }) => {
     const mix: (readonly [number, number])[] = [];
@@ -107,10 +107,10 @@ function columnsOf(rows: Relaxation['rows'], n: number) {
       for (let c = 0; c < distinct.length; c++) {
         let i = 0;
         while (i < n && weights[i] === factor * distinct[c]![i]!) i++;
-        if (i === n) return [...mix, [FUNCTIONALS + c, factor] as const];
+        if (i === n) return [...mix, [FUNCTIONAL_COUNT + c, factor] as const];
       }
     distinct.push(weights);
-    return [...mix, [FUNCTIONALS + distinct.length - 1, 1] as const];
+    return [...mix, [FUNCTIONAL_COUNT + distinct.length - 1, 1] as const];
   });
   return { distinct, mixes };
 }

@@ -2,7 +2,7 @@ import { computeTriangle, multiplyByRow, transpose } from './dense-products.js';
 import type { Relaxation } from './relaxation.js';
 
 /** Number of linear functionals of the trades: short-term gains, long-term gains and costs. */
-export const FUNCTIONALS = 3;
+export const FUNCTIONAL_COUNT = 3;
 
 /** Matrices of a reduced Newton system. K, A, B and R are those of `NewtonSystem`. */
 export interface ReducedMatrices {
@@ -51,8 +51,8 @@ export function createReducedMatrices(relaxation: Relaxation, hasVariance: boole
     sums: new Float64Array(n),
     shrink: new Float64Array(n),
     response: new Float64Array(n),
-    reach: new Float64Array(n * FUNCTIONALS),
-    gram: new Float64Array(FUNCTIONALS * FUNCTIONALS),
+    reach: new Float64Array(n * FUNCTIONAL_COUNT),
+    gram: new Float64Array(FUNCTIONAL_COUNT * FUNCTIONAL_COUNT),
     rowReach: new Float64Array(m * n),
     rowWeights: rows.map(({ weights }) => weights),
     coefficients,

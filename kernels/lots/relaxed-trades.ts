@@ -60,13 +60,13 @@ export function relaxTrades(
     long[at] = lotSize[l]! * lotLong[l]!;
     at++;
   };
-  const amountOf = (j: number): number => prices.short * short[j]! + prices.long * long[j]!;
+  const priceTrade = (j: number): number => prices.short * short[j]! + prices.long * long[j]!;
   /**
    * Merges the last trade with earlier trades of the security that cost more per unit, which forms the lower hull of
    * the cost.
    */
-  const join = (first: number): void => {
-    for (let j = at - 2; j >= first && amountOf(j) * size[j + 1]! >= amountOf(j + 1) * size[j]!; j--) {
+  const mergeTrades = (first: number): void => {
+    for (let j = at - 2; j >= first && priceTrade(j) * size[j + 1]! >= priceTrade(j + 1) * size[j]!; j--) {
       endLot[j] = endLot[j + 1]!;
       size[j]! += size[j + 1]!;
       short[j]! += short[j + 1]!;
@@ -80,7 +80,7 @@ export function relaxTrades(
       for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
         if (isOrdered[i] === 0 && offered?.[l] === 0) continue;
         put(l);
-        if (isOrdered[i] === 1) join(start[i]!);
+        if (isOrdered[i] === 1) mergeTrades(start[i]!);
       }
     for (let j = start[i]!; j < at; j++) {
       sign[j] = -1;

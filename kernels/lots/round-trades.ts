@@ -7,18 +7,18 @@ import { createMerit, type Move, type TradeMerit } from './trade-merit.js';
 /** Maximum number of passes over all securities; five are usual. */
 const PASSES_MAX = 40;
 /** A move whose loss exceeds this multiple of the largest gain of a pass is not tried in the next pass. */
-const REACH = 10;
+const LOSS_RATIO_MAX = 10;
 /** Gain of a pass, as a fraction of the account value, below which the passes end. */
-const SETTLED = 1e-9;
+const PASS_GAIN_MIN = 1e-9;
 /** Minimum improvement of a move. */
-const LEAST_GAIN = 1e-13;
+const MOVE_GAIN_MIN = 1e-13;
 /**
  * Prices of violations while rounded trades may violate rows, in multiples of the multipliers. At such prices the
  * cheapest trades restore a row, not the first ones that help.
  */
-const STRENGTHS = [2, 6] as const;
+const VIOLATION_PRICES = [2, 6] as const;
 /** Gap, as a fraction of the account value, below which pairs of moves are not tried: 0.03 bp. */
-const ENOUGH = 3e-6;
+const GAP_ENOUGH = 3e-6;
 /** Maximum number of moves that are combined into pairs. */
 const PAIRED_MAX = 64;
 /** Maximum number of rounds of pairs. */
@@ -46,7 +46,7 @@ export function roundTrades(program: AccountProgram, net: Float64Array, terms: R
   const moves = createMoves(program, terms.suggested);
   for (let i = 0; i < n; i++) net[i] = moves.permit(i, net[i]!);
   const merit = createMerit(program, net, terms);
-  for (const strength of STRENGTHS) {
+  for (const strength of VIOLATION_PRICES) {
     merit.allow(strength);
     improve(net, moves, merit);
     if (merit.isFeasible()) break;
@@ -54,7 +54,7 @@ export function roundTrades(program: AccountProgram, net: Float64Array, terms: R
   const isSettled = merit.isFeasible();
   merit.allow(0);
   if (!isSettled) improve(net, moves, merit);
-  for (let round = 0; round < PAIR_ROUNDS_MAX && merit.objective() - terms.bound > ENOUGH; round++) {
+  for (let round = 0; round < PAIR_ROUNDS_MAX && merit.objective() - terms.bound > GAP_ENOUGH; round++) {
     if (!movePairs(net, { moves, merit, n })) return;
     improve(net, moves, merit);
   }
@@ -77,13 +77,13 @@ function improve(net: Float64Array, moves: PermittedMoves, merit: TradeMerit): v
         if (own > gain) [best, gain] = [moves.found[at]!, own];
       }
       gains[i] = gain;
-      if (!(gain > LEAST_GAIN)) continue;
+      if (!(gain > MOVE_GAIN_MIN)) continue;
       merit.move(i, best);
       largest = Math.max(largest, gain);
       sum += gain;
     }
-    if (sum < SETTLED) return;
-    reach = REACH * largest;
+    if (sum < PASS_GAIN_MIN) return;
+    reach = LOSS_RATIO_MAX * largest;
   }
 }
 
@@ -110,7 +110,7 @@ function movePairs(net: Float64Array, { n, moves, merit }: PairTerms): boolean {
     for (let b = a + 1; b < least.length; b++) {
       const [one, other] = [least[a]!, least[b]!];
       if (one.security === other.security || used.has(one.security) || used.has(other.security)) continue;
-      if (!(merit.gainOfPair(one, other) > LEAST_GAIN)) continue;
+      if (!(merit.gainOfPair(one, other) > MOVE_GAIN_MIN)) continue;
       for (const { security, trade } of [one, other]) {
         merit.move(security, trade);
         used.add(security);

@@ -13,32 +13,32 @@ import {
 } from './relaxation.js';
 import { EITHER, relaxTrades, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
-import { FEASIBLE, createTrades } from './trade-figures.js';
+import { VIOLATION_MAX, createTrades } from './trade-figures.js';
 
 /** Maximum number of rounds that decide the lots at the margin. */
 const ROUNDS_MAX = 5;
 /** Maximum number of passes over all securities in a decision. */
 const PASSES_MAX = 3;
 /** Maximum change of a trade in a pass that counts as settled. */
-const SETTLED = 1e-7;
+const TRADE_CHANGE_MAX = 1e-7;
 /** Gap that counts as closed. */
-const CLOSED = 1e-8;
+const GAP_CLOSED = 1e-8;
 /**
  * Gap, as a fraction of the account value, at which two decisions suffice: 0.015 bp. A wider gap justifies further
  * decisions as long as each reduces it by a quarter.
  */
-const ENOUGH = 1.5e-6;
-const PROGRESS = 0.75;
+const GAP_ENOUGH = 1.5e-6;
+const GAP_RATIO_MAX = 0.75;
 /**
  * Gap above which the hulls are solved again at the prices with the best bound. Hulls at these prices have the largest
  * bound, and other lots may be at the margin.
  */
-const OPEN = 1e-5;
+const GAP_HULLS = 1e-5;
 const HULLS_MAX = 2;
 /** Gap above which other lots may be at the margin. */
-const WIDE = 3e-6;
+const GAP_WIDE = 3e-6;
 /** Smallest amount that counts as a trade. */
-const SMALLEST = 1e-12;
+const TRADE_MIN = 1e-12;
 
 /** Solution of one side of the tax. */
 export interface SettledSide {
@@ -70,7 +70,7 @@ export function settleOrder(
   const rows = listRelaxedRows(program, side);
   const top = findTopPrices(side, program.taxWeight);
   const either = new Int8Array(program.n).fill(EITHER);
-  const pricesOfGains = (multipliers: Multipliers): GainPrices =>
+  const computeGainPrices = (multipliers: Multipliers): GainPrices =>
     interpolateTowards(top, computePricesAt(program, side, multipliers));
   let steps = 0;
 
@@ -94,27 +94,27 @@ export function settleOrder(
     return { multipliers: answer.multipliers, net, isPartial };
   }
 
-  const marginAt = (at: NearPoint): DecidedTrades =>
-    marginOf(program, { ...at, rows, prices: pricesOfGains(at.multipliers) });
+  const findMarginAt = (at: NearPoint): DecidedTrades =>
+    findMargin(program, { ...at, rows, prices: computeGainPrices(at.multipliers) });
 
   /**
    * Solves the convex form of the lots at the margin; ends early if the gap is wide and other lots are at the margin.
    */
   function solveMargin(at: NearPoint, isLast: boolean): Solution {
-    const own = marginAt(at);
+    const own = findMarginAt(at);
     const { reduced } = applyTrades(program, own);
-    const prices = pricesOfGains(at.multipliers);
+    const prices = computeGainPrices(at.multipliers);
     const trades = relaxTrades(reduced, prices, either);
-    const pointOf = ({ weights, multipliers }: PartialAnswer): NearPoint => ({
+    const createPoint = ({ weights, multipliers }: PartialAnswer): NearPoint => ({
       multipliers,
       net: weights.map((weight, i) => weight - reduced.held[i]! + own.net[i]!),
     });
     let isPartial = false;
     const isEnough = (partial: PartialAnswer): boolean => {
-      const next = pointOf(partial);
+      const next = createPoint(partial);
       const { merit } = createCandidate(program, createTrades(program, next.net, prices));
-      const isWide = merit - computeDualBound(program, side, next.multipliers).bound > WIDE;
-      return (isPartial = !isLast && isWide && !isSame(own, marginAt(next)));
+      const isWide = merit - computeDualBound(program, side, next.multipliers).bound > GAP_WIDE;
+      return (isPartial = !isLast && isWide && !isSame(own, findMarginAt(next)));
     };
     const near = { net: at.net.map((trade, i) => trade - own.net[i]!), multipliers: at.multipliers };
     const form = { program: reduced, side, trades, rows: listRelaxedRows(reduced, side) };
@@ -122,7 +122,7 @@ export function settleOrder(
     if (byPrices?.status === 'stalled') steps += byPrices.steps;
     const answer = byPrices?.status === 'solved' ? byPrices : solveRelaxation(form, { near, isEnough });
     steps += answer.steps;
-    return { ...pointOf(answer), isPartial };
+    return { ...createPoint(answer), isPartial };
   }
 
   let best: { readonly bound: number; readonly multipliers: Multipliers } | undefined;
@@ -135,23 +135,23 @@ export function settleOrder(
     const { bound, trades } = computeDualBound(program, side, at.multipliers);
     if (best === undefined || bound > best.bound) [best, suggested] = [{ bound, multipliers: at.multipliers }, trades];
     if (!at.isPartial) {
-      const own = createCandidate(program, createTrades(program, at.net, pricesOfGains(at.multipliers)));
+      const own = createCandidate(program, createTrades(program, at.net, computeGainPrices(at.multipliers)));
       if (found === undefined || own.merit < found.merit) found = { ...own, net: at.net, at: at.multipliers };
     }
     if (found !== undefined) {
       const gap = found.merit - best.bound;
-      const isEnough = sinceHulls > 1 && (gap < ENOUGH || gap > PROGRESS * before);
-      if (gap < CLOSED || best.bound > incumbent) break;
+      const isEnough = sinceHulls > 1 && (gap < GAP_ENOUGH || gap > GAP_RATIO_MAX * before);
+      if (gap < GAP_CLOSED || best.bound > incumbent) break;
       before = gap;
       if (isEnough || sinceHulls === ROUNDS_MAX) {
-        if (gap < OPEN || hulls === HULLS_MAX) break;
+        if (gap < GAP_HULLS || hulls === HULLS_MAX) break;
         at = solveHulls({ net: found.net, multipliers: best.multipliers });
         [hulls, sinceHulls, before] = [hulls + 1, -1, Infinity];
         continue;
       }
     }
     // Solutions do not end early as long as there are no permitted trades, or after the hulls were solved again.
-    const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > FEASIBLE);
+    const isWanted = hulls > 1 || (found !== undefined && found.figures.worst > VIOLATION_MAX);
     at = solveMargin(at, sinceHulls + 1 === ROUNDS_MAX || (sinceHulls > 0 && isWanted));
   }
   const [candidate, { bound }] = [found, best];
@@ -160,7 +160,7 @@ export function settleOrder(
     const { unit, minimumTrade } = program;
     if (!unit.some((step) => step > 0) && !minimumTrade.some((least) => least > 0)) return candidate;
     const net = candidate.net.slice();
-    const prices = pricesOfGains(candidate.at);
+    const prices = computeGainPrices(candidate.at);
     roundTrades(program, net, { prices, suggested, bound, multipliers: candidate.at });
     return createCandidate(program, createTrades(program, net, prices));
   }
@@ -196,7 +196,7 @@ function hasParts(
       left -= sold;
     }
   }
-  return excess > CLOSED;
+  return excess > GAP_CLOSED;
 }
 
 const isSame = (one: DecidedTrades, other: DecidedTrades): boolean =>
@@ -212,7 +212,7 @@ interface Terms extends NearPoint {
  * Decides the direction of each security and its lots at the margin. Lots before the margin are sold; lots after it are
  * not.
  */
-function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
+function findMargin(program: AccountProgram, terms: Terms): DecidedTrades {
   const { n, lotStart, lotSize, lotShort, lotLong, isOrdered } = program;
   const net = settleTrades(program, terms);
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
@@ -223,12 +223,12 @@ function marginOf(program: AccountProgram, terms: Terms): DecidedTrades {
   for (let i = 0; i < n; i++) {
     const sold = -net[i]!;
     const [from, to] = [lotStart[i]!, lotStart[i + 1]!];
-    if (sold < -SMALLEST) end[i] = from;
-    if (sold > SMALLEST) buyLimit[i] = 0;
-    if (sold < -SMALLEST || isOrdered[i] === 0 || from === to) continue;
+    if (sold < -TRADE_MIN) end[i] = from;
+    if (sold > TRADE_MIN) buyLimit[i] = 0;
+    if (sold < -TRADE_MIN || isOrdered[i] === 0 || from === to) continue;
     let [at, left] = [from, sold - lotSize[from]!];
-    for (; at < to - 1 && left > SMALLEST; left -= lotSize[at]!) at++;
-    if (sold > SMALLEST) while (at > from && priceOf(at - 1) <= priceOf(at)) at--;
+    for (; at < to - 1 && left > TRADE_MIN; left -= lotSize[at]!) at++;
+    if (sold > TRADE_MIN) while (at > from && priceOf(at - 1) <= priceOf(at)) at--;
     first[i] = at;
     end[i] = at + 1;
     while (end[i]! < to && priceOf(end[i]!) >= priceOf(end[i]! - 1)) end[i]!++;
@@ -256,7 +256,7 @@ function settleTrades(program: AccountProgram, { net: from, multipliers, rows }:
   const net = from.slice();
   const active = Float64Array.from(net, (trade, i) => held[i]! + trade - target[i]!);
   const exposures = computeFactorExposures(program, active, new Float64Array(k));
-  for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > SETTLED; pass++) {
+  for (let pass = 0, most = Infinity; pass < PASSES_MAX && most > TRADE_CHANGE_MAX; pass++) {
     most = 0;
     for (let i = 0; i < n; i++) {
       let [dot, norm] = [0, 0];

@@ -3,12 +3,12 @@ import { createCandidate, computePricesAt, findTopPrices, interpolateTowards, ty
 import { searchBranches } from './branch-and-bound.js';
 import { computeDualBound } from './dual-bound.js';
 import { solveRelaxation } from './interior-point.js';
-import { listOfferedLots, offerMore } from './offered-lots.js';
+import { listOfferedLots, addOfferedLots } from './offered-lots.js';
 import { listRelaxedRows, type Multipliers, type RelaxedAnswer, type RelaxedRow } from './relaxation.js';
 import { BUYS, EITHER, relaxTrades, SELLS, type GainPrices, type RelaxedTrades } from './relaxed-trades.js';
 import { roundTrades } from './round-trades.js';
 import { settleOrder } from './settle-order.js';
-import { FEASIBLE, createTrades, type AccountTrades, type TradeFigures } from './trade-figures.js';
+import { VIOLATION_MAX, createTrades, type AccountTrades, type TradeFigures } from './trade-figures.js';
 
 /** Multipliers of one side of the tax, and the lower bound that they prove. */
 export interface SideCertificate {
@@ -44,15 +44,15 @@ const ROUNDS_MAX = 4;
 /** The convex form of the other side is not solved if its bound is lower by less than this fraction of the gap. */
 const GAP_SHARE = 0.1;
 /** Gap, as a fraction of the account value, at which a solution counts as proved optimal. */
-const PROVED = 1e-10;
+const GAP_PROVED = 1e-10;
 /**
  * Gap that may be due to rounding to permitted trades; further rounds and the other side of the tax do not reduce it.
  */
-const ROUNDED = 1e-5;
+const GAP_ROUNDED = 1e-5;
 /** Amount both bought and sold of one security above which its direction is decided. */
-const MIXED = 1e-10;
+const MIXED_MIN = 1e-10;
 /** Smallest amount that counts as a net trade. */
-const SMALLEST = 1e-12;
+const TRADE_MIN = 1e-12;
 
 /**
  * Solves an account. For each side of the tax, solves the convex form, decides between purchase and sale of each
@@ -69,33 +69,34 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
   const hasOrder = program.isOrdered.some((order) => order === 1);
   const certificates: SideCertificate[] = [];
   let steps = 0;
-  for (const side of possibleSides(program)) {
+  for (const side of listPossibleSides(program)) {
     const known = certificates.at(-1);
-    const carried = known === undefined ? undefined : carryOver(program, known, side);
+    const carried = known === undefined ? undefined : transferCertificate(program, known, side);
     // The other side is not better, or better only by a rounding error that is also within the gap of the first side.
     const merit = best?.merit ?? Infinity;
     const open = known === undefined ? 0 : GAP_SHARE * Math.max(0, merit - known.bound);
-    const enough = Math.min(merit, Math.max((known?.bound ?? Infinity) - open, merit - ROUNDED));
-    if (carried !== undefined && carried.bound > enough - PROVED) {
+    const enough = Math.min(merit, Math.max((known?.bound ?? Infinity) - open, merit - GAP_ROUNDED));
+    if (carried !== undefined && carried.bound > enough - GAP_PROVED) {
       certificates.push(carried);
       continue;
     }
     const found = hasOrder
       ? settleOrder(program, program.sides[side]!, {
-          start: best && carried ? { net: netOf(program, best.figures), multipliers: carried.multipliers } : null,
+          start:
+            best && carried ? { net: computeNetTrades(program, best.figures), multipliers: carried.multipliers } : null,
           incumbent: merit,
         })
-      : solveOpen(program, program.sides[side]!, merit);
+      : solveRefined(program, program.sides[side]!, merit);
     steps += found.steps;
     certificates.push({ side, multipliers: found.multipliers, bound: found.bound });
     settled.push({ candidate: found.candidate, permit: found.permit, at: certificates.length - 1 });
     if (best === undefined || found.candidate.merit < best.merit) best = found.candidate;
   }
-  let { answer, at: own } = bestOf(settled);
+  let { answer, at: own } = selectBest(settled);
   shareCertificates(program, certificates, answer.merit);
   let visited = 0;
   const bounds = certificates.map(({ bound }) => bound);
-  if (nodes > 0 && answer.merit - Math.min(...bounds) > PROVED)
+  if (nodes > 0 && answer.merit - Math.min(...bounds) > GAP_PROVED)
     certificates.forEach(({ side }, at) => {
       const searched = searchBranches(program, side, answer, nodes);
       visited += searched.nodes;
@@ -104,7 +105,7 @@ export function solveAccount(program: AccountProgram, { nodes }: SearchLimits): 
     });
   const { trades, figures } = answer;
   return {
-    status: figures.worst > FEASIBLE ? 'infeasible' : 'optimal',
+    status: figures.worst > VIOLATION_MAX ? 'infeasible' : 'optimal',
     trades,
     figures,
     certificates: certificates.map((certificate, at) => ({ ...certificate, bound: bounds[at]! })),
@@ -127,7 +128,7 @@ interface OpenSide {
  * Returns the best permitted trades of all sides. Sides are rounded in order of their unrounded objective, because
  * rounding rarely improves it.
  */
-function bestOf(sides: readonly OpenSide[]): { readonly answer: Candidate; readonly at: number } {
+function selectBest(sides: readonly OpenSide[]): { readonly answer: Candidate; readonly at: number } {
   let best: { readonly answer: Candidate; readonly at: number } | undefined;
   for (const { candidate, permit, at } of sides.toSorted((a, b) => a.candidate.merit - b.candidate.merit)) {
     if (best !== undefined && candidate.merit >= best.answer.merit) continue;
@@ -145,8 +146,8 @@ function bestOf(sides: readonly OpenSide[]): { readonly answer: Candidate; reado
 function shareCertificates(program: AccountProgram, certificates: SideCertificate[], merit: number): void {
   for (const known of certificates.slice())
     certificates.forEach(({ side, bound }, at) => {
-      if (side === known.side || merit - bound < ROUNDED) return;
-      const carried = carryOver(program, known, side);
+      if (side === known.side || merit - bound < GAP_ROUNDED) return;
+      const carried = transferCertificate(program, known, side);
       if (carried.bound > bound) certificates[at] = carried;
     });
 }
@@ -155,7 +156,7 @@ function shareCertificates(program: AccountProgram, certificates: SideCertificat
  * Returns the bound on another side that the multipliers of one side prove, with the same prices of gains if the pieces
  * of the other side permit them.
  */
-function carryOver(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
+function transferCertificate(program: AccountProgram, known: SideCertificate, side: number): SideCertificate {
   const from = program.sides[known.side]!;
   const to = program.sides[side]!;
   const m = program.rows.length;
@@ -178,7 +179,7 @@ function carryOver(program: AccountProgram, known: SideCertificate, side: number
 }
 
 /** Returns the sides of the tax whose sign of long-term gains is attainable. */
-function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): number[] {
+function listPossibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): number[] {
   let [least, most] = [fixedLong, fixedLong];
   lotSize.forEach((size, l) => {
     const gain = size * lotLong[l]!;
@@ -197,11 +198,11 @@ function possibleSides({ sides, lotSize, lotLong, fixedLong }: AccountProgram): 
  * Solves a side. If a gap remains, decides again between purchase, sale and no trade, by exact minimisation of one
  * security after another. Accounts with few securities at a loss have the widest gaps.
  */
-function solveOpen(program: AccountProgram, side: TaxSide, incumbent: number) {
+function solveRefined(program: AccountProgram, side: TaxSide, incumbent: number) {
   const found = solveSide(program, side, incumbent);
   const { candidate } = found;
-  if (Math.min(candidate.merit, incumbent) - found.bound < ROUNDED) return { ...found, permit: () => candidate };
-  const start = { net: netOf(program, candidate.figures), multipliers: found.multipliers };
+  if (Math.min(candidate.merit, incumbent) - found.bound < GAP_ROUNDED) return { ...found, permit: () => candidate };
+  const start = { net: computeNetTrades(program, candidate.figures), multipliers: found.multipliers };
   const again = settleOrder(program, side, { start, incumbent });
   const isTighter = again.bound > found.bound;
   const other = again.candidate.merit < candidate.merit ? again.permit() : candidate;
@@ -230,7 +231,7 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     const { bound, trades: suggested } = computeDualBound(program, side, answer.multipliers);
     if (bound > best.bound || best.multipliers === undefined) best = { bound, multipliers: answer.multipliers };
     prices = computePricesAt(program, side, answer.multipliers);
-    const own = candidateOf(program, {
+    const own = roundToCandidate(program, {
       trades,
       answer,
       suggested,
@@ -239,9 +240,9 @@ function solveSide(program: AccountProgram, side: TaxSide, incumbent: number) {
     });
     if (candidate === undefined || own.merit < candidate.merit) candidate = own;
     const least = Math.min(incumbent, candidate.merit);
-    if (best.bound > least || candidate.merit - best.bound < PROVED) break;
+    if (best.bound > least || candidate.merit - best.bound < GAP_PROVED) break;
     const isChanged = decide(program, { trades, answer, suggested }, decided);
-    if (!isChanged && (round > 0 || candidate.merit - best.bound < ROUNDED)) break;
+    if (!isChanged && (round > 0 || candidate.merit - best.bound < GAP_ROUNDED)) break;
   }
   return { candidate: candidate!, bound: best.bound, multipliers: best.multipliers!, steps };
 }
@@ -262,11 +263,11 @@ function solveOffered(program: AccountProgram, { side, rows, prices, decided, of
     const trades = relaxTrades(program, prices, decided, offered);
     const answer = solveRelaxation({ program, side, trades, rows });
     steps += answer.steps;
-    if (!offerMore(program, offered, rows, answer)) return { trades, answer, steps };
+    if (!addOfferedLots(program, offered, rows, answer)) return { trades, answer, steps };
   }
 }
 
-interface Relaxed {
+interface RelaxedSolution {
   readonly trades: RelaxedTrades;
   readonly answer: RelaxedAnswer;
   /** Trades that attain the dual bound. */
@@ -277,17 +278,21 @@ interface Relaxed {
  * Decides between purchase and sale of each security. @returns false if the convex solution agrees with all previous
  * decisions
  */
-function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Relaxed, decided: Int8Array): boolean {
+function decide(
+  { n, held }: AccountProgram,
+  { trades, answer, suggested }: RelaxedSolution,
+  decided: Int8Array,
+): boolean {
   let isChanged = false;
   for (let i = 0; i < n; i++) {
     const net = answer.weights[i]! - held[i]!;
     const isMixed = buysAndSells(trades, answer.traded, i);
-    const wish = isMixed || Math.abs(net) < SMALLEST ? suggested[i]! : net;
+    const wish = isMixed || Math.abs(net) < TRADE_MIN ? suggested[i]! : net;
     const way = wish > 0 ? BUYS : wish < 0 ? SELLS : (decided[i] as number);
     // A decided security changes its direction only if its own minimum has the opposite direction.
     if (decided[i] === EITHER) {
       decided[i] = way;
-      if (isMixed || net * way < -SMALLEST) isChanged = true;
+      if (isMixed || net * way < -TRADE_MIN) isChanged = true;
     } else if (suggested[i]! * decided[i]! < 0) {
       decided[i] = Math.sign(suggested[i]!);
       isChanged = true;
@@ -299,7 +304,7 @@ function decide({ n, held }: AccountProgram, { trades, answer, suggested }: Rela
 function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: number): boolean {
   let [buys, sells] = [false, false];
   for (let j = start[i]!; j < start[i + 1]!; j++)
-    if (traded[j]! > MIXED) {
+    if (traded[j]! > MIXED_MIN) {
       if (sign[j]! > 0) buys = true;
       else sells = true;
     }
@@ -307,25 +312,25 @@ function buysAndSells({ start, sign }: RelaxedTrades, traded: Float64Array, i: n
 }
 
 /** Returns permitted trades near the convex solution. */
-function candidateOf(
+function roundToCandidate(
   program: AccountProgram,
-  relaxed: Relaxed & { readonly prices: GainPrices; readonly bound: number },
+  relaxed: RelaxedSolution & { readonly prices: GainPrices; readonly bound: number },
 ): Candidate {
   const { trades, answer, suggested, prices, bound } = relaxed;
   const { n, unit, minimumTrade } = program;
   const isDiscrete = unit.some((step) => step > 0) || minimumTrade.some((least) => least > 0);
   let isPlain = !isDiscrete;
   for (let i = 0; i < n && isPlain; i++) if (buysAndSells(trades, answer.traded, i)) isPlain = false;
-  if (isPlain) return createCandidate(program, exactTrades(program, trades, answer.traded));
-  const net = netOf(program, answer);
+  if (isPlain) return createCandidate(program, clearRounding(program, trades, answer.traded));
+  const net = computeNetTrades(program, answer);
   if (isDiscrete) roundTrades(program, net, { prices, suggested, bound, multipliers: answer.multipliers });
   return createCandidate(program, createTrades(program, net, prices));
 }
 
-const netOf = ({ held }: AccountProgram, { weights }: { readonly weights: Float64Array }): Float64Array =>
+const computeNetTrades = ({ held }: AccountProgram, { weights }: { readonly weights: Float64Array }): Float64Array =>
   weights.map((weight, i) => weight - held[i]!);
 
-function exactTrades({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
+function clearRounding({ n, lotSize }: AccountProgram, trades: RelaxedTrades, traded: Float64Array): AccountTrades {
   const bought = new Float64Array(n);
   const sold = new Float64Array(lotSize.length);
   for (let i = 0; i < n; i++)

@@ -16,14 +16,14 @@ export interface StartingPoint {
  * Minimum distance of the first iterate from its bounds, as a fraction of the size of a trade: far from a solution, and
  * near one.
  */
-const FAR = 0.05;
-const CLOSE = 1e-3;
+const DISTANCE_FAR = 0.05;
+const DISTANCE_NEAR = 1e-3;
 /** Smallest initial multiplier near a solution. */
 const PRICE_MIN = 1e-5;
 
 /** Returns a starting point without prior information about the solution. */
 export function createFarPoint({ trades, rows, side, program }: Relaxation, penalties: Float64Array): StartingPoint {
-  const traded = trades.size.map((size) => Math.min(size * 0.5, FAR * size + 1e-6)).subarray(0, trades.count);
+  const traded = trades.size.map((size) => Math.min(size * 0.5, DISTANCE_FAR * size + 1e-6)).subarray(0, trades.count);
   const share = program.taxWeight / side.pieces.length;
   const prices = penalties.map((penalty, j) => (rows[j]?.tax === 1 ? share : Math.min(1e-3, penalty / 2)));
   return { traded, prices, gap: 0.02, slack: 1e-4, aboveTax: 1e-3 };
@@ -42,7 +42,7 @@ export function createNearPoint(
     for (let j = start[i]!; j < start[i + 1]!; j++) {
       const amount = Math.min(Math.max(0, sign[j]! * left), size[j]!);
       left -= sign[j]! * amount;
-      traded[j] = Math.min(size[j]! * (1 - CLOSE), Math.max(size[j]! * CLOSE, amount));
+      traded[j] = Math.min(size[j]! * (1 - DISTANCE_NEAR), Math.max(size[j]! * DISTANCE_NEAR, amount));
     }
   }
   const prices = penalties.map((penalty, j) =>

@@ -24,7 +24,7 @@ export interface TradeFigures {
 }
 
 /** Maximum violation that counts as a rounding error. */
-export const FEASIBLE = 1e-7;
+export const VIOLATION_MAX = 1e-7;
 
 /**
  * Computes the figures of trades by their definitions.
@@ -71,7 +71,7 @@ export function computeFigures(program: AccountProgram, { bought, sold }: Accoun
 
 /** Returns the objective of trades plus a price on the violation of hard rows. */
 export const computeMerit = ({ objective, worst }: TradeFigures): number =>
-  objective + (worst > FEASIBLE ? HARD_PENALTY * worst + 1 : 0);
+  objective + (worst > VIOLATION_MAX ? HARD_PENALTY * worst + 1 : 0);
 
 /**
  * Returns the purchases and sales by lot for net trades, with lots sold in their order at the given prices of gains.

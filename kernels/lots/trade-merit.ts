@@ -5,7 +5,7 @@ import {
   computeObjective,
   computeVarianceSlope,
   createTradeState,
-  FEASIBLE,
+  VIOLATION_MAX,
   measureExcess,
   realise,
 } from './trade-state.js';
@@ -80,7 +80,7 @@ export function createMerit(
     Object.assign(present, { security: i, slope: computeVarianceSlope(state, i), short, long, objective });
   }
 
-  function objectiveOf(i: number, trade: number): number {
+  function computeObjectiveAt(i: number, trade: number): number {
     const change = trade - net[i]!;
     realise(state, i, trade);
     sums.variance = change * (2 * present.slope + change * norms[i]!);
@@ -112,15 +112,15 @@ export function createMerit(
           worst = Math.max(worst, values[r]! + row.short * short + row.long * long + row.cost * cost);
       });
       for (let i = 0; i < n; i++) worst = Math.max(worst, measureExcess(state, i, 0));
-      return worst <= FEASIBLE;
+      return worst <= VIOLATION_MAX;
     },
     gain(i, trade) {
       evaluatePresent(i);
-      return present.objective - objectiveOf(i, trade);
+      return present.objective - computeObjectiveAt(i, trade);
     },
     moveOf(i, trade) {
       evaluatePresent(i);
-      objectiveOf(i, trade);
+      computeObjectiveAt(i, trade);
       const { short: s, long: l, spent, variance: v } = sums;
       const change = trade - net[i]!;
       let loss = (aversion + multipliers.variance) * v + prices.short * s + prices.long * l + spent;
@@ -154,7 +154,7 @@ export function createMerit(
     },
     move(i, trade) {
       evaluatePresent(i);
-      objectiveOf(i, trade);
+      computeObjectiveAt(i, trade);
       const change = trade - net[i]!;
       state.variance += sums.variance;
       state.short += sums.short;

@@ -3,7 +3,7 @@ import { HARD_PENALTY } from './interior-state.js';
 import { sortSales, type GainPrices } from './relaxed-trades.js';
 
 /** Maximum violation of a hard row that counts as a rounding error in the search. */
-export const FEASIBLE = 1e-9;
+export const VIOLATION_MAX = 1e-9;
 
 /** Net trades with the sums that couple the securities. */
 export interface TradeState {
@@ -127,7 +127,7 @@ export function computeObjective(state: TradeState, i: number, change: number, j
     else objective += rowPrices[r]! * value;
   }
   // Feasible trades are always better than infeasible ones.
-  return objective + (violated > FEASIBLE ? HARD_PENALTY * violated + 1 : 0);
+  return objective + (violated > VIOLATION_MAX ? HARD_PENALTY * violated + 1 : 0);
 }
 
 function sumSquares(values: Float64Array): number {

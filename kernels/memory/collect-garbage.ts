@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 const GROWTH_BYTES_MIN = 16 * 2 ** 20;
 
 /** Size of this thread's heap after the last collection here, in bytes. */
-let leftBytes = 0;
+let lastHeapBytes = 0;
 
 /**
  * Collects garbage in this thread and returns free heap to the system. V8 lets a heap grow to several times its live
@@ -16,7 +16,7 @@ let leftBytes = 0;
  * @cost 0.1 s for 40 MB of live data, during which this thread is blocked
  */
 export async function collectGarbage(heapBytesMin: number): Promise<void> {
-  if (heapBytes() < Math.max(heapBytesMin, leftBytes + GROWTH_BYTES_MIN)) return;
+  if (measureHeap() < Math.max(heapBytesMin, lastHeapBytes + GROWTH_BYTES_MIN)) return;
   if (!process.features.inspector) return; // Node can be built without the inspector.
   const { Session } = require('node:inspector/promises') as typeof import('node:inspector/promises'); // Loaded on first use.
   const session = new Session();
@@ -26,7 +26,7 @@ export async function collectGarbage(heapBytesMin: number): Promise<void> {
   } finally {
     session.disconnect();
   }
-  leftBytes = heapBytes();
+  lastHeapBytes = measureHeap();
 }
 
-const heapBytes = (): number => getHeapStatistics().total_heap_size;
+const measureHeap = (): number => getHeapStatistics().total_heap_size;

@@ -1,4 +1,4 @@
-import { systemCalls } from './system-calls.js';
+import { loadSystemCalls } from './system-calls.js';
 
 /** Advice of madvise on Linux to use large pages. */
 const USE_LARGE_PAGES = 14;
@@ -32,7 +32,7 @@ const BYTES_MAX = 64 * 2 ** 20;
  * large pages or does not support the call.
  */
 export function useLargePages(memory: ArrayBufferLike): void {
-  const calls = memory.byteLength > BYTES_MAX ? null : systemCalls();
+  const calls = memory.byteLength > BYTES_MAX ? null : loadSystemCalls();
   if (calls === null) return;
   const at = calls.addressOf(memory);
   const from = Math.ceil(at / LARGE_PAGE_BYTES) * LARGE_PAGE_BYTES;

@@ -2,7 +2,7 @@ import { closeSync, openSync, unlinkSync, write, writeSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { systemCalls } from './system-calls.js';
+import { loadSystemCalls } from './system-calls.js';
 
 /** Memory limit of a thread, and the folder for larger arrays. */
 export interface MemoryLimit {
@@ -30,10 +30,10 @@ export interface PagedFile {
 
 const GIB = 2 ** 30;
 
-const USUAL: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
+const DEFAULT_LIMIT: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
 
 /** Memory limit of this thread. */
-let limit = USUAL;
+let limit = DEFAULT_LIMIT;
 
 export function findMemoryLimit(): MemoryLimit {
   return limit;
@@ -45,7 +45,7 @@ export function findMemoryLimit(): MemoryLimit {
 export function limitMemory(given: MemoryLimit): () => void {
   limit = given;
   return () => {
-    if (limit === given) limit = USUAL;
+    if (limit === given) limit = DEFAULT_LIMIT;
   };
 }
 
@@ -59,7 +59,7 @@ export function isPaged(storeBytes: number): boolean {
 
 /** Returns true if this thread has a folder and system calls for paged memory. */
 export function canPage(): boolean {
-  return limit.folder !== null && systemCalls() !== null;
+  return limit.folder !== null && loadSystemCalls() !== null;
 }
 
 /**
@@ -78,7 +78,7 @@ export function allocatePanels(bytes: number, storeBytes = bytes): SharedArrayBu
  */
 export function allocateHandedMemory(bytes: number, storeBytes: number): SharedArrayBuffer {
   const { sharedFolder: folder } = limit;
-  if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || systemCalls() === null)
+  if (folder === undefined || bytes < ALONE_BYTES || isPaged(storeBytes) || loadSystemCalls() === null)
     return allocatePanels(bytes, storeBytes);
   try {
     return allocatePagedMemory(bytes, { folder, keepsNames: true, isOnDisk: false });
@@ -116,7 +116,7 @@ export const ALONE_BYTES = 33 * 2 ** 20;
 
 /** Returns true if the pages of a memory contain no other data and return to the system when the memory is freed. */
 function isAlone(memory: ArrayBufferLike): boolean {
-  return memory.byteLength >= ALONE_BYTES && systemCalls()!.isMapped(memory); // callers have checked that system calls are available
+  return memory.byteLength >= ALONE_BYTES && loadSystemCalls()!.isMapped(memory); // callers have checked that system calls are available
 }
 
 /**
@@ -133,14 +133,14 @@ function allocatePagedMemory(
   }: { readonly folder: string; readonly keepsNames: boolean; readonly isOnDisk: boolean },
 ): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(bytes);
-  const pages = pagesOf(memory);
+  const pages = findWholePages(memory);
   if (pages.bytes <= 0) return memory;
   const path = join(folder, `pages-${process.pid}-${process.hrtime.bigint()}`);
   const file = openSync(path, 'wx+', 0o600);
   const keepsName = keepsNames && isAlone(memory);
   try {
     if (!keepsName) unlinkSync(path);
-    put(file, pages);
+    mapFile(file, pages);
     paged.add(memory);
   } catch (fault) {
     closeSync(file);
@@ -161,11 +161,11 @@ const files = new WeakMap<ArrayBufferLike, PagedFile>();
  * Open files of paged memory that this process fills for another process. Memory used only here has none: its thread
  * may be terminated, which would leave the space of the file in use.
  */
-const written = new WeakMap<ArrayBufferLike, WrittenPlace>();
+const written = new WeakMap<ArrayBufferLike, WritableFile>();
 const ended = new FinalizationRegistry<number>((file) => closeSync(file));
 
 /** File to which `writeInto` writes the contents of a memory. */
-export interface WrittenPlace {
+export interface WritableFile {
   /** File descriptor. */
   readonly file: number;
   readonly pages: Pages;
@@ -174,12 +174,12 @@ export interface WrittenPlace {
 }
 
 /** Returns the file to which `writeInto` writes in this thread for a memory; undefined if the memory has no file. */
-export function findWrittenPlace(memory: ArrayBufferLike): WrittenPlace | undefined {
+export function findWritableFile(memory: ArrayBufferLike): WritableFile | undefined {
   return written.get(memory);
 }
 
 /** Registers the file that another thread of the process opened, so that `writeInto` of this thread writes to it. */
-export function writeTo(memory: ArrayBufferLike, place: WrittenPlace): void {
+export function writeTo(memory: ArrayBufferLike, place: WritableFile): void {
   written.set(memory, place);
 }
 
@@ -193,13 +193,13 @@ export function isWritten(memory: ArrayBufferLike): boolean {
  * writing it through the file 0.4 us.
  */
 export function writeInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): void {
-  const { file, part, at } = edgesInto(memory, offset, bytes);
+  const { file, part, at } = copyEdges(memory, offset, bytes);
   for (let done = 0; done < part.length;) done += writeSync(file, part, done, part.length - done, at + done);
 }
 
 /** Writes like `writeInto`, in a thread of the file system. Both buffers must not be used until it resolves. */
 export async function writeIntoApart(memory: ArrayBufferLike, offset: number, bytes: Uint8Array): Promise<void> {
-  const { file, part, at } = edgesInto(memory, offset, bytes);
+  const { file, part, at } = copyEdges(memory, offset, bytes);
   for (let done = 0; done < part.length;)
     done += (await writeApart(file, part, done, part.length - done, at + done)).bytesWritten;
 }
@@ -209,7 +209,7 @@ const writeApart = promisify(write);
 /**
  * Copies the bytes that lie outside the file of the memory. @returns the remaining bytes, and their offset in the file
  */
-function edgesInto(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
+function copyEdges(memory: ArrayBufferLike, offset: number, bytes: Uint8Array) {
   const { file, pages } = written.get(memory) ?? { file: -1, pages: { before: offset + bytes.length, bytes: 0 } };
   const before = Math.max(0, pages.before - offset);
   const inFile = Math.max(0, Math.min(bytes.length, pages.before + pages.bytes - offset) - before);
@@ -231,13 +231,13 @@ export function findPagedFile(memory: ArrayBufferLike): PagedFile | undefined {
  * there is no space for more. The caller must then read the file.
  */
 export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
-  if (systemCalls() === null) return undefined;
+  if (loadSystemCalls() === null) return undefined;
   const memory = new SharedArrayBuffer(bytes);
-  const pages = pagesOf(memory);
+  const pages = findWholePages(memory);
   if (pages.before !== before || !isAlone(memory)) return undefined;
   const file = openSync(path, 'r+');
   try {
-    put(file, pages);
+    mapFile(file, pages);
     paged.add(memory);
     unlinkSync(path);
     return memory;
@@ -256,9 +256,9 @@ export function openPagedFile({ path, before }: PagedFile, bytes: number): Share
  * @cost 0.1 s/GiB
  */
 export function clearMemory(memory: ArrayBufferLike): boolean {
-  if (memory.byteLength < ALONE_BYTES || paged.has(memory) || systemCalls() === null) return false;
-  const { from, before, bytes } = pagesOf(memory);
-  if (systemCalls()!.advise(from, bytes, UNNEEDED) !== 0) return false;
+  if (memory.byteLength < ALONE_BYTES || paged.has(memory) || loadSystemCalls() === null) return false;
+  const { from, before, bytes } = findWholePages(memory);
+  if (loadSystemCalls()!.advise(from, bytes, PAGES_NOT_NEEDED) !== 0) return false;
   new Uint8Array(memory, 0, before).fill(0);
   new Uint8Array(memory, before + bytes).fill(0);
   return true;
@@ -273,9 +273,9 @@ export function clearMemory(memory: ArrayBufferLike): boolean {
  */
 export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer>): Float64Array {
   const { buffer, byteOffset, byteLength, length } = values;
-  if (systemCalls() === null || !isAlone(buffer)) return values;
-  const { pageBytes, mapAgain, copyFrom, unmap } = systemCalls()!; // paged memory implies that system calls are available
-  const { from, before, bytes } = pagesOf(buffer);
+  if (loadSystemCalls() === null || !isAlone(buffer)) return values;
+  const { pageBytes, mapAgain, copyFrom, unmap } = loadSystemCalls()!; // paged memory implies that system calls are available
+  const { from, before, bytes } = findWholePages(buffer);
   const begin = Math.max(0, byteOffset - before);
   const end = Math.min(bytes, byteOffset + byteLength - before);
   const ahead = begin % pageBytes;
@@ -296,7 +296,7 @@ export function copyInParts(values: Float64Array, room: Float64Array<ArrayBuffer
  * @cost 10 ms at most after a run of 3,000 securities over 20 years; threads that allocate memory wait for a part of it
  */
 export function trimMemory(): void {
-  systemCalls()?.trim?.(0);
+  loadSystemCalls()?.trim?.(0);
 }
 
 /** Memory of this thread that is backed by files with unchanged pages. */
@@ -311,8 +311,8 @@ export interface Pages {
 }
 
 /** Returns the range of whole pages within a memory. */
-function pagesOf(memory: ArrayBufferLike): Pages {
-  const { addressOf, pageBytes } = systemCalls()!; // callers have checked that system calls are available
+function findWholePages(memory: ArrayBufferLike): Pages {
+  const { addressOf, pageBytes } = loadSystemCalls()!; // callers have checked that system calls are available
   const begin = addressOf(memory);
   const from = Math.ceil(begin / pageBytes) * pageBytes;
   const bytes = Math.floor((begin + memory.byteLength) / pageBytes) * pageBytes - from;
@@ -320,8 +320,8 @@ function pagesOf(memory: ArrayBufferLike): Pages {
 }
 
 /** Replaces pages of memory by a mapping of a file. */
-function put(file: number, { from, bytes }: Pages): void {
-  const { reserve, map } = systemCalls()!; // as above
+function mapFile(file: number, { from, bytes }: Pages): void {
+  const { reserve, map } = loadSystemCalls()!; // as above
   const failure = reserve(file, 0, bytes);
   if (failure !== 0) throw new PagingFault(failure === ENOSPC ? 'ENOSPC' : `error ${failure}`, bytes);
   if (map(from, bytes, READ_AND_WRITE, SHARED_AND_FIXED, file, 0) !== from) throw new PagingFault('not mapped', bytes);
@@ -345,4 +345,4 @@ const ENOSPC = 28;
 const MAY_MOVE = 1;
 const FAILED = -1;
 /** Advice of madvise that pages are not needed; they contain zeros when they are next read. */
-const UNNEEDED = 4;
+const PAGES_NOT_NEEDED = 4;

@@ -31,7 +31,7 @@ export interface SystemCalls {
 let calls: SystemCalls | null | undefined;
 
 /** Returns Linux system calls through koffi; null if unavailable. */
-export function systemCalls(): SystemCalls | null {
+export function loadSystemCalls(): SystemCalls | null {
   if (calls === undefined) calls = process.platform === 'linux' ? openCalls() : null; // The library is searched for only once.
   return calls;
 }

@@ -39,12 +39,12 @@ let library: Library | null | undefined;
 
 /** Creates a hash computed by OpenSSL. @returns undefined if the process has no OpenSSL or no koffi */
 export function loadSystemSha256(): SystemSha256 | undefined {
-  if (library === undefined) library = soundLibrary(); // The library is searched for only once.
+  if (library === undefined) library = findOpenSsl(); // The library is searched for only once.
   return library === null ? undefined : hashBy(library);
 }
 
 /** Returns the functions of OpenSSL, which Node exports; null if they are missing or give a wrong hash. */
-function soundLibrary(): Library | null {
+function findOpenSsl(): Library | null {
   try {
     const system = (require('koffi') as typeof import('koffi')).load(null);
     const opened: Library = {
@@ -52,13 +52,13 @@ function soundLibrary(): Library | null {
       add: system.func('int SHA256_Update(void *, const void *, size_t)') as unknown as Adding,
       end: system.func('int SHA256_Final(void *, void *)') as unknown as Library['end'],
     };
-    return isSound(opened) ? opened : null;
+    return hasValidHash(opened) ? opened : null;
   } catch {
     return null; // koffi is an optional package, and a Node build may export other functions.
   }
 }
 
-function isSound({ begin, add, end }: Library): boolean {
+function hasValidHash({ begin, add, end }: Library): boolean {
   const [state, digest, bytes] = [new Uint8Array(STATE_BYTES), new Uint8Array(DIGEST_BYTES), new Uint8Array(1000)];
   begin(state);
   add(state, bytes, 100);

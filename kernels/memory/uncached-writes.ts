@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
-import { systemCalls } from './system-calls.js';
-import { writeInto, findWrittenPlace } from './paged-memory.js';
+import { loadSystemCalls } from './system-calls.js';
+import { writeInto, findWritableFile } from './paged-memory.js';
 
 /**
  * Writer of large pieces of paged memory that are not read soon. It bypasses the page cache: the disk reads the bytes
@@ -44,7 +44,7 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
   };
   try {
     for (const memory of memories) {
-      const place = findWrittenPlace(memory);
+      const place = findWritableFile(memory);
       if (place?.isOnDisk !== true) throw new Error('not on a disk');
       files.set(memory, openSync(`/proc/self/fd/${place.file}`, constants.O_WRONLY | constants.O_DIRECT));
     }
@@ -75,16 +75,16 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
 
   return {
     beginIn(room, memory, offset) {
-      const { pages } = findWrittenPlace(memory)!; // checked above
-      return remainder(offset - pages.before - systemCalls()!.addressOf(room), SECTOR_BYTES);
+      const { pages } = findWritableFile(memory)!; // checked above
+      return computeRemainder(offset - pages.before - loadSystemCalls()!.addressOf(room), SECTOR_BYTES);
     },
     write(memory, offset, bytes) {
       const file = files.get(memory);
-      const { pages } = findWrittenPlace(memory)!; // checked above
+      const { pages } = findWritableFile(memory)!; // checked above
       const inFile = offset - pages.before;
-      const head = Math.max(-inFile, remainder(-inFile, SECTOR_BYTES));
+      const head = Math.max(-inFile, computeRemainder(-inFile, SECTOR_BYTES));
       const end = Math.min(bytes.length, pages.bytes - inFile);
-      const whole = end - head - remainder(inFile + end, SECTOR_BYTES);
+      const whole = end - head - computeRemainder(inFile + end, SECTOR_BYTES);
       const done =
         file === undefined || whole <= 0 ? 0 : writeSectors(file, bytes.subarray(head, head + whole), inFile + head);
       if (done === 0) return writeInto(memory, offset, bytes);
@@ -95,4 +95,4 @@ export function openUncachedWrites(memories: readonly ArrayBufferLike[]): Uncach
   };
 }
 
-const remainder = (value: number, by: number): number => ((value % by) + by) % by;
+const computeRemainder = (value: number, by: number): number => ((value % by) + by) % by;

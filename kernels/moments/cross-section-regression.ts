@@ -38,8 +38,8 @@ export function regressCrossSection(design: Float64Array, weights: Float64Array)
   const n = weights.length;
   const p = n === 0 ? 0 : design.length / n;
   assert(Number.isInteger(p), `design: ${design.length} values over ${n} names`);
-  const { lower, rank } = factoriseSemidefinite(normalMatrix(design, weights, p), p);
-  const inverse = inverseOf(lower, p);
+  const { lower, rank } = factoriseSemidefinite(computeNormalMatrix(design, weights, p), p);
+  const inverse = computeInverse(lower, p);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const moments = new Float64Array(p);
   return {
@@ -69,7 +69,7 @@ export function regressCrossSection(design: Float64Array, weights: Float64Array)
 }
 
 /** Returns the lower triangle of X'WX. */
-function normalMatrix(design: Float64Array, weights: Float64Array, p: number): Float64Array {
+function computeNormalMatrix(design: Float64Array, weights: Float64Array, p: number): Float64Array {
   const matrix = new Float64Array(p * p);
   for (let i = 0; i < weights.length; i++)
     for (let k = 0; k < p; k++) {
@@ -81,7 +81,7 @@ function normalMatrix(design: Float64Array, weights: Float64Array, p: number): F
 }
 
 /** Returns (L L')^-1 over the columns that are not omitted. */
-function inverseOf(lower: Float64Array, p: number): Float64Array {
+function computeInverse(lower: Float64Array, p: number): Float64Array {
   const inverse = new Float64Array(p * p);
   const column = new Float64Array(p);
   for (let k = 0; k < p; k++) {

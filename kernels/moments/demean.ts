@@ -5,10 +5,10 @@ import type { Engine } from '../engines/engine.js';
 /** Engine operations that centre a panel. */
 export type CentringEngine = Pick<Engine, 'centreColumns'>;
 
-const PLAIN: CentringEngine = { centreColumns: plainCentreColumns };
+const PLAIN_ENGINE: CentringEngine = { centreColumns: plainCentreColumns };
 
 /** Results of demeaning that a covariance needs. */
-export interface Demeaned {
+export interface RowMoments {
   /** Row factors v_t, [observations]: S = X'X once every row of X is multiplied by the square root of its factor. */
   readonly rowFactors: Float64Array;
   /**
@@ -40,8 +40,8 @@ export function demean(
   assets: number,
   weights: Float64Array | undefined,
   means: Float64Array,
-  { centreColumns }: CentringEngine = PLAIN,
-): Demeaned {
+  { centreColumns }: CentringEngine = PLAIN_ENGINE,
+): RowMoments {
   const observations = x.length / assets;
   assert(assets >= 1 && Number.isInteger(observations), `x: ${x.length} values over ${assets} assets`);
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
@@ -50,13 +50,13 @@ export function demean(
     `weights: ${weights?.length} for ${observations} observations`,
   );
   assert(means.length === assets, `means: ${means.length} for ${assets} assets`);
-  const { rowFactors, dispersion } = factorsOf(observations, weights);
+  const { rowFactors, dispersion } = computeRowFactors(observations, weights);
   const variances = new Float64Array(assets);
   centreColumns(x, { weights, factors: rowFactors }, means, variances);
   return { rowFactors, dispersion, variances };
 }
 
-function factorsOf(observations: number, weights: Float64Array | undefined): Omit<Demeaned, 'variances'> {
+function computeRowFactors(observations: number, weights: Float64Array | undefined): Omit<RowMoments, 'variances'> {
   const rowFactors = new Float64Array(observations);
   if (weights === undefined) {
     rowFactors.fill(1 / (observations - 1));

@@ -8,7 +8,7 @@ import { computeSampleCovariance } from './sample-covariance.js';
 const SEED = 2011;
 
 /** Ratio to the largest eigenvalue below which an eigenvalue is a rounding error without a meaningful bias. */
-const NEGLIGIBLE = 1e-12;
+const NEGLIGIBLE_RATIO = 1e-12;
 
 /** Parameters for drawing sample covariances. */
 export interface BiasRequest {
@@ -39,7 +39,7 @@ export function estimateEigenvalueBias(
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   assert(simulations >= 1, `simulations: ${simulations}, at least 1 needed`);
   const n = values.length;
-  const least = NEGLIGIBLE * (values[n - 1] ?? 0);
+  const least = NEGLIGIBLE_RATIO * (values[n - 1] ?? 0);
   const roots = values.map((value) => (value > least ? Math.sqrt(value) : 0));
   const ratios = new Float64Array(n);
   engine.scope(() => {
@@ -64,7 +64,7 @@ export function estimateEigenvalueBias(
 }
 
 /** Ratio of the bias of actual returns, which are neither normal nor stationary, to the simulated bias. */
-const SCALE = 1.4;
+const BIAS_SCALE = 1.4;
 
 /**
  * Adjusts the eigenvalues of a covariance for their bias and keeps its eigenvectors.
@@ -87,7 +87,7 @@ export function adjustEigenvalues(
   replaceEigenvalues(engine, matrix, n, (values) => {
     const variances = values.map((value) => Math.max(0, value));
     const biases = estimateEigenvalueBias(engine, variances, request);
-    return variances.map((variance, k) => variance * (SCALE * (biases[k]! - 1) + 1) ** 2);
+    return variances.map((variance, k) => variance * (BIAS_SCALE * (biases[k]! - 1) + 1) ** 2);
   });
 }
 

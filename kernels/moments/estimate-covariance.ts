@@ -11,16 +11,16 @@ import { estimateStructuredCovariance, type StructuredRequest } from './estimato
 import { createPanelCovariance } from './panel-covariance.js';
 import { findPanelEigenvalues } from './panel-eigenvalues.js';
 import { repairCovariance } from './repair-covariance.js';
-import { averageCorrelation } from './shrinkage-target.js';
+import { computeAverageCorrelation } from './shrinkage-target.js';
 
 /** Ratio of the smallest to the largest eigenvalue from which on a negative eigenvalue counts as rounding. */
-const SEMIDEFINITE = -1e-10;
+const SEMIDEFINITE_RATIO = -1e-10;
 
 /**
  * Ratio of the smallest to the largest eigenvalue, per security, below which the matrix is singular to working
  * precision.
  */
-const SINGULAR = 1e-15;
+const SINGULAR_RATIO = 1e-15;
 
 /** Condition number reported for a matrix that is singular to working precision. */
 const CONDITION_MAX = 1e300;
@@ -76,7 +76,9 @@ export function estimateCovariance(
   onStage('product');
   expandCovariance(engine, covariance, out);
   onStage('eigenvalues');
-  const range = byRows(covariance) ? rangeByRows(engine, covariance) : rangeOf(engine, out, assets);
+  const range = isSolvableByRows(covariance)
+    ? findEigenvaluesByRows(engine, covariance)
+    : findEigenvalues(engine, out, assets);
   return {
     intensity: covariance.intensity,
     ...diagnose(engine, out, { assets, range, repair: request.repair, onStage }),
@@ -109,7 +111,7 @@ export function estimateStructured(
   onStage('moments');
   estimateStructuredCovariance(engine, panel, assets, request, out);
   onStage('eigenvalues');
-  return diagnose(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, onStage });
+  return diagnose(engine, out, { assets, range: findEigenvalues(engine, out, assets), repair: true, onStage });
 }
 
 /**
@@ -129,7 +131,12 @@ export function diagnoseCovariance(
   { repair }: Pick<CovarianceRequest, 'repair'>,
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   const assets = Math.sqrt(matrix.length);
-  return diagnose(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair, onStage: () => {} });
+  return diagnose(engine, matrix, {
+    assets,
+    range: findEigenvalues(engine, matrix, assets),
+    repair,
+    onStage: () => {},
+  });
 }
 
 /**
@@ -143,9 +150,9 @@ export function diagnoseCovariance(
  * @cost              observations^2 * assets + observations^3, or the cost of `findPanelEigenvalues`.
  * @source            Definition.
  */
-export function lowRankEigenvalues(engine: Engine, covariance: LowRankCovariance): EigenvalueRange {
-  return byRows(covariance)
-    ? rangeByRows(engine, covariance)
+export function findLowRankEigenvalues(engine: Engine, covariance: LowRankCovariance): EigenvalueRange {
+  return isSolvableByRows(covariance)
+    ? findEigenvaluesByRows(engine, covariance)
     : findPanelEigenvalues(engine, createPanelCovariance(covariance));
 }
 
@@ -180,7 +187,7 @@ export function estimateWithDiagnostics(
   return diagnose(engine, matrix, { assets: specific.length, range, repair: false, onStage });
 }
 
-interface Look {
+interface DiagnosisInput {
   readonly assets: number;
   readonly range: EigenvalueRange;
   readonly repair: boolean;
@@ -191,16 +198,16 @@ interface Look {
 function diagnose(
   engine: Engine,
   out: Float64Array,
-  { assets, range: first, repair, onStage }: Look,
+  { assets, range: first, repair, onStage }: DiagnosisInput,
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   let range = first;
   const isRepaired = repair && !isSemidefinite(range);
   if (isRepaired) {
     onStage('repair');
     repairCovariance(engine, out, assets);
-    range = rangeOf(engine, out, assets);
+    range = findEigenvalues(engine, out, assets);
   }
-  return { averageCorrelation: averageCorrelation(out, assets), ...describeRange(range, assets), isRepaired };
+  return { averageCorrelation: computeAverageCorrelation(out, assets), ...describeRange(range, assets), isRepaired };
 }
 
 /** Returns the diagnostics of a range of eigenvalues. @param assets  order of the matrix */
@@ -210,20 +217,20 @@ export function describeRange(
 ): Pick<CovarianceDiagnostics, 'smallestEigenvalue' | 'conditionNumber' | 'isPositiveSemiDefinite'> {
   return {
     smallestEigenvalue: range.smallest,
-    conditionNumber: conditionOf(range, assets),
+    conditionNumber: computeCondition(range, assets),
     isPositiveSemiDefinite: isSemidefinite(range),
   };
 }
 
 function isSemidefinite({ smallest, largest }: EigenvalueRange): boolean {
-  return smallest >= SEMIDEFINITE * Math.max(1, largest);
+  return smallest >= SEMIDEFINITE_RATIO * Math.max(1, largest);
 }
 
-function conditionOf({ smallest, largest }: EigenvalueRange, assets: number): number {
-  return smallest <= SINGULAR * assets * largest ? CONDITION_MAX : largest / smallest;
+function computeCondition({ smallest, largest }: EigenvalueRange, assets: number): number {
+  return smallest <= SINGULAR_RATIO * assets * largest ? CONDITION_MAX : largest / smallest;
 }
 
-function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRange {
+function findEigenvalues(engine: Engine, matrix: Float64Array, n: number): EigenvalueRange {
   const range = engine.eigenvalueRange(matrix, n);
   if (range === undefined) throw new Error('the covariance has entries that are not finite');
   return range;
@@ -233,7 +240,7 @@ function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRan
  * Returns true if the eigenvalues follow from the T x T products of the rows: a target of equal diagonal entries only
  * shifts the sample eigenvalues.
  */
-function byRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {
+function isSolvableByRows({ observations, assets, intensity, target }: LowRankCovariance): boolean {
   return observations < assets && (intensity === 0 || target.kind === 'scaled_identity');
 }
 
@@ -241,14 +248,14 @@ function byRows({ observations, assets, intensity, target }: LowRankCovariance):
  * Returns the smallest and largest of keep * eigenvalues of XX', shifted by the target. The additional eigenvalues of
  * X'X are 0 before the shift.
  */
-function rangeByRows(
+function findEigenvaluesByRows(
   engine: Engine,
   { panel, observations, assets, intensity, target, scale }: LowRankCovariance,
 ): EigenvalueRange {
   return engine.scope(() => {
     const products = engine.allocate(observations * observations);
     engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, products);
-    const { largest } = rangeOf(engine, products, observations);
+    const { largest } = findEigenvalues(engine, products, observations);
     const shift = intensity === 0 ? 0 : scale * intensity * target.own[0]!;
     return { smallest: shift, largest: scale * (1 - intensity) * largest + shift };
   });

@@ -34,11 +34,11 @@ export function boundFactorEigenvalues(
   let sum = 0;
   for (const value of loadings) sum += value * value;
   const [least, most] = [own[0]!, own[n - 1]!];
-  const countBelowValue = (value: number) => countBelow(engine, loadings, specific, value);
+  const countEigenvalues = (value: number) => countBelow(engine, loadings, specific, value);
   return {
     // Each factor raises the eigenvalue that was equal to a specific variance.
-    smallest: halve(least, k < n ? own[k]! : most + sum, (value) => countBelowValue(value) >= 1),
-    largest: halve(most, most + sum, (value) => countBelowValue(value) === n),
+    smallest: bisect(least, k < n ? own[k]! : most + sum, (value) => countEigenvalues(value) >= 1),
+    largest: bisect(most, most + sum, (value) => countEigenvalues(value) === n),
   };
 }
 
@@ -46,7 +46,7 @@ export function boundFactorEigenvalues(
  * Returns the smallest value in a range from which on a monotone condition holds, by bisection. The condition must hold
  * at `to`.
  */
-function halve(from: number, to: number, holds: (value: number) => boolean): number {
+function bisect(from: number, to: number, holds: (value: number) => boolean): number {
   let [low, high] = [from, to];
   for (let step = 0; step < HALVINGS && high - low > ROUNDING * Math.abs(high); step++) {
     const middle = low + (high - low) / 2;

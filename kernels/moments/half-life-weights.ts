@@ -25,14 +25,14 @@ export function fillHalfLifeWeights(halfLife: number, out: Float64Array): void {
 
 /** Computes the ratio of the weight of an observation to the weight of the next one. */
 export function computeDecay(halfLife: number): number {
-  return powerOfHalf(1 / halfLife);
+  return computePowerOfHalf(1 / halfLife);
 }
 
 /**
  * Computes 0.5^x for x >= 0 by repeated square roots, so that every engine gives the same bits: Math.pow is not exactly
  * specified. Whole halvings come from the exponent, the fraction from its binary digits.
  */
-function powerOfHalf(x: number): number {
+function computePowerOfHalf(x: number): number {
   const whole = Math.floor(x);
   if (whole > 1074) return 0;
   let result = 1;

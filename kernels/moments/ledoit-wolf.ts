@@ -81,13 +81,13 @@ export function computeLedoitWolfIntensity(
   );
   const { frobenius2, gamma } = distances;
   if (gamma <= roundingOf(rowFactors.length) ** 2 * frobenius2) return 0;
-  const pi = fourthMoment(panel, assets, rowFactors) - frobenius2;
-  const rho = target.kind === 'constant_correlation' ? rhoOf(panel, target.scale, target.common, rowFactors) : 0;
+  const pi = computeFourthMoment(panel, assets, rowFactors) - frobenius2;
+  const rho = target.kind === 'constant_correlation' ? computeRho(panel, target.scale, target.common, rowFactors) : 0;
   return Math.min(Math.max(((pi - rho) / gamma) * dispersion, 0), 1);
 }
 
 /** Computes sum_t v_t |x_t|^4 = sum_ij sum_t v_t x_ti^2 x_tj^2, from rows y_t = sqrt(v_t) x_t. */
-function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Array): number {
+function computeFourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Array): number {
   let total = 0;
   for (let t = 0, at = 0; t < rowFactors.length; t++) {
     let norm2 = 0;
@@ -102,7 +102,7 @@ function fourthMoment(panel: Float64Array, assets: number, rowFactors: Float64Ar
  * is a product of two sums per row: sum_ij (s_j / s_i) sum_t v_t x_ti^3 x_tj = sum_t v_t (sum_i x_ti^3 / s_i)(sum_j s_j
  * x_tj); its second part is s'Ss.
  */
-function rhoOf(panel: Float64Array, volatilities: Float64Array, rbar: number, rowFactors: Float64Array): number {
+function computeRho(panel: Float64Array, volatilities: Float64Array, rbar: number, rowFactors: Float64Array): number {
   const assets = volatilities.length;
   const inverses = volatilities.map((volatility) => (volatility > 0 ? 1 / volatility : 0));
   let fourths = 0; // sum_i sum_t v_t x_ti^4

@@ -13,7 +13,7 @@ type EstimatingEngine = PanelEngine & Pick<Engine, 'centreColumns' | 'squaredRow
  * Ratio to |S|^2 below which a squared distance has lost digits as a difference of two norms; it is then computed entry
  * by entry.
  */
-const CANCELLED = 1e-4;
+const CANCELLED_RATIO = 1e-4;
 
 /** Shrinkage of the covariance of a panel of returns. */
 export interface Shrinkage {
@@ -78,7 +78,7 @@ export function estimateLowRankCovariance(
   const demeaned = demean(panel, assets, shrinkage.weights, new Float64Array(assets), engine);
   const observations = demeaned.rowFactors.length;
   const { variances, correlation } = (shrinkage.remember ?? callMeasure)(() =>
-    sampleMoments(engine, panel, demeaned.variances),
+    computeSampleMoments(engine, panel, demeaned.variances),
   );
   const target = createTarget(shrinkage.target, variances, correlation);
   const given = shrinkage.intensity;
@@ -87,7 +87,7 @@ export function estimateLowRankCovariance(
     computeLedoitWolfIntensity(
       panel,
       target,
-      distancesOf(engine, { panel, observations, target, variances }),
+      computeDistances(engine, { panel, observations, target, variances }),
       demeaned,
     );
   const intensity = given ?? (shrinkage.method === 'shape' ? assets / (assets + observations) : estimateByData());
@@ -163,12 +163,12 @@ export function expandCovariance(
 
 const callMeasure = (measure: () => SampleMoments): SampleMoments => measure();
 
-function sampleMoments(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): SampleMoments {
-  return { variances, correlation: meanCorrelation(engine, panel, variances) };
+function computeSampleMoments(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): SampleMoments {
+  return { variances, correlation: computeMeanCorrelation(engine, panel, variances) };
 }
 
 /** Computes the mean off-diagonal correlation. A security without variance has correlation 0. */
-function meanCorrelation(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): number {
+function computeMeanCorrelation(engine: EstimatingEngine, panel: Float64Array, variances: Float64Array): number {
   const assets = variances.length;
   if (assets === 1) return 0;
   const inverses = variances.map((variance) => (variance > 0 ? 1 / Math.sqrt(variance) : 0));
@@ -180,11 +180,11 @@ function meanCorrelation(engine: EstimatingEngine, panel: Float64Array, variance
 type PanelMoments = Pick<LowRankCovariance, 'panel' | 'observations' | 'target' | 'variances'>;
 
 /** Computes |S|^2 and |F - S|^2 from the smaller of X'X and XX', whose squared entries have equal sums. */
-function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
+function computeDistances(engine: PanelEngine, moments: PanelMoments): Distances {
   const assets = moments.target.own.length;
   if (moments.observations < assets) {
-    const byRows = distancesByRows(engine, moments);
-    if (byRows.gamma > CANCELLED * byRows.frobenius2) return byRows;
+    const byRows = computeDistancesByRows(engine, moments);
+    if (byRows.gamma > CANCELLED_RATIO * byRows.frobenius2) return byRows;
   }
   return engine.scope(() => {
     const covariance = engine.allocate(assets * assets);
@@ -193,7 +193,10 @@ function distancesOf(engine: PanelEngine, moments: PanelMoments): Distances {
   });
 }
 
-function distancesByRows(engine: PanelEngine, { panel, observations, target, variances }: PanelMoments): Distances {
+function computeDistancesByRows(
+  engine: PanelEngine,
+  { panel, observations, target, variances }: PanelMoments,
+): Distances {
   return engine.scope(() => {
     const gram = engine.allocate(observations * observations);
     engine.gemm(
@@ -202,12 +205,17 @@ function distancesByRows(engine: PanelEngine, { panel, observations, target, var
       panel,
       gram,
     );
-    return distancesByGram(gram, panel, target, variances);
+    return computeDistancesByGram(gram, panel, target, variances);
   });
 }
 
 /** Computes |F - S|^2 = |F|^2 - 2 <F, S> + |S|^2, with |S|^2 from the T x T products of the rows. */
-function distancesByGram(gram: Float64Array, panel: Float64Array, target: Target, variances: Float64Array): Distances {
+function computeDistancesByGram(
+  gram: Float64Array,
+  panel: Float64Array,
+  target: Target,
+  variances: Float64Array,
+): Distances {
   const assets = target.own.length;
   let frobenius2 = 0;
   for (let k = 0; k < gram.length; k++) frobenius2 += gram[k]! * gram[k]!;

@@ -5,7 +5,7 @@ import type { LowRankCovariance } from './low-rank-covariance.js';
 import { sumCorrelations } from './shrinkage-target.js';
 
 /** Number of columns that are multiplied in one block: 10 MB with 1,250 observations. */
-const COLUMNS = 1024;
+const BLOCK_COLUMNS = 1024;
 
 /** Covariance defined by a panel: scale (keep X'X + common s s' + diag(own)). */
 export interface PanelCovariance {
@@ -68,22 +68,22 @@ export function fillCovarianceRows(
   const rows = to - from;
   if (rows === 0) return;
   engine.scope(() => {
-    const left = columnsOf(panel, assets, from, to, engine.room(inner * rows));
-    for (let first = from; first < assets; first += COLUMNS) {
-      const end = Math.min(assets, first + COLUMNS);
+    const left = copyColumns(panel, assets, from, to, engine.room(inner * rows));
+    for (let first = from; first < assets; first += BLOCK_COLUMNS) {
+      const end = Math.min(assets, first + BLOCK_COLUMNS);
       engine.scope(() => {
         const columns = end - first;
-        const right = columnsOf(panel, assets, first, end, engine.room(inner * columns));
+        const right = copyColumns(panel, assets, first, end, engine.room(inner * columns));
         const products = engine.room(rows * columns);
         engine.gemm({ rows, inner, columns, transposeA: true }, left, right, products);
-        place(covariance, { from, to, first, end }, products, out);
+        placeEntries(covariance, { from, to, first, end }, products, out);
       });
     }
   });
 }
 
 /** Copies columns [from, to) of a panel to `out` and returns it. */
-function columnsOf(panel: Float64Array, width: number, from: number, to: number, out: Float64Array): Float64Array {
+function copyColumns(panel: Float64Array, width: number, from: number, to: number, out: Float64Array): Float64Array {
   for (let at = 0, row = 0; row < panel.length; row += width, at += to - from)
     out.set(panel.subarray(row + from, row + to), at);
   return out;
@@ -97,7 +97,7 @@ interface Block {
 }
 
 /** Writes the entries of a block of products that are on or above the diagonal. */
-function place(
+function placeEntries(
   { assets, keep, common, scale, own }: PanelCovariance,
   { from, to, first, end }: Block,
   products: Float64Array,
@@ -130,7 +130,7 @@ export function computeDeviations({ keep, common, scale, own }: PanelCovariance,
  * @returns           Nothing; the sums are in `out`.
  * @throws            KernelFault on a shape mismatch.
  * @cost              One division per entry.
- * @source            Definition; see `averageCorrelation`.
+ * @source            Definition; see `computeAverageCorrelation`.
  */
 export function fillCorrelationSums(
   rows: Float64Array,
@@ -147,9 +147,9 @@ export function fillCorrelationSums(
 
 /**
  * Returns the mean off-diagonal correlation from the correlation sums of all rows, bit-identical to
- * `averageCorrelation`.
+ * `computeAverageCorrelation`.
  */
-export function averageOfCorrelationSums(sums: Float64Array): number {
+export function averageCorrelationSums(sums: Float64Array): number {
   const assets = sums.length;
   return assets === 1 ? 0 : pairwiseSum(sums) / ((assets * (assets - 1)) / 2);
 }

@@ -1,5 +1,5 @@
 import type { EigenvalueRange } from '../algebra/eigenvalue-range.js';
-import { tridiagonalEigenpairs } from '../algebra/extreme-eigenvalues.js';
+import { computeTridiagonalEigenpairs } from '../algebra/extreme-eigenvalues.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { createCounterRandom } from '../random/counter-random.js';
@@ -18,7 +18,7 @@ const RESIDUAL_MAX = 1e-12;
  * Length of the next Lanczos vector, relative to the largest entry of the tridiagonal matrix, below which it is a
  * rounding error: no further step is possible.
  */
-const EXHAUSTED = 1e-13;
+const EXHAUSTED_RATIO = 1e-13;
 
 /** Seed of the start vector. */
 const SEED = 20_040_110;
@@ -48,7 +48,7 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
     const [along, removed] = [engine.room(steps), engine.room(n)];
     const [diagonal, off] = [new Float64Array(steps), new Float64Array(steps)];
     let size = 0;
-    begin(vectors.subarray(0, n));
+    fillStartVector(vectors.subarray(0, n));
     for (let step = 0; ; step++) {
       const v = vectors.subarray(step * n, (step + 1) * n);
       multiply(engine, { ...covariance, panel: x }, v, w, projected);
@@ -61,9 +61,9 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
       }
       const length = Math.sqrt(dot(w, w));
       size = Math.max(size, diagonal[step]!);
-      const isLast = step === steps - 1 || !(length > EXHAUSTED * size);
+      const isLast = step === steps - 1 || !(length > EXHAUSTED_RATIO * size);
       if (isLast || (step + 1) % STEPS_PER_TEST === 0) {
-        const { smallest, largest, ends } = rangeOf(engine, diagonal.subarray(0, step + 1), off);
+        const { smallest, largest, ends } = findTridiagonalRange(engine, diagonal.subarray(0, step + 1), off);
         if (isLast || length * ends < RESIDUAL_MAX * largest) return { smallest, largest };
       }
       off[step] = length;
@@ -75,7 +75,7 @@ export function findPanelEigenvalues(engine: Engine, covariance: PanelCovariance
 }
 
 /** Writes a seeded random unit vector, equal for all covariances. */
-function begin(out: Float64Array): void {
+function fillStartVector(out: Float64Array): void {
   const random = createCounterRandom({ seed: SEED, stream: 0 });
   for (let i = 0; i < out.length; i++) out[i] = random.normal();
   const length = Math.sqrt(dot(out, out));
@@ -106,13 +106,13 @@ function dot(a: Float64Array, b: Float64Array): number {
  * Returns the extreme eigenvalues of a tridiagonal matrix, and the larger magnitude of the last entries of their
  * eigenvectors.
  */
-function rangeOf(
+function findTridiagonalRange(
   engine: Engine,
   diagonal: Float64Array,
   off: Float64Array,
 ): EigenvalueRange & { readonly ends: number } {
   const m = diagonal.length;
-  const found = tridiagonalEigenpairs(engine, diagonal, off);
+  const found = computeTridiagonalEigenpairs(engine, diagonal, off);
   if (found === undefined) throw new Error('the panel has entries that are not finite');
   const { values, vectors } = found;
   const ends = Math.max(Math.abs(vectors[m - 1]!), Math.abs(vectors[m * m - 1]!));

@@ -3,7 +3,7 @@ import { orientRow } from '../algebra/symmetric-eigen.js';
 import type { Engine } from '../engines/engine.js';
 
 /** Ratio to the largest variance below which a component is a rounding error with an arbitrary vector. */
-const NEGLIGIBLE = 1e-14;
+const NEGLIGIBLE_RATIO = 1e-14;
 
 export interface PrincipalComponents {
   /** Largest eigenvalues of X'X, descending, [count]; 0 beyond the rank of the panel. */
@@ -50,7 +50,7 @@ export function computePrincipalComponents(
     const largest = Math.max(values[match - 1] ?? 0, 0);
     for (let k = 0; k < match; k++) {
       const from = match - 1 - k;
-      if (!(values[from]! > NEGLIGIBLE * largest)) break;
+      if (!(values[from]! > NEGLIGIBLE_RATIO * largest)) break;
       result.values[k] = values[from]!;
       const row = result.vectors.subarray(k * columns, (k + 1) * columns);
       if (byRows) project(engine, panel, vectors.subarray(from * n, (from + 1) * n), row);

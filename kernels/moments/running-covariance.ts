@@ -34,14 +34,14 @@ export function visitRollingCovariances(
   const observations = rowsOf(panel, columns);
   assert(Number.isInteger(window) && window >= 2, `window: ${window}, at least 2 needed`);
   engine.scope(() => {
-    const state = newState(engine, columns);
+    const state = createState(engine, columns);
     for (let last = window - 1; last < observations; last++) {
-      if ((last - window + 1) % window === 0) startAfresh(engine, state, panel, last - window + 1, window);
+      if ((last - window + 1) % window === 0) recomputeSums(engine, state, panel, last - window + 1, window);
       else {
-        shift(engine, state, panel, last, 1);
-        shift(engine, state, panel, last - window, -1);
+        addRow(engine, state, panel, last, 1);
+        addRow(engine, state, panel, last - window, -1);
       }
-      settle(state, window);
+      computeMoments(state, window);
       visit(last, state.means, state.covariance);
     }
   });
@@ -72,7 +72,7 @@ export function visitExponentialCovariances(
   assert(halfLife > 0, `halfLife: ${halfLife}, more than 0 needed`);
   const decay = computeDecay(halfLife);
   engine.scope(() => {
-    const { means, covariance, products, gap } = newState(engine, columns);
+    const { means, covariance, products, gap } = createState(engine, columns);
     let weight = 0;
     let weight2 = 0;
     for (let t = 0; t < observations; t++) {
@@ -104,7 +104,7 @@ interface State {
   readonly covariance: Float64Array;
 }
 
-function newState(engine: UpdateEngine, columns: number): State {
+function createState(engine: UpdateEngine, columns: number): State {
   const vector = (): Float64Array => engine.allocate(columns);
   return {
     origin: vector(),
@@ -117,7 +117,7 @@ function newState(engine: UpdateEngine, columns: number): State {
 }
 
 /** Recomputes the sums of a whole window about its own mean. */
-function startAfresh(engine: UpdateEngine, state: State, panel: Float64Array, from: number, window: number): void {
+function recomputeSums(engine: UpdateEngine, state: State, panel: Float64Array, from: number, window: number): void {
   const { origin, sums, products } = state;
   const columns = origin.length;
   origin.fill(0);
@@ -125,11 +125,11 @@ function startAfresh(engine: UpdateEngine, state: State, panel: Float64Array, fr
     for (let i = 0; i < columns; i++) origin[i]! += panel[t * columns + i]! / window;
   sums.fill(0);
   products.fill(0);
-  for (let t = from; t < from + window; t++) shift(engine, state, panel, t, 1);
+  for (let t = from; t < from + window; t++) addRow(engine, state, panel, t, 1);
 }
 
 /** Adds a row (`sign` 1) or removes it (-1). */
-function shift(
+function addRow(
   engine: UpdateEngine,
   { origin, sums, products, gap }: State,
   panel: Float64Array,
@@ -144,7 +144,7 @@ function shift(
   engine.rankOneUpdate(products, gap, { decay: 1, factor: sign });
 }
 
-function settle({ origin, sums, products, means, covariance }: State, window: number): void {
+function computeMoments({ origin, sums, products, means, covariance }: State, window: number): void {
   const columns = origin.length;
   for (let i = 0; i < columns; i++) means[i] = origin[i]! + sums[i]! / window;
   fill(covariance, columns, (at, i, j) => (products[at]! - (sums[i]! * sums[j]!) / window) / (window - 1));

@@ -2,12 +2,12 @@ import { centreColumns } from '../algebra/centre-columns.js';
 import { symmetricRankK } from '../algebra/symmetric-rank-k.js';
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
-import { demean, type Demeaned } from './demean.js';
+import { demean, type RowMoments } from './demean.js';
 
 /** Engine operations for a covariance. */
 export type RankKProduct = Pick<Engine, 'symmetricRankK' | 'centreColumns'>;
 
-const PLAIN: RankKProduct = { symmetricRankK, centreColumns };
+const PLAIN_ENGINE: RankKProduct = { symmetricRankK, centreColumns };
 
 /**
  * Computes the sample covariance of a panel of returns, ddof 1, or its weighted form.
@@ -29,9 +29,9 @@ export function computeSampleCovariance(
   assets: number,
   out: Float64Array,
   options: { readonly weights?: Float64Array; readonly engine?: RankKProduct } = {},
-): Demeaned {
+): RowMoments {
   assert(out.length === assets * assets, `out: ${out.length} values for ${assets} assets`);
-  const engine = options.engine ?? PLAIN;
+  const engine = options.engine ?? PLAIN_ENGINE;
   const demeaned = demean(x, assets, options.weights, new Float64Array(assets), engine);
   engine.symmetricRankK(x, assets, out);
   return demeaned;

@@ -27,8 +27,8 @@ export interface Target {
  * @source            Ledoit & Wolf (2004), Honey, I shrunk the sample covariance matrix, J. Portfolio Management 30(4),
  *                    eq. 4.
  */
-export function averageCorrelation(covariance: Float64Array, assets: number): number {
-  const volatilities = volatilitiesOf(covariance, assets);
+export function computeAverageCorrelation(covariance: Float64Array, assets: number): number {
+  const volatilities = computeVolatilities(covariance, assets);
   if (assets === 1) return 0;
   const rows = new Float64Array(assets);
   for (let i = 0; i < assets; i++)
@@ -77,7 +77,7 @@ export function createShrinkageTarget(
   assets: number,
   correlation: number,
 ): Target {
-  const volatilities = volatilitiesOf(covariance, assets);
+  const volatilities = computeVolatilities(covariance, assets);
   return createTarget(
     target,
     volatilities.map((volatility, i) => (volatility === 0 ? 0 : covariance[i * assets + i]!)),
@@ -148,7 +148,7 @@ function shrinkRow(covariance: Float64Array, i: number, target: Target, intensit
   }
 }
 
-function volatilitiesOf(covariance: Float64Array, assets: number): Float64Array {
+function computeVolatilities(covariance: Float64Array, assets: number): Float64Array {
   assert(
     assets >= 1 && covariance.length === assets * assets,
     `covariance: ${covariance.length} values for ${assets} assets`,

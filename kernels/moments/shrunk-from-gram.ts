@@ -1,7 +1,7 @@
 import { mirrorUpper } from '../algebra/mirror-upper.js';
 import { assert } from '../assert.js';
 import type { Gram } from './rolling-gram.js';
-import { averageCorrelation } from './shrinkage-target.js';
+import { computeAverageCorrelation } from './shrinkage-target.js';
 
 /**
  * Computes a covariance shrunk towards constant correlation, with the intensity given by the shape of the panel, from
@@ -29,7 +29,7 @@ export function shrinkGram({ products, sums }: Gram, observations: number, scale
     for (let j = i; j < n; j++) out[row + j] = (products[row + j]! - mean * sums[j]!) * inverse;
   }
   const deviations = Float64Array.from({ length: n }, (_, i) => Math.sqrt(Math.max(0, out[i * n + i]!)));
-  const average = averageCorrelation(out, n);
+  const average = computeAverageCorrelation(out, n);
   const delta = n / (n + observations);
   for (let i = 0; i < n; i++) {
     out[i * n + i] = scale * Math.max(0, out[i * n + i]!); // rounding errors may make the variance of a constant column negative

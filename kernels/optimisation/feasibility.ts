@@ -54,14 +54,14 @@ function minimiseLinearViolation(solver: Solver, program: Program): FeasibilityA
       upper: rows.upper.map((bound, r) => (Number.isFinite(rows.penalty[r]!) ? Infinity : bound)),
       penalty: Float64Array.from(
         { length: rows.count },
-        (_, r) => 1 / (largestEntry(rows.coefficients, r * n, n) || 1),
+        (_, r) => 1 / (findLargestEntry(rows.coefficients, r * n, n) || 1),
       ),
     },
     kinks: hardKinks,
     norms: [],
   };
   const { point, status } = solver.solve(elastic);
-  const violation = totalViolation(elastic, point.x);
+  const violation = computeTotalViolation(elastic, point.x);
   const certificate = {
     rows: addEmptyRows(elastic, point),
     kinks: Float64Array.from(kinks, (kink, k) => (isHard(kink) ? point.kinkMultipliers[k]! : 0)),
@@ -105,7 +105,7 @@ function minimiseNorm(solver: Solver, program: Program, q: number): FeasibilityA
     ridge: norm.metric === 'identity' ? 1 : 0,
     centre: norm.centre,
     linear: new Float64Array(program.n),
-    rows: hardRows(program),
+    rows: selectHardRows(program),
     kinks: program.kinks.map((kink): Kink =>
       isHard(kink)
         ? kink
@@ -140,7 +140,7 @@ function addMetric(norm: Norm, { metric }: Program): Norm {
 }
 
 /** Soft rows do not restrict the feasible set. */
-function hardRows({ rows }: Program): Program['rows'] {
+function selectHardRows({ rows }: Program): Program['rows'] {
   const isSoft = (r: number) => Number.isFinite(rows.penalty[r]!);
   return {
     ...rows,
@@ -150,7 +150,7 @@ function hardRows({ rows }: Program): Program['rows'] {
   };
 }
 
-function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
+function computeTotalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
   let total = 0;
   for (let r = 0; r < rows.count; r++) {
     let value = 0;
@@ -161,7 +161,7 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
   return total;
 }
 
-function largestEntry(values: Float64Array, from: number, count: number): number {
+function findLargestEntry(values: Float64Array, from: number, count: number): number {
   let found = 0;
   for (let i = from; i < from + count; i++) found = Math.max(found, Math.abs(values[i]!));
   return found;

@@ -6,10 +6,10 @@ import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
 import type { Point, Program } from './program/program.js';
 
 /** Maximum numbers of active-set iterations of successive polishes; one to three are usual. */
-const POLISHES = [40, 1, 0];
+const POLISH_ITERATIONS = [40, 1, 0];
 
 /** Solution to polish, with the number of iterations spent so far. */
-export interface Rough {
+export interface UnpolishedSolution {
   readonly state: ActiveState;
   readonly iterate: Iterate;
   readonly spent: number;
@@ -27,33 +27,34 @@ export const ROUTES_CORNER: Routes = ['simplex', 'simplex'];
 export function polish(
   program: Program,
   curvatures: Curvatures,
-  { state, iterate, spent }: Rough,
+  { state, iterate, spent }: UnpolishedSolution,
   [after, without]: Routes,
 ): ProgramAnswer {
   let best: ProgramAnswer | undefined;
-  for (const iterationsMax of POLISHES) {
+  for (const iterationsMax of POLISH_ITERATIONS) {
     const point = copyIterate(iterate);
     const held = copyState(state);
     const steps =
       iterationsMax === 0
         ? 0
         : runActiveSet(program, curvatures, held, point, { iterationsMax, nearby: true }).iterations;
-    const answer = judge(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
+    const answer = createAnswer(program, held, point, spent + steps, iterationsMax === 0 ? without : after);
     if (answer.status === 'solved') return answer;
-    if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;
+    if (best === undefined || findLargestResidual(answer.kkt) < findLargestResidual(best.kkt)) best = answer;
   }
   return best!;
 }
 
 /** Returns the solution nearer to an optimum. */
 export function selectBetter(one: ProgramAnswer, other: ProgramAnswer): ProgramAnswer {
-  return worst(one.kkt) < worst(other.kkt) ? one : other;
+  return findLargestResidual(one.kkt) < findLargestResidual(other.kkt) ? one : other;
 }
 
-const worst = ({ primal, stationarity, multipliers }: KktReport) => Math.max(primal, stationarity, multipliers);
+const findLargestResidual = ({ primal, stationarity, multipliers }: KktReport) =>
+  Math.max(primal, stationarity, multipliers);
 
 /** Checks a point against the optimality conditions and returns it as an answer. @cost n^2 + m n */
-export function judge(
+export function createAnswer(
   program: Program,
   state: ActiveState,
   point: Point,

@@ -3,7 +3,7 @@ import { IDLE, UPPER } from './active-set/active-state.js';
 import type { PathStart } from './path/follow-path.js';
 import { multiplyMetric, addMetrics, type Metric } from './program/metric.js';
 import { measureInfeasibility, isHard } from './program/certificate.js';
-import { averageSquares, computeNormLength } from './program/norms.js';
+import { computeMeanSquare, computeNormLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
 
@@ -14,30 +14,30 @@ import type { ProgramAnswer } from './program-answer.js';
 const PRICES_MAX = 60;
 
 /** Relative distance to the radius from which on Newton's method on the norm itself ends the search. */
-const CLOSE = 1e-7;
+const NEWTON_DISTANCE = 1e-7;
 
 /**
  * Relative distance of a radius from the least possible one at which Newton's method fails: the least radius has no
  * finite price.
  */
-const CLOSEST = 1e-10;
+const RADIUS_DISTANCE_MIN = 1e-10;
 
 /** Maximum excess of a norm over its radius that counts as zero, relative to 1 + radius. */
-const HELD = 1e-12;
+const EXCESS_MAX = 1e-12;
 
 /**
  * Ratio of two prices beyond which the solution at one is no useful start for the other, because many states change.
  */
-const FAR = 2;
+const PRICE_RATIO_MAX = 2;
 
 /** Factor on a price that is too low. */
-const GROWTH = 4;
+const PRICE_GROWTH = 4;
 
 /**
  * Maximum number of states that Newton's method changes per step near a known solution, and at the end of the search.
  */
-const NEAR = 5;
-const LAST = 10;
+const STATES_NEAR = 5;
+const STATES_LAST = 10;
 
 export interface NormSolvers {
   /** Solves a program with fewer norms. */
@@ -68,7 +68,7 @@ export function solveWithNorms(
 ): ProgramAnswer | undefined {
   const hinted = follow?.state.norms.indexOf(UPPER) ?? -1;
   // If few states change, Newton's method on the norms themselves suffices, without a search.
-  const near = hinted < 0 ? undefined : finish(program, follow!, NEAR);
+  const near = hinted < 0 ? undefined : finish(program, follow!, STATES_NEAR);
   if (near !== undefined) return near;
   let q = hinted;
   let start = follow;
@@ -90,23 +90,24 @@ export function solveWithNorms(
   const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
   let last = start === undefined ? undefined : createPricedStart(start, q, first);
   let lastPrice = first;
-  const at = (price: number): Priced | undefined => {
+  const at = (price: number): PricedSolution | undefined => {
     const priced = addPrice(program, q, price);
-    const isFar = !(price < FAR * lastPrice && lastPrice < FAR * price);
+    const isFar = !(price < PRICE_RATIO_MAX * lastPrice && lastPrice < PRICE_RATIO_MAX * price);
     const answer = solve(priced, isFar ? undefined : last);
     if (answer.status === 'failed') return undefined;
     last = { program: priced, point: answer.point, state: answer.state };
     lastPrice = price;
     const excess = 1 - norm.radius / computeNormLength(program, norm, answer.point.x);
-    const isProven = answer.status === 'infeasible' || (excess > HELD && isTooShort(program, q, { price, answer }));
+    const isProven =
+      answer.status === 'infeasible' || (excess > EXCESS_MAX && isTooShort(program, q, { price, answer }));
     return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
   };
-  const close = rootOf(at, first > 0 ? first : computePriceScale(program, norm), CLOSE);
+  const close = findRoot(at, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
-  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), LAST);
+  const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), STATES_LAST);
   if (ended !== undefined) return ended;
-  const closest = rootOf(at, close.price, CLOSEST);
+  const closest = findRoot(at, close.price, RADIUS_DISTANCE_MIN);
   if (closest === undefined) return undefined;
   return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
 }
@@ -115,7 +116,7 @@ export function solveWithNorms(
  * Returns true if the solution at a price proves that no point that satisfies the other constraints has the norm within
  * its radius.
  */
-function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 'answer'>): boolean {
+function isTooShort(program: Program, q: number, priced: Pick<PricedSolution, 'price' | 'answer'>): boolean {
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = addNorm(priced.answer, {
     program,
     q,
@@ -124,11 +125,12 @@ function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 
   const kinks = kinkMultipliers.map((value, k) => (isHard(program.kinks[k]!) ? value : 0));
   const size = priced.price * computeNormLength(program, program.norms[q]!, x) ** 2;
   return (
-    measureInfeasibility(program, { rows: rowMultipliers, kinks, norms: normMultipliers, around: x }) > HELD * size
+    measureInfeasibility(program, { rows: rowMultipliers, kinks, norms: normMultipliers, around: x }) >
+    EXCESS_MAX * size
   );
 }
 
-interface Priced {
+interface PricedSolution {
   readonly price: number;
   /** Solution at the price; `infeasible` if it proves that no price suffices. */
   readonly answer: ProgramAnswer;
@@ -140,9 +142,13 @@ interface Priced {
  * Finds the price at which the length equals the radius by the secant method within a bracket. Ends early at price 0 if
  * the norm does not bind, and at a price that proves infeasibility.
  */
-function rootOf(at: (price: number) => Priced | undefined, guess: number, close: number): Priced | undefined {
-  let low: Priced | undefined;
-  let high: Priced | undefined;
+function findRoot(
+  at: (price: number) => PricedSolution | undefined,
+  guess: number,
+  close: number,
+): PricedSolution | undefined {
+  let low: PricedSolution | undefined;
+  let high: PricedSolution | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
     const tried = at(price);
@@ -152,8 +158,8 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
     const before = low;
     if (tried.excess > 0) low = tried;
     else high = tried;
-    if (high === undefined) price = grow(tried, before);
-    else if (low === undefined) price = price > guess / raiseToPower(GROWTH, 3) ? price / GROWTH : 0;
+    if (high === undefined) price = raisePrice(tried, before);
+    else if (low === undefined) price = price > guess / raiseToPower(PRICE_GROWTH, 3) ? price / PRICE_GROWTH : 0;
     else {
       const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
       const isInside = secant > low.price && secant < high.price;
@@ -168,17 +174,17 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number, close:
  * Returns the next price after two that are too low. Near the least length the excess decreases with the square of the
  * price, so the price of a radius slightly above it may be far away.
  */
-function grow({ price, excess }: Priced, before: Priced | undefined): number {
-  const next = GROWTH * price;
+function raisePrice({ price, excess }: PricedSolution, before: PricedSolution | undefined): number {
+  const next = PRICE_GROWTH * price;
   if (before === undefined || before.price === 0) return next;
   const slope = (before.excess - excess) / (raiseToPower(before.price, -2) - raiseToPower(price, -2));
   const last = excess - slope * raiseToPower(price, -2);
   if (!(last < 0 && slope > 0)) return next;
-  return Math.min(Math.max(Math.sqrt(slope / -last), next), LEAP * price);
+  return Math.min(Math.max(Math.sqrt(slope / -last), next), PRICE_GROWTH_MAX * price);
 }
 
 /** Maximum growth of a price in one step. */
-const LEAP = 1e3;
+const PRICE_GROWTH_MAX = 1e3;
 
 /** Returns the norm with the largest violation relative to its radius; -1 if all are satisfied. */
 function findMostExceeded(program: Program, x: Float64Array): number {
@@ -186,7 +192,7 @@ function findMostExceeded(program: Program, x: Float64Array): number {
   let worst = 0;
   program.norms.forEach((norm, q) => {
     const length = computeNormLength(program, norm, x);
-    if (length - norm.radius <= HELD * (1 + norm.radius)) return;
+    if (length - norm.radius <= EXCESS_MAX * (1 + norm.radius)) return;
     const excess = length / norm.radius;
     if (excess > worst) {
       worst = excess;
@@ -209,7 +215,7 @@ export function computePriceScale(program: Program, norm: Norm): number {
   }
   if (kind === 'metric') return curvature;
   if (kind !== 'identity')
-    return (curvature * averageSquares(program, { ...norm, metric: 'metric' })) / averageSquares(program, norm);
+    return (curvature * computeMeanSquare(program, { ...norm, metric: 'metric' })) / computeMeanSquare(program, norm);
   const ones = new Float64Array(n).fill(1 / n);
   const product = new Float64Array(n);
   multiplyMetric(metric, ones, product);

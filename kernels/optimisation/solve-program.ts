@@ -21,7 +21,7 @@ import { startEmpty, isSteep } from './path/empty-start.js';
 import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
 import { createElasticProgram } from './presolve/elastic-program.js';
 import { isRuledOut } from './presolve/ruled-out.js';
-import { selectBetter, judge, polish, ROUTES_CORNER } from './polish.js';
+import { selectBetter, createAnswer, polish, ROUTES_CORNER } from './polish.js';
 import { solveCorner } from './simplex/corner.js';
 import { solveWithNorms } from './solve-norms.js';
 import { measurePrimalViolation } from './program/kkt.js';
@@ -70,7 +70,7 @@ const CENTRE_TOLERANCE = 1e-14;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
-  const tools: Tools = { curvatures, factors: createPathFactors(algebra) };
+  const tools: SolverTools = { curvatures, factors: createPathFactors(algebra) };
   return {
     solve: (program, options = {}) => solveProgram(program, tools, options),
     nearly(program) {
@@ -83,7 +83,7 @@ export function createSolver(algebra: DenseAlgebra): Solver {
 }
 
 /** Factors and workspace of a solver. */
-interface Tools {
+interface SolverTools {
   readonly curvatures: Curvatures;
   readonly factors: PathFactors;
 }
@@ -96,17 +96,19 @@ interface Tools {
  *          interior-point method is needed.
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
  */
-function solveProgram(program: Program, tools: Tools, options: SolveOptions): ProgramAnswer {
+function solveProgram(program: Program, tools: SolverTools, options: SolveOptions): ProgramAnswer {
   assertProgram(program);
-  const atCentre = tryCentre(program);
+  const atCentre = solveAtCentre(program);
   if (atCentre !== undefined) return atCentre;
   if (isRuledOut(program)) return createInfeasibleAnswer(program);
-  const pivoted = tryPivots(program, tools, options);
+  const pivoted = solveByPivots(program, tools, options);
   if (pivoted !== undefined) return pivoted;
-  const followed = options.follow === undefined ? undefined : tryFollow(program, tools, options.follow);
+  const followed = options.follow === undefined ? undefined : solveByPath(program, tools, options.follow);
   if (followed !== undefined) return followed;
   const normed =
-    program.norms.length === 0 ? undefined : (tryBeside(program, tools, options) ?? tryNorms(program, tools, options));
+    program.norms.length === 0
+      ? undefined
+      : (solveBeside(program, tools, options) ?? solveByPrices(program, tools, options));
   if (normed !== undefined) return normed;
   const reduced = removeFixedVariables(program);
   const fitting = options.warm !== undefined && matchesProgram(options.warm, program) ? options.warm : undefined;
@@ -121,23 +123,23 @@ function createInfeasibleAnswer(program: Program): ProgramAnswer {
   const { lower, upper, centre } = program;
   const iterate = createIterate(program);
   for (let i = 0; i < program.n; i++) iterate.x[i] = Math.min(Math.max(centre[i]!, lower[i]!), upper[i]!);
-  return { ...judge(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
+  return { ...createAnswer(program, createColdState(program), iterate, 0, 'centre'), status: 'infeasible' };
 }
 
 /** Finds the optimum by a few block pivoting iterations from the optimum of `follow`; undefined without convergence. */
-function tryPivots(
+function solveByPivots(
   program: Program,
-  { curvatures }: Tools,
+  { curvatures }: SolverTools,
   { follow, pivots: iterationsMax = 0 }: SolveOptions,
 ): ProgramAnswer | undefined {
   const isSmooth = program.curvature > 0 || program.ridge > 0;
   if (iterationsMax === 0 || follow === undefined || !isSmooth || program.norms.length > 0) return undefined;
   if (!matchesProgram(follow.state, program)) return undefined;
-  return settle(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
+  return solveFrom(program, curvatures, follow, { iterationsMax, nearby: follow.state.kinks.includes(UPPER) });
 }
 
 /** Finds the optimum by block pivoting from another optimum; undefined without convergence. */
-function settle(
+function solveFrom(
   program: Program,
   curvatures: Curvatures,
   from: Pick<PathStart, 'point' | 'state'>,
@@ -145,7 +147,7 @@ function settle(
 ): ProgramAnswer | undefined {
   const [state, iterate] = [copyState(from.state), copyIterate(from.point)];
   const { iterations, status } = runActiveSet(program, curvatures, state, iterate, options);
-  const answer = status === 'solved' ? judge(program, state, iterate, iterations, 'active-set') : undefined;
+  const answer = status === 'solved' ? createAnswer(program, state, iterate, iterations, 'active-set') : undefined;
   return answer?.status === 'solved' ? answer : undefined;
 }
 
@@ -153,9 +155,9 @@ function settle(
  * Finds the optimum at the end of the path from another optimum, and polishes it; undefined if the path cannot be
  * followed.
  */
-function tryFollow(
+function solveByPath(
   program: Program,
-  { curvatures, factors }: Tools,
+  { curvatures, factors }: SolverTools,
   start: PathStart,
   limits?: PathLimits,
 ): ProgramAnswer | undefined {
@@ -165,17 +167,17 @@ function tryFollow(
     iterationsMax: ACTIVE_SET_ITERATIONS,
     nearby: true,
   });
-  const answer = judge(program, end.state, end.iterate, end.events + iterations, 'active-set');
+  const answer = createAnswer(program, end.state, end.iterate, end.events + iterations, 'active-set');
   return answer.status === 'solved' ? answer : undefined;
 }
 
 /**
  * Maximum amount by which bounds of rows are perturbed, relative to 1 + |bound|. The polish removes the perturbation.
  */
-const APART = 1e-9;
+const PERTURBATION_MAX = 1e-9;
 
 /** Golden ratio, whose multiples have evenly spread fractional parts. */
-const GOLDEN = (Math.sqrt(5) - 1) / 2;
+const GOLDEN_RATIO = (Math.sqrt(5) - 1) / 2;
 
 /**
  * Returns a program with perturbed rows, which become active one at a time: a path stalls if many rows become active at
@@ -183,7 +185,8 @@ const GOLDEN = (Math.sqrt(5) - 1) / 2;
  */
 function separateRows(program: Program): Program {
   const { rows } = program;
-  const move = (r: number, bound: number): number => APART * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN) % 1));
+  const move = (r: number, bound: number): number =>
+    PERTURBATION_MAX * (1 + Math.abs(bound)) * (1 + ((r * GOLDEN_RATIO) % 1));
   const isFixed = (r: number): boolean => rows.lower[r] === rows.upper[r];
   const lower = rows.lower.map((bound, r) => (isFixed(r) ? bound : bound - move(r, bound)));
   const upper = rows.upper.map((bound, r) => (isFixed(r) ? bound : bound + move(r, bound)));
@@ -200,17 +203,25 @@ const BESIDE_ITERATIONS = 8;
 const BESIDE_MOVED = 0.12;
 
 /** Finds the optimum near another one with binding norms, by Newton's method on the norms. */
-function tryBeside(program: Program, { curvatures }: Tools, { beside }: SolveOptions): ProgramAnswer | undefined {
+function solveBeside(
+  program: Program,
+  { curvatures }: SolverTools,
+  { beside }: SolveOptions,
+): ProgramAnswer | undefined {
   if (beside === undefined || !beside.state.norms.includes(UPPER) || !matchesProgram(beside.state, program))
     return undefined;
   const { n, lower, upper } = program;
   const moved = beside.point.x.reduce((count, x, i) => count + (x < lower[i]! || x > upper[i]! ? 1 : 0), 0);
   if (moved > BESIDE_MOVED * n) return undefined;
-  return settle(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
+  return solveFrom(program, curvatures, beside, { iterationsMax: BESIDE_ITERATIONS, nearby: true });
 }
 
 /** Finds the optimum by prices in place of norms, and polishes it with the norms themselves. */
-function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions): ProgramAnswer | undefined {
+function solveByPrices(
+  program: Program,
+  tools: SolverTools,
+  { follow, warm }: SolveOptions,
+): ProgramAnswer | undefined {
   let spent = 0;
   return solveWithNorms(program, follow, {
     solve(priced, start) {
@@ -227,7 +238,7 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
       const iterate = copyIterate(point);
       const held = copyState(state);
       const { iterations } = runActiveSet(whole, tools.curvatures, held, iterate, { iterationsMax, nearby: true });
-      const answer = judge(whole, held, iterate, spent + iterations, 'active-set');
+      const answer = createAnswer(whole, held, iterate, spent + iterations, 'active-set');
       return answer.status === 'solved' ? answer : undefined;
     },
   });
@@ -246,25 +257,25 @@ const GROWN_EVENTS = 2;
  * Finds the optimum by the path from the empty start: if the optimum holds few variables, hundreds of cheap events cost
  * less than twenty full factorisations.
  */
-function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
+function solveFromEmpty(program: Program, tools: SolverTools): ProgramAnswer | undefined {
   const start = startEmpty(program);
   if (start === undefined) return undefined;
   const room = program.n + program.rows.count;
-  return tryFollow(program, tools, start, { eventsMax: GROWN_EVENTS * room, freeMax: GROWN_FREE * room });
+  return solveByPath(program, tools, start, { eventsMax: GROWN_EVENTS * room, freeMax: GROWN_FREE * room });
 }
 
-function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
+function solveFree(program: Program, tools: SolverTools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
   const { curvatures } = tools;
-  const grown = warm === undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
+  const grown = warm === undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
   if (grown !== undefined) return grown;
   const flat = warm === undefined && isFlat(program) ? solveScaled(program, curvatures, 0) : undefined;
   if (flat?.status === 'solved') return flat;
-  const { answer: settledAnswer, iterations } = byStates(program, curvatures, warm, flat?.iterations ?? 0);
+  const { answer: settledAnswer, iterations } = solveByStates(program, curvatures, warm, flat?.iterations ?? 0);
   if (settledAnswer !== undefined) return settledAnswer;
   // The state of a similar program may be further from this solution than the empty state.
-  const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
+  const grownInstead = warm !== undefined && isSteep(program) ? solveFromEmpty(program, tools) : undefined;
   if (grownInstead !== undefined) return grownInstead;
-  const corner = atCorner(program, curvatures, iterations);
+  const corner = solveAtCorner(program, curvatures, iterations);
   if (corner !== undefined) return corner;
   const answer = startFromCentre(program, curvatures, iterations);
   if (answer.status === 'solved') return answer;
@@ -283,7 +294,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
 }
 
 /** Finds the optimum by active-set methods from several initial states, if one of them converges. */
-function byStates(
+function solveByStates(
   program: Program,
   curvatures: Curvatures,
   warm: ActiveState | undefined,
@@ -300,7 +311,7 @@ function byStates(
     const options = { iterationsMax: ACTIVE_SET_ITERATIONS, nearby };
     const outcome = runActiveSet(program, curvatures, state, iterate, options);
     iterations += outcome.iterations;
-    const answer = judge(program, state, iterate, iterations, 'active-set');
+    const answer = createAnswer(program, state, iterate, iterations, 'active-set');
     if (outcome.status === 'solved' && answer.status === 'solved') return { answer, iterations };
     if (outcome.status === 'stuck' && !nearby) break;
   }
@@ -308,7 +319,7 @@ function byStates(
 }
 
 /** Finds and polishes the optimal corner of a program without curvature; undefined if that fails. */
-function atCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
+function solveAtCorner(program: Program, curvatures: Curvatures, before: number): ProgramAnswer | undefined {
   const corner = isIndifferent(program) ? undefined : solveCorner(program);
   if (corner === undefined) return undefined;
   const answer = polish(program, curvatures, { ...corner, spent: before + corner.pivots }, ROUTES_CORNER);
@@ -316,7 +327,7 @@ function atCorner(program: Program, curvatures: Curvatures, before: number): Pro
 }
 
 /** Returns the centre itself if the objective is stationary there and every constraint is satisfied. */
-function tryCentre(program: Program): ProgramAnswer | undefined {
+function solveAtCentre(program: Program): ProgramAnswer | undefined {
   if (program.linear.some((value) => value !== 0)) return undefined;
   if (measurePrimalViolation(program, program.centre) > CENTRE_TOLERANCE) return undefined;
   const iterate = createIterate(program);
@@ -324,6 +335,6 @@ function tryCentre(program: Program): ProgramAnswer | undefined {
     if (limit === null) iterate.kinkMultipliers[k] = 1;
   });
   iterate.x.set(program.centre);
-  const answer = judge(program, createColdState(program), iterate, 0, 'centre');
+  const answer = createAnswer(program, createColdState(program), iterate, 0, 'centre');
   return answer.status === 'solved' ? answer : undefined;
 }

@@ -2,12 +2,12 @@ import { createColdState, createIterate } from './active-set/active-state.js';
 import type { Curvatures } from './active-set/equality-system.js';
 import { runInteriorPoint } from './interior-point/interior-point.js';
 import type { InteriorRun } from './interior-point/work.js';
-import { selectBetter, judge, polish, ROUTES_INSIDE } from './polish.js';
+import { selectBetter, createAnswer, polish, ROUTES_INSIDE } from './polish.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import type { ProgramAnswer } from './program-answer.js';
 import { isIndifferent, type Program } from './program/program.js';
 
-interface Inside {
+interface InsideOptions {
   /** Number of iterations spent before. */
   readonly before: number;
   readonly run: InteriorRun;
@@ -23,14 +23,14 @@ interface Inside {
 export function solveInside(
   program: Program,
   curvatures: Curvatures,
-  { before, run, elastic = program }: Inside,
+  { before, run, elastic = program }: InsideOptions,
 ): { answer: ProgramAnswer; isConverged: boolean } {
   const inner = createIterate(program);
   const state = createColdState(program);
   const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
   const isConverged = outcome.status === 'optimal';
   if (isIndifferent(program)) {
-    const anywhere = judge(
+    const anywhere = createAnswer(
       program,
       createColdState(program),
       { ...createIterate(program), x: inner.x },
@@ -60,7 +60,7 @@ export function solveScaled(program: Program, curvatures: Curvatures, before: nu
   const scaled = equilibrate(program);
   if (scaled === null) return undefined;
   const { state, point, iterations, route } = solveInside(scaled.program, curvatures, { before, run: 'far' }).answer;
-  return judge(program, state, scaled.toOriginal(point), iterations, route);
+  return createAnswer(program, state, scaled.toOriginal(point), iterations, route);
 }
 
 /** Minimum fraction of variables without variance in a flat program. */

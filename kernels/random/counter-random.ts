@@ -42,7 +42,7 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
 
   function word(): number {
     if (used === 4) {
-      philox(counter, keys, words);
+      computePhilox(counter, keys, words);
       used = 0;
       counter[0]!++;
       if (counter[0] === 0) counter[1]!++;
@@ -81,7 +81,7 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
  * @cost           20 products of 32 x 32 bits.
  * @source         Salmon, Moraes, Dror & Shaw (2011), SC'11, section 4.2.
  */
-export function philox(counter: Uint32Array, key: Uint32Array, out: Uint32Array): void {
+export function computePhilox(counter: Uint32Array, key: Uint32Array, out: Uint32Array): void {
   if (counter.length !== 4 || key.length !== 2 || out.length !== 4)
     throw new KernelFault(`counter ${counter.length}, key ${key.length}, out ${out.length} words`);
   let c0 = counter[0]! | 0;

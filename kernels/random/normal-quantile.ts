@@ -14,13 +14,13 @@ import { computeNaturalLog } from './natural-log.js';
 export function computeNormalQuantile(p: number): number {
   if (!(p > 0 && p < 1)) throw new KernelFault(`p: ${p}, a probability inside (0, 1) needed`);
   const q = p - 0.5;
-  if (Math.abs(q) <= 0.425) return q * central(0.180625 - q * q);
+  if (Math.abs(q) <= 0.425) return q * computeCentralQuantile(0.180625 - q * q);
   const r = Math.sqrt(-computeNaturalLog(q < 0 ? p : 1 - p));
-  const z = r <= 5 ? middle(r - 1.6) : far(r - 5);
+  const z = r <= 5 ? computeMiddleQuantile(r - 1.6) : computeFarQuantile(r - 5);
   return q < 0 ? -z : z;
 }
 
-function central(r: number): number {
+function computeCentralQuantile(r: number): number {
   return (
     (((((((2509.0809287301227 * r + 33430.57558358813) * r + 67265.7709270087) * r + 45921.95393154987) * r +
       13731.69376550946) *
@@ -41,7 +41,7 @@ function central(r: number): number {
   );
 }
 
-function middle(r: number): number {
+function computeMiddleQuantile(r: number): number {
   return (
     (((((((0.0007745450142783414 * r + 0.022723844989269184) * r + 0.2417807251774506) * r + 1.2704582524523684) * r +
       3.6478483247632045) *
@@ -63,7 +63,7 @@ function middle(r: number): number {
   );
 }
 
-function far(r: number): number {
+function computeFarQuantile(r: number): number {
   return (
     (((((((2.0103343992922881e-7 * r + 2.7115555687434876e-5) * r + 0.0012426609473880784) * r + 0.026532189526576124) *
       r +

@@ -5,7 +5,7 @@ import type { LevelBins } from './simulate-paths.js';
  * Range of the bins on either side of the mean, in standard deviations. Values outside are counted in the outermost
  * bins.
  */
-const REACH = 6;
+const REACH_DEVIATIONS = 6;
 
 /**
  * Creates the bins for the levels of a path after each session.
@@ -40,7 +40,7 @@ export function createLevelBins({
   let middle = 1;
   for (let t = 0; t < horizon; t++) {
     middle *= 1 + mean;
-    const spread = REACH * deviation * Math.sqrt(t + 1) + 1e-9;
+    const spread = REACH_DEVIATIONS * deviation * Math.sqrt(t + 1) + 1e-9;
     const factor = 1 + spread + spread * spread;
     low[t] = middle / factor;
     scale[t] = count / (middle * factor - low[t]!);

@@ -1,5 +1,5 @@
 import { assert } from '../assert.js';
-import { philox } from '../random/counter-random.js';
+import { computePhilox } from '../random/counter-random.js';
 import { computeNormalQuantile } from '../random/normal-quantile.js';
 
 /** Model from which the growth factor of each session is drawn. */
@@ -71,9 +71,9 @@ export function simulatePaths(request: PathRequest, tallies: PathTallies): void 
 
 /** Creates a function that draws the growth factors of a path by its index within the chunk. */
 export function createPathDrawer({ model, seed, first }: PathRequest): (p: number, steps: Float64Array) => void {
-  if (model.kind === 'gaussian') return (p, steps) => drawNormals(steps, model, pathDraws(seed, first + p));
+  if (model.kind === 'gaussian') return (p, steps) => drawNormals(steps, model, createPathDraws(seed, first + p));
   const circle = closeCircle(model.growth, model.block);
-  return (p, steps) => drawBlocks(steps, circle, model, pathDraws(seed, first + p));
+  return (p, steps) => drawBlocks(steps, circle, model, createPathDraws(seed, first + p));
 }
 
 /** Checks the arguments of every simulation. */
@@ -109,7 +109,7 @@ interface Draws {
 
 const WORD = 2 ** 32;
 
-function pathDraws(seed: number, path: number): Draws {
+function createPathDraws(seed: number, path: number): Draws {
   const counter = Uint32Array.of(0, 0, path % WORD, Math.floor(path / WORD));
   const key = Uint32Array.of(seed % WORD, Math.floor(seed / WORD));
   const words = new Uint32Array(4);
@@ -117,7 +117,7 @@ function pathDraws(seed: number, path: number): Draws {
   return {
     word() {
       if (used === 4) {
-        philox(counter, key, words);
+        computePhilox(counter, key, words);
         counter[0]!++;
         used = 0;
       }

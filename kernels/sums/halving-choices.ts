@@ -55,8 +55,8 @@ export function halvingChoices(sums: BlockSums, out: Float64Array): void {
   const ratios = [new Float64Array(variants), new Float64Array(variants)] as const;
   let at = 0;
   const choose = (inside: Float64Array, outside: Float64Array): void => {
-    const chosen = best(inside);
-    out[at++] = rankOf(outside, chosen);
+    const chosen = findBest(inside);
+    out[at++] = computeRank(outside, chosen);
     out[at++] = outside[chosen]!;
   };
   const add = (block: number, to: HalfSums, into: HalfSums): void => {
@@ -65,8 +65,8 @@ export function halvingChoices(sums: BlockSums, out: Float64Array): void {
   };
   const place = (block: number, inOne: number, inOther: number): void => {
     if (block === blocks) {
-      sharpeRatios(one[size]!, sums, ratios[0]);
-      sharpeRatios(other[size]!, sums, ratios[1]);
+      computeSharpeRatios(one[size]!, sums, ratios[0]);
+      computeSharpeRatios(other[size]!, sums, ratios[1]);
       choose(ratios[0], ratios[1]);
       choose(ratios[1], ratios[0]);
       return;
@@ -103,7 +103,11 @@ function addRow(rows: Float64Array, row: number, to: Float64Array, into: Float64
   for (let n = 0; n < to.length; n++) into[n] = to[n]! + rows[from + n]!;
 }
 
-function sharpeRatios({ first, second }: HalfSums, { means, half, varianceMin }: BlockSums, into: Float64Array): void {
+function computeSharpeRatios(
+  { first, second }: HalfSums,
+  { means, half, varianceMin }: BlockSums,
+  into: Float64Array,
+): void {
   for (let n = 0; n < into.length; n++) {
     const sum = first[n]!;
     const variance = (second[n]! - (sum * sum) / half) / (half - 1);
@@ -111,14 +115,14 @@ function sharpeRatios({ first, second }: HalfSums, { means, half, varianceMin }:
   }
 }
 
-function best(values: Float64Array): number {
+function findBest(values: Float64Array): number {
   let at = 0;
   for (let n = 1; n < values.length; n++) if (values[n]! > values[at]!) at = n;
   return at;
 }
 
 /** Returns the rank of a value, 1 for the lowest; equal values share the mean of their ranks. */
-function rankOf(values: Float64Array, at: number): number {
+function computeRank(values: Float64Array, at: number): number {
   const value = values[at]!;
   let below = 0;
   let equal = 0;

@@ -4,7 +4,7 @@ import { assert } from '../assert.js';
  * Number of terms added sequentially at the leaves of the tree: enough to pay for the recursion, and few enough to keep
  * accuracy.
  */
-const LEAF = 128;
+const LEAF_TERMS = 128;
 
 /**
  * Sums a range of values by pairwise halving, in an order that depends only on the length.
@@ -23,8 +23,8 @@ export function pairwiseSum(values: Float64Array, from = 0, to: number = values.
 }
 
 function sumRange(values: Float64Array, from: number, to: number): number {
-  if (to - from > LEAF) {
-    const middle = from + LEAF * Math.ceil((to - from) / (2 * LEAF));
+  if (to - from > LEAF_TERMS) {
+    const middle = from + LEAF_TERMS * Math.ceil((to - from) / (2 * LEAF_TERMS));
     return sumRange(values, from, middle) + sumRange(values, middle, to);
   }
   let total = 0;

@@ -11,8 +11,8 @@ const WIDTH: i32 = 128;
 const NATIVE_ROOM: usize = (<usize>(WIDTH + 8) * WIDTH << 3) + 64;
 
 /**
- * Multiple of the minimum work of a native product from which on a factorisation is native; smaller factorisations are
- * dominated by the latency of square roots.
+ * Minimum work of a native factorisation as a multiple of the minimum work of a native product. The latency of square
+ * roots dominates smaller factorisations.
  */
 const NATIVE_PRODUCTS: f64 = 16;
 

@@ -34,7 +34,7 @@ export function solveEqualRiskWeights(covariance: Float64Array, out: Float64Arra
   const marginal = new Float64Array(n); // S x
   for (let sweep = 1; sweep <= SWEEPS_MAX; sweep++) {
     multiply(covariance, out, marginal);
-    if (imbalance(out, marginal) <= TOLERANCE) {
+    if (measureImbalance(out, marginal) <= TOLERANCE) {
       scaleToOne(out);
       return { status: 'solved', sweeps: sweep };
     }
@@ -62,7 +62,7 @@ function updateCoordinate(covariance: Float64Array, i: number, x: Float64Array, 
 }
 
 /** Returns the largest |n x_i (S x)_i - 1|. */
-function imbalance(x: Float64Array, marginal: Float64Array): number {
+function measureImbalance(x: Float64Array, marginal: Float64Array): number {
   let largest = 0;
   for (let i = 0; i < x.length; i++) {
     const off = Math.abs(x.length * x[i]! * marginal[i]! - 1);

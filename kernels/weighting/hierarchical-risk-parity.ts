@@ -134,7 +134,7 @@ function findNearest({ n, distances, id, active, nearest }: Clusters, slot: numb
 
 function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge {
   const { n, distances, id, size, nearest } = clusters;
-  const slot = slotOfNearest(clusters);
+  const slot = findNearestSlot(clusters);
   const other = nearest[slot]!;
   const distance = distances[slot * n + other]!;
   const [left, right] = [Math.min(id[slot]!, id[other]!), Math.max(id[slot]!, id[other]!)];
@@ -160,7 +160,7 @@ function mergeNearest(clusters: Clusters, made: number, linkage: Linkage): Merge
 }
 
 /** Returns the slot of the earliest cluster of the nearest pair. */
-function slotOfNearest({ n, distances, id, active, nearest }: Clusters): number {
+function findNearestSlot({ n, distances, id, active, nearest }: Clusters): number {
   let best = active[0]!;
   for (const slot of active) {
     const difference = distances[slot * n + nearest[slot]!]! - distances[best * n + nearest[best]!]!;
@@ -169,7 +169,7 @@ function slotOfNearest({ n, distances, id, active, nearest }: Clusters): number 
   return best;
 }
 
-interface Joining {
+interface JoinedClusters {
   /** Distances of a third cluster to the two clusters that merge, and between the two. */
   readonly toA: number;
   readonly toB: number;
@@ -181,7 +181,7 @@ interface Joining {
 }
 
 /** Returns the distance of a third cluster to two merged clusters, by the update formula of Lance and Williams. */
-function computeJoinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: Joining): number {
+function computeJoinedDistance(linkage: Linkage, { toA, toB, between, a, b, c }: JoinedClusters): number {
   switch (linkage) {
     case 'single':
       return Math.min(toA, toB);
@@ -216,7 +216,10 @@ function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array):
     if (part.length < 2) continue;
     const middle = part.length >> 1;
     const [first, second] = [part.subarray(0, middle), part.subarray(middle)];
-    const [a, b] = [clusterVariance(covariance, first, out.length), clusterVariance(covariance, second, out.length)];
+    const [a, b] = [
+      computeClusterVariance(covariance, first, out.length),
+      computeClusterVariance(covariance, second, out.length),
+    ];
     const share = a + b > 0 ? 1 - a / (a + b) : 0.5;
     for (const asset of first) out[asset]! *= share;
     for (const asset of second) out[asset]! *= 1 - share;
@@ -225,7 +228,7 @@ function bisect(covariance: Float64Array, order: Int32Array, out: Float64Array):
 }
 
 /** Returns the variance of a cluster with weights inversely proportional to variances; at least 0. */
-function clusterVariance(covariance: Float64Array, cluster: Int32Array, n: number): number {
+function computeClusterVariance(covariance: Float64Array, cluster: Int32Array, n: number): number {
   let total = 0;
   for (const asset of cluster) total += 1 / covariance[asset * n + asset]!;
   let variance = 0;

@@ -3,7 +3,7 @@ import { solveLower, solveLowerTransposed } from '../algebra/triangular-solve.js
 import { assert } from '../assert.js';
 
 /** Maximum number of pair steps per asset before the search switches to the exact solve. */
-const STEPS_PER_NAME = 60;
+const STEPS_PER_SECURITY = 60;
 
 /** Maximum number of exact solves on an estimated active set before the search refines its estimate. */
 const EXACT_SOLVES_MAX = 12;
@@ -66,12 +66,12 @@ export function solveMinimumVarianceWeights(
   return { status: again.status, solves: plain.solves + again.solves, ridged: true };
 }
 
-interface Searched {
+interface SearchOutcome {
   readonly status: 'solved' | 'iteration-limit';
   readonly solves: number;
 }
 
-function search(covariance: Float64Array, upper: number, w: Float64Array): Searched {
+function search(covariance: Float64Array, upper: number, w: Float64Array): SearchOutcome {
   const n = w.length;
   const gradient = new Float64Array(n);
   const exact = new Float64Array(n);
@@ -113,8 +113,8 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
   const n = w.length;
   const diagonal = Float64Array.from({ length: n }, (_, i) => covariance[i * n + i]!);
   multiply(covariance, w, gradient);
-  for (let step = 0; step < STEPS_PER_NAME * n; step++) {
-    const from = steepest(w, gradient);
+  for (let step = 0; step < STEPS_PER_SECURITY * n; step++) {
+    const from = findSteepest(w, gradient);
     const to = findBestPartner({ covariance, diagonal, upper, w, gradient, from });
     if (to < 0) return;
     const slope = gradient[from]! - computeLeastGradient({ upper, w, gradient });
@@ -132,7 +132,7 @@ function descend({ covariance, upper, w, gradient, gap }: Descent): void {
 }
 
 /** Returns the held security with the largest gradient. */
-function steepest(w: Float64Array, gradient: Float64Array): number {
+function findSteepest(w: Float64Array, gradient: Float64Array): number {
   let best = -1;
   for (let i = 0; i < w.length; i++) if (w[i]! > 0 && (best < 0 || gradient[i]! > gradient[best]!)) best = i;
   return best;
@@ -218,7 +218,7 @@ function factor(block: Float64Array, m: number): boolean {
   return true;
 }
 
-interface Solved {
+interface SolvedWeights {
   readonly w: Float64Array;
   readonly gradient: Float64Array;
   readonly sides: Int8Array;
@@ -229,7 +229,7 @@ interface Solved {
  * Moves every security that violates its optimality condition to its other bound or releases it.
  * @returns the number of changed securities
  */
-function correctSides({ w, gradient, sides, upper }: Solved): number {
+function correctSides({ w, gradient, sides, upper }: SolvedWeights): number {
   const n = w.length;
   let lambda = 0;
   let free = 0;
@@ -241,7 +241,7 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
     free++;
   }
   const slack = TOLERANCE * scale;
-  const price = free > 0 ? lambda / free : priceBetween({ gradient, sides });
+  const price = free > 0 ? lambda / free : findPriceBetween({ gradient, sides });
   let moved = 0;
   for (let i = 0; i < n; i++) {
     const side = sides[i]!;
@@ -269,7 +269,7 @@ function correctSides({ w, gradient, sides, upper }: Solved): number {
  * Returns a multiplier between the gradients of the securities at their upper bound and those at zero, for use if every
  * security is at a bound.
  */
-function priceBetween({ gradient, sides }: Pick<Solved, 'gradient' | 'sides'>): number {
+function findPriceBetween({ gradient, sides }: Pick<SolvedWeights, 'gradient' | 'sides'>): number {
   let above = Infinity;
   let below = -Infinity;
   for (let i = 0; i < sides.length; i++) {

@@ -10,11 +10,14 @@
  */
 export function computeNormalProbability(z: number): number {
   const size = Math.abs(z);
-  const tail = size > 37 ? 0 : Math.exp(-0.5 * size * size) * (size < 7.07106781186547 ? ratio(size) : fraction(size));
+  const tail =
+    size > 37
+      ? 0
+      : Math.exp(-0.5 * size * size) * (size < 7.07106781186547 ? computeRatio(size) : computeMillsFraction(size));
   return z > 0 ? 1 - tail : tail;
 }
 
-function ratio(x: number): number {
+function computeRatio(x: number): number {
   const above =
     (((((3.52624965998911e-2 * x + 0.700383064443688) * x + 6.37396220353165) * x + 33.912866078383) * x +
       112.079291497871) *
@@ -35,6 +38,6 @@ function ratio(x: number): number {
 }
 
 /** Returns the continued fraction of Mills' ratio, five levels deep, divided by the square root of 2 pi. */
-function fraction(x: number): number {
+function computeMillsFraction(x: number): number {
   return 1 / (x + 1 / (x + 2 / (x + 3 / (x + 4 / (x + 0.65))))) / 2.506628274631;
 }

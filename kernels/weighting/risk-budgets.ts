@@ -13,13 +13,13 @@ const GRADIENTS_MAX = 40;
  * Maximum residual of a step relative to the imbalance, far from the solution; near it the residual is limited by the
  * imbalance itself.
  */
-const LEFT_MAX = 0.1;
+const RESIDUAL_MAX = 0.1;
 
 /** Maximum relative difference between a contribution and its budget. */
 const TOLERANCE = 1e-13;
 
 /** Maximum relative difference that counts as solved if rounding errors prevent the tolerance. */
-const ACCEPTED = 1e-11;
+const ACCEPTED_MAX = 1e-11;
 
 /** Maximum step as a fraction of the distance to the boundary of the positive orthant. */
 const STEP_SHARE = 0.95;
@@ -54,7 +54,7 @@ export function solveRiskBudgetWeights(
     out[i] = Math.sqrt(budgets[i]! / variances[i]!);
   }
   const isSolved = algebra.scope(() =>
-    newton(algebra, metric, { budgets, variances, times: productOf(algebra, metric) }, out),
+    runNewton(algebra, metric, { budgets, variances, times: createProduct(algebra, metric) }, out),
   );
   let total = 0;
   for (let i = 0; i < n; i++) total += out[i]!;
@@ -62,7 +62,7 @@ export function solveRiskBudgetWeights(
   return isSolved;
 }
 
-interface Names {
+interface BudgetedSecurities {
   readonly budgets: Float64Array;
   readonly variances: Float64Array;
   /** out = S x */
@@ -70,7 +70,7 @@ interface Names {
 }
 
 /** Returns a function that multiplies by the metric; a dense matrix is copied to the memory of the engine once. */
-function productOf(algebra: DenseAlgebra, metric: Metric): Names['times'] {
+function createProduct(algebra: DenseAlgebra, metric: Metric): BudgetedSecurities['times'] {
   if (metric.form === 'factor') return (x, out) => multiplyMetric(metric, x, out);
   const matrix = algebra.room(metric.matrix.length);
   matrix.set(metric.matrix);
@@ -78,7 +78,7 @@ function productOf(algebra: DenseAlgebra, metric: Metric): Names['times'] {
 }
 
 /** Runs Newton's method on the contributions, with steps short of the boundary of the positive orthant. */
-function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64Array): boolean {
+function runNewton(algebra: DenseAlgebra, metric: Metric, names: BudgetedSecurities, x: Float64Array): boolean {
   const { n } = metric;
   const { budgets, times } = names;
   const marginal = new Float64Array(n);
@@ -91,7 +91,7 @@ function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64A
     x[i]! /= Math.sqrt(square);
     marginal[i]! /= Math.sqrt(square);
   }
-  oneFactorWeights(names, marginal, x);
+  computeOneFactorWeights(names, marginal, x);
   let least = Number.POSITIVE_INFINITY;
   for (let iteration = 0; iteration < NEWTON_MAX; iteration++) {
     times(x, marginal);
@@ -100,9 +100,9 @@ function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64A
       right[i] = budgets[i]! - x[i]! * marginal[i]!;
       imbalance = Math.max(imbalance, Math.abs(right[i]! / budgets[i]!));
     }
-    if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED && imbalance >= least / 2)) return true;
+    if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED_MAX && imbalance >= least / 2)) return true;
     least = Math.min(least, imbalance);
-    const left = Math.max(Math.min(LEFT_MAX, imbalance) * imbalance, TOLERANCE / 4);
+    const left = Math.max(Math.min(RESIDUAL_MAX, imbalance) * imbalance, TOLERANCE / 4);
     if (
       !stepByGradients(names, { x, right, left }, step) &&
       !stepByFactor(algebra, metric, { x, budgets, right }, step)
@@ -118,11 +118,11 @@ function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64A
     if (largest > 1) length = Math.min(length, 1 / largest);
     for (let i = 0; i < n; i++) x[i]! *= 1 + length * step[i]!;
   }
-  return least <= ACCEPTED;
+  return least <= ACCEPTED_MAX;
 }
 
 /** Minimum specific share of the variance of a security in the one-factor model. */
-const OWN_MIN = 0.05;
+const SPECIFIC_SHARE_MIN = 0.05;
 
 /** Number of fixed-point rounds for the common part of each security, and for the weights. */
 const FACTOR_ROUNDS = 4;
@@ -135,10 +135,14 @@ const EXPOSURE_ROUNDS = 40;
  * @param marginal  S x, [n], with x'S x = 1.
  * @param x         Overwritten with the weights.
  */
-function oneFactorWeights({ budgets, variances }: Names, marginal: Float64Array, x: Float64Array): void {
+function computeOneFactorWeights(
+  { budgets, variances }: BudgetedSecurities,
+  marginal: Float64Array,
+  x: Float64Array,
+): void {
   const n = x.length;
   const beta = new Float64Array(n);
-  const own = Float64Array.from(variances, (variance) => OWN_MIN * variance);
+  const own = Float64Array.from(variances, (variance) => SPECIFIC_SHARE_MIN * variance);
   let exposure = 0;
   for (let round = 0; round < FACTOR_ROUNDS; round++) {
     let square = 0;
@@ -147,23 +151,23 @@ function oneFactorWeights({ budgets, variances }: Names, marginal: Float64Array,
     if (exposure === 0) return;
     for (let i = 0; i < n; i++) {
       beta[i] = (marginal[i]! - own[i]! * x[i]!) / exposure;
-      own[i] = Math.max(variances[i]! - beta[i]! ** 2, OWN_MIN * variances[i]!);
+      own[i] = Math.max(variances[i]! - beta[i]! ** 2, SPECIFIC_SHARE_MIN * variances[i]!);
     }
   }
-  const weightAt = (i: number, at: number) =>
+  const computeWeightAt = (i: number, at: number) =>
     (2 * budgets[i]!) / (beta[i]! * at + Math.sqrt((beta[i]! * at) ** 2 + 4 * own[i]! * budgets[i]!));
   for (let round = 0; round < EXPOSURE_ROUNDS; round++) {
     let count = 0;
-    for (let i = 0; i < n; i++) count += beta[i]! * weightAt(i, exposure);
+    for (let i = 0; i < n; i++) count += beta[i]! * computeWeightAt(i, exposure);
     const next = (exposure + count) / 2;
     const isSettled = Math.abs(next - exposure) <= 1e-6 * exposure;
     exposure = Math.max(next, 0);
     if (isSettled) break;
   }
-  for (let i = 0; i < n; i++) x[i] = weightAt(i, exposure);
+  for (let i = 0; i < n; i++) x[i] = computeWeightAt(i, exposure);
 }
 
-interface Wanted {
+interface StepRequest {
   readonly x: Float64Array;
   /** Budgets less contributions, [n]. */
   readonly right: Float64Array;
@@ -176,8 +180,8 @@ interface Wanted {
  * the limit
  */
 function stepByGradients(
-  { budgets, variances, times }: Names,
-  { x, right, left }: Wanted,
+  { budgets, variances, times }: BudgetedSecurities,
+  { x, right, left }: StepRequest,
   step: Float64Array,
 ): boolean {
   const n = x.length;
@@ -219,7 +223,7 @@ function stepByGradients(
 function stepByFactor(
   algebra: DenseAlgebra,
   metric: Metric,
-  { x, budgets, right }: Pick<Wanted, 'x' | 'right'> & Pick<Names, 'budgets'>,
+  { x, budgets, right }: Pick<StepRequest, 'x' | 'right'> & Pick<BudgetedSecurities, 'budgets'>,
   step: Float64Array,
 ): boolean {
   const { n } = metric;

@@ -67,14 +67,14 @@ export async function audit(argv: readonly string[], environment: NodeJS.Process
       keys: keys === undefined ? null : await readKeys(keys),
     });
   return runWithService(common, environment, async (client) => {
-    const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
+    const { bytes } = await client.stream('getAudit', LINES, { query: readQuery(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
     else await writeWhole(common.out, bytes);
     return EXIT.done;
   });
 }
 
-function queryOf(flags: FlagValues) {
+function readQuery(flags: FlagValues) {
   const text = (name: string): string | undefined => flags.text(name);
   return {
     start: text('start'),
@@ -86,7 +86,7 @@ function queryOf(flags: FlagValues) {
 }
 
 async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
-  const { entries, seals } = partsOf(await readBytes(file));
+  const { entries, seals } = parseParts(await readBytes(file));
   const verdict = verifyEntries(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
     const isExtract = Number((entries[0] as { readonly seq?: unknown } | undefined)?.seq) > 1;
@@ -104,7 +104,7 @@ async function verifyLog(file: string, terms: Omit<AuditTerms, 'seals'>): Promis
 }
 
 /** Reads entries and seals from a file of JSON lines or of one JSON object. */
-function partsOf(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
+function parseParts(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
   const whole = parseValue(bytes) as { readonly seals?: unknown } | undefined;
   const items = parseEntries(bytes);
   if (Array.isArray(whole?.seals)) return { entries: items, seals: whole.seals };

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { accountColumns } from '#domain/personal/account-columns.js';
+import { listAccountColumns } from '#domain/personal/account-columns.js';
 import { createAccountTemplate } from '#domain/personal/account-template.js';
 import { formatTable } from './terminal.js';
 import { writeWhole } from './write-whole.js';
@@ -10,7 +10,7 @@ const HELP =
 Usage: divisor batch template [--out FILE]
 
 Columns
-${formatTable(accountColumns().map(({ name, help }) => [name, help]))}
+${formatTable(listAccountColumns().map(({ name, help }) => [name, help]))}
 A row is a lot, or a recent trade if it has traded. A row with the identifier CASH has cash in shares. The columns from cash on are
 stated on one row of the account. Entries of a list are separated by /, groups of substitutes by //; a tilt is identifier=weight.
 `;

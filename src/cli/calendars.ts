@@ -5,7 +5,7 @@ import { indexCalendars } from '#domain/calendars/calendar-index.js';
 import { createFileName, type ExchangeCalendars } from '#domain/calendars/calendars.js';
 import { compareSessions, type SessionComparison, type YearDifference } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, RuleFile } from '#domain/calendars/rule-file.js';
-import { correct, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
+import { correctReference, type Corrections, type SessionReference } from '#domain/calendars/session-reference.js';
 import { formatDay, parseDay, type Day } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
@@ -86,17 +86,17 @@ interface CheckOptions {
 function check(folder: string, options: CheckOptions): number {
   const known = openCalendars(options.folder);
   const corrections = options.corrections === undefined ? {} : correctionsIn(options.corrections);
-  const window = { from: boundOf(options.from, '--from', -Infinity), to: boundOf(options.to, '--to', Infinity) };
+  const window = { from: parseBound(options.from, '--from', -Infinity), to: parseBound(options.to, '--to', Infinity) };
   const comparisons: SessionComparison[] = [];
   const unknown: string[] = [];
   for (const reference of referencesIn(folder)) {
     const calendar = known.get(reference.code);
-    const corrected = correct(reference, corrections, options.confidence.split(','));
+    const corrected = correctReference(reference, corrections, options.confidence.split(','));
     const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
     if (calendar === undefined) unknown.push(reference.code);
     else comparisons.push(compareSessions(calendar, cut));
   }
-  process.stdout.write(reportOf(comparisons, unknown));
+  process.stdout.write(formatReport(comparisons, unknown));
   return comparisons.some(({ years }) => years.length > 0) ? EXIT_DIFFERENCES : 0;
 }
 
@@ -118,14 +118,14 @@ function correctionsIn(file: string): Corrections {
   }
 }
 
-function boundOf(text: string | undefined, flag: string, open: number): number {
+function parseBound(text: string | undefined, flag: string, open: number): number {
   if (text === undefined) return open;
   const day = parseDay(text);
   if (day === undefined) throw new UsageError(`${flag} must be a day, YYYY-MM-DD, not ${text}.`);
   return day;
 }
 
-function reportOf(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
+function formatReport(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
   const differing = comparisons.flatMap(({ code, years }) => years.map((year) => rowOf(code, year)));
   const compared = comparisons.filter(({ from, to }) => from <= to);
   const days = comparisons

@@ -112,7 +112,7 @@ function detachAttempts(kinds: JobHandlers): JobHandlers {
 }
 
 /** Builds the dependencies of the request pipeline. */
-function answersOf({ settings, version, log, markets, stores, metrics, deliveries, activations }: Core) {
+function selectAnswerSources({ settings, version, log, markets, stores, metrics, deliveries, activations }: Core) {
   return {
     version,
     log,
@@ -129,7 +129,7 @@ function answersOf({ settings, version, log, markets, stores, metrics, deliverie
 }
 
 /** Returns the routes of a role with their handlers. */
-function apiOf(
+function selectApi(
   role: Role,
   { console, oidcClientId }: Settings,
   handlers: Handlers<typeof API>,
@@ -199,8 +199,8 @@ async function composeOn(
   await core.datasets.announce();
   const resumed = resumeMarket(core, { role, keepsServed, stopping: stopping.signal });
   resumed.catch(onDefect);
-  const api = apiOf(role, settings, handlers, accountability.signIn);
-  const app: App = createApp({ ...accountability, ...answersOf(core), ...api });
+  const api = selectApi(role, settings, handlers, accountability.signIn);
+  const app: App = createApp({ ...accountability, ...selectAnswerSources(core), ...api });
 
   return {
     app,

@@ -48,7 +48,7 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
       const isAgain = await target.begin();
       const files = source.files && target.files && (await createFileMove(source.files, target.files, isAgain));
       const documents = { source: source.documents, target: target.documents, clock, files };
-      copied = [...(await copyDocuments({ ...documents, onKind: report.progress })), ...partOf(files)];
+      copied = [...(await copyDocuments({ ...documents, onKind: report.progress })), ...listCopiedFiles(files)];
       await target.finish();
     } finally {
       await target.close(false);
@@ -65,7 +65,7 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
   }
 }
 
-function partOf(files: FileMove | undefined): CopiedPart[] {
+function listCopiedFiles(files: FileMove | undefined): CopiedPart[] {
   if (files === undefined) return [];
   const { count, damaged } = files;
   return [{ kind: 'artifacts', copied: count - damaged.length, unreadable: damaged }];

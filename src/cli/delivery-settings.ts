@@ -5,7 +5,7 @@ import { declare, hostPorts, createListSchema } from './setting-schemas.js';
 const isMailServer = (text: string): boolean =>
   /^smtps?:\/\//.test(text) && URL.canParse(text) && new URL(text).hostname !== '';
 
-/** Settings for the places that files of schedules may be delivered to. */
+/** Settings for the destinations that files of schedules may be delivered to. */
 export const DELIVERY_SETTINGS = {
   deliveryRoots: declare({
     flag: 'delivery-roots',

@@ -69,7 +69,7 @@ export async function runJobCommand<R>(
     );
   const run = async (client: DivisorClient) => {
     const screen = createJobScreen(name, common);
-    const result = await resultOf(client, command.submit(client, words, flags), screen);
+    const result = await awaitResult(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
     const status = command.exitStatus?.(result, flags) ?? EXIT.done;
     if (screen.asJson)
@@ -125,7 +125,7 @@ const CANCELLED = Symbol('cancelled');
  * Waits for the result of submitted work. Clears the progress display on failure, so that the message has a separate
  * line.
  */
-async function resultOf<R>(
+async function awaitResult<R>(
   client: DivisorClient,
   submission: Promise<JobSubmission<R>>,
   screen: JobScreen,

@@ -105,15 +105,15 @@ function parseNewKey({ name, scopes = 'read', expires, prefixes, from, stateless
   return {
     name,
     scopes: [...new Set(requested.filter(isScope))],
-    expires: expiryOf(expires, requested.includes('admin') && stateless !== true),
+    expires: parseExpiry(expires, requested.includes('admin') && stateless !== true),
     ...(prefixes === undefined ? {} : { prefixes: parsePrefixes(prefixes) }),
     ...(from === undefined ? {} : { sources: parseSources(from) }),
   };
 }
 
-function expiryOf(expires: string | undefined, isAdmin: boolean): string | null {
+function parseExpiry(expires: string | undefined, isAdmin: boolean): string | null {
   if (expires === 'never' || (expires === undefined && !isAdmin)) return null;
-  return expires === undefined ? formatTimestamp(Date.now() + ADMIN_DAYS * DAY_MS) : startOf(expires);
+  return expires === undefined ? formatTimestamp(Date.now() + ADMIN_DAYS * DAY_MS) : parseStartDay(expires);
 }
 
 const splitList = (text: string): string[] => text.split(',').flatMap((word) => word.trim() || []);
@@ -140,7 +140,7 @@ function parseDurationMs(text: string): number {
   return Number(count) * UNITS_MS[unit]!;
 }
 
-function startOf(day: string): string {
+function parseStartDay(day: string): string {
   const ms = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
   if (Number.isNaN(ms)) throw new UsageError(`--expires must be a day, YYYY-MM-DD, or never, not ${day}.`);
   return formatTimestamp(ms);

@@ -16,7 +16,7 @@ Exit statuses: 0 done; 75 the database cannot be reached; 78 it is older than Po
 
 /** Runs `divisor migrate`: creates or migrates the tables of a database. */
 export async function migrate(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { settings } = readSettings(flagsOf(argv), environment);
+  const { settings } = readSettings(readFlags(argv), environment);
   if (settings.database === undefined)
     throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${MIGRATE_HELP}`);
   const { from, to } = await migrateDatabase({ url: settings.database });
@@ -25,7 +25,7 @@ export async function migrate(argv: readonly string[], environment: NodeJS.Proce
   return 0;
 }
 
-function flagsOf(argv: readonly string[]): string[] {
+function readFlags(argv: readonly string[]): string[] {
   const options = { database: { type: 'string' } } as const;
   try {
     const { values } = parseArgs({ args: [...argv], options, strict: true });

@@ -38,7 +38,7 @@ const TITLES = [
 
 /** Runs `divisor nodes`: lists the nodes of a database. */
 export async function runNodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { database, json } = flagsOf(argv);
+  const { database, json } = readFlags(argv);
   const { settings } = readSettings(database === undefined ? [] : ['--database', database], environment);
   if (settings.database === undefined)
     throw new UsageError(`A database is required: --database, or DATABASE_URL.\n\n${NODES_HELP}`);
@@ -51,11 +51,11 @@ export async function runNodes(argv: readonly string[], environment: NodeJS.Proc
     `${entry.silent_seconds.toFixed(1)} s${entry.is_lost ? ' lost' : ''}`,
     String(entry.places.heavy),
     String(entry.places.light),
-    memoryOf(entry),
+    formatMemory(entry),
     entry.market?.slice(0, 12) ?? '-',
     String(entry.stale),
     String(entry.protocol),
-    clockOf(entry),
+    formatClockOffset(entry),
     entry.lacks.join(' ') || '-',
     entry.jobs.join(' ') || '-',
     entry.helps.join(' ') || '-',
@@ -67,16 +67,16 @@ export async function runNodes(argv: readonly string[], environment: NodeJS.Proc
 }
 
 /** Formats the memory that a node has reserved for its jobs, out of its total. */
-function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
+function formatMemory({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
   const formatGibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
   return memory === null ? '-' : `${formatGibibytes(reserved)}/${formatGibibytes(memory)} GiB`;
 }
 
 /** Formats the offset of a node's clock from the clock of the database, in seconds. */
-const clockOf = ({ clock_offset_ms: ms }: NodeEntry): string =>
+const formatClockOffset = ({ clock_offset_ms: ms }: NodeEntry): string =>
   ms === null ? '-' : `${ms < 0 ? '' : '+'}${(ms / 1000).toFixed(1)} s`;
 
-function flagsOf(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {
+function readFlags(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {
   const options = { database: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
   try {
     const { values } = parseArgs({ args: [...argv], options, strict: true });

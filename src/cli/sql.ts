@@ -117,7 +117,7 @@ async function runShell(client: DivisorClient): Promise<number> {
     statement += `${line}\n`;
     if (statement.trim() === '') statement = '';
     if (line.trimEnd().endsWith(';')) {
-      process.stdout.write(await formatResult(client, statement).catch(messageOf));
+      process.stdout.write(await formatResult(client, statement).catch(formatMessage));
       statement = '';
     }
     lines.setPrompt(statement === '' ? 'divisor> ' : '    ...> ');
@@ -129,7 +129,7 @@ async function runShell(client: DivisorClient): Promise<number> {
 }
 
 /** Returns the message of a failed statement, after which the shell continues. */
-function messageOf(failure: unknown): string {
+function formatMessage(failure: unknown): string {
   if (!(failure instanceof DivisorError)) throw failure;
   const messages = failure.findings.map(({ message }) => message);
   return `${messages.length > 0 ? messages.join('\n') : failure.message}\n`;

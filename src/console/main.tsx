@@ -1,6 +1,6 @@
 import { render } from 'preact';
 import { Shell } from './shell/shell.js';
-import { mendLanguage } from './state/language.js';
+import { replaceInvalidLanguage } from './state/language.js';
 import { startLive } from './state/live.js';
 import { followLinks } from './state/place.js';
 import { startPrincipal } from './state/principal.js';
@@ -10,7 +10,7 @@ import './style/tokens.css';
 import './style/base.css';
 import './style/print.css';
 
-mendLanguage();
+replaceInvalidLanguage();
 startTheme();
 startPrinting();
 followLinks();

@@ -152,7 +152,7 @@ export const BatchJobStatus = createJobStatus('BatchJobStatus', 'batch', BatchVi
 
 const params = defineObject(() => ({ batch_id: Id.meta({ description: 'Id of the batch.' }) }));
 const tag = 'optimise';
-/** Each is read from its file. */
+/** Maximum number of listed batches. Each batch is read from its file. */
 const BATCHES_LISTED_MAX = 100;
 
 const COLUMNS =

@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
 import { runOptimisation, readRequestTerms } from '#domain/optimisation/run.js';
 import { assertNoErrors, refuseWithFindings } from '#domain/refusals/refusal.js';
-import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
+import { assertHasDates, assertOrder } from '#domain/schema/assert-order.js';
 import type { Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { toOptimisationResult } from '#views/optimisation.js';
@@ -42,7 +42,7 @@ export function optimiseIndex(asked: object, dependencies: OptimiseDependencies)
   if (set === undefined) throw refuseWithFindings('request', findings);
   const { constraints } = set;
   assertOrder(request);
-  assertHeld(market, request);
+  assertHasDates(market, request);
   const documents = reached(request.index_id);
   assertDecides(documents[request.index_id]!);
   assertNoErrors('request', [

@@ -13,7 +13,7 @@ import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix, packUpper, unpackRow, computeVolatilities } from '#domain/risk/packed-matrix.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { StoredModel, StoredModels } from '#domain/risk/stored-model.js';
-import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
+import { assertHasDates, assertOrder } from '#domain/schema/assert-order.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -79,7 +79,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       const { value: request, findings } = checkShape(RiskModelRequest, asked);
       if (request === undefined) throw refuseWithFindings('request', findings);
       assertOrder(request);
-      assertHeld(market, { start: request.start, end: request.end });
+      assertHasDates(market, { start: request.start, end: request.end });
       const estimate = prepareEstimate({ market, calendars, universe: universeOf(request), request });
       const {
         covariance,

@@ -49,7 +49,7 @@ export function createSuccessAnswer(reply: Reply, context: ReplyContext): Answer
       return { status: 304, headers, body: null };
     }
   }
-  const { body, length } = bodyOf(reply);
+  const { body, length } = createBody(reply);
   if (body === null) return { status, headers, body };
   headers.describe(reply.type, length);
   if (context.method !== 'HEAD') return { status, headers, body };
@@ -57,7 +57,7 @@ export function createSuccessAnswer(reply: Reply, context: ReplyContext): Answer
   return { status, headers, body: null };
 }
 
-function bodyOf(reply: Reply): { readonly body: AnswerBody; readonly length: number | undefined } {
+function createBody(reply: Reply): { readonly body: AnswerBody; readonly length: number | undefined } {
   if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
   if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
   const text = reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json));

@@ -31,7 +31,7 @@ export function addEnded(life: AttemptLife, { end, reason, at }: EarlyEnd): read
 }
 
 /** Lists the attempts in order, the current one last. */
-export function attemptsOf(life: AttemptLife): readonly JobAttempt[] {
+export function listAttempts(life: AttemptLife): readonly JobAttempt[] {
   const current = currentOf(life);
   return current === undefined ? life.earlier : [...life.earlier, current];
 }

@@ -1,7 +1,7 @@
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
 import type { BodyReader, DocumentReader } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
-import { attemptsOf } from './attempts.js';
+import { listAttempts } from './attempts.js';
 import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_PRIORITIES, type JobPriority } from '#domain/jobs/priority.js';
@@ -77,7 +77,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
     finished_at: life.finished_at,
     heartbeat_at: life.heartbeat_at,
     attempt: life.attempt,
-    attempts: attemptsOf(life),
+    attempts: listAttempts(life),
     request,
     input_hash: identity.input_hash,
     request_id: identity.request_id,

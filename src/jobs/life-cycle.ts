@@ -48,9 +48,9 @@ export type JobResult =
       readonly volumes?: readonly RowsInBlocks[];
       readonly files?: readonly ArtifactRef[];
     }
-  /** A small value. */
+  /** Small value that is stored with the job. */
   | { readonly value: unknown }
-  /** A small value from which the result is rendered on each read. */
+  /** Small value from which the result is rendered on each read. */
   | { readonly reference: unknown };
 
 /** A result that the status does not contain. */

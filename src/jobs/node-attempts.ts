@@ -94,7 +94,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
   async function settle(entry: TrackedAttempt): Promise<void> {
     const { attempt } = entry;
     try {
-      const completion = await completionOf(attempt, artifacts);
+      const completion = await settleCompletion(attempt, artifacts);
       if (completion === undefined) return void (await end(entry, UNAVAILABLE));
       const { result, message = 'Done.', effect } = completion;
       const isEnded = await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) });
@@ -106,7 +106,7 @@ export function createNodeAttempts(dependencies: NodeAttemptsDependencies): Node
       await discard(attempt, artifacts);
       // The caller that stopped it has already decided the state of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
-      await end(entry, endingOf(thrown, entry, log));
+      await end(entry, createEnding(thrown, entry, log));
     }
   }
 
@@ -182,7 +182,7 @@ function startClaim(
 }
 
 /** Returns the end of an attempt whose work failed. */
-function endingOf(thrown: unknown, { job, lease: { attempt } }: TrackedAttempt, log: JobLog): Ending {
+function createEnding(thrown: unknown, { job, lease: { attempt } }: TrackedAttempt, log: JobLog): Ending {
   if (thrown instanceof Refusal) return { type: 'fail', error: thrown.toDetail() };
   if (thrown instanceof WorkerLost) return { type: 'crash', cause: thrown.message };
   log.error({ ...selectLogFields(job), attempt, err: thrown }, 'a job failed by a defect');
@@ -207,7 +207,7 @@ async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): P
  * Returns the completion of an attempt once the names of its files are on disk, because its effect refers to them. If
  * the store became unavailable, the job runs again instead of failing. @returns undefined in that case
  */
-async function completionOf(
+async function settleCompletion(
   attempt: RunningAttempt,
   { health, settle }: Pick<ArtifactStore, 'health' | 'settle'>,
 ): Promise<Completion | undefined> {

@@ -200,7 +200,7 @@ async function perform(state: LaneState, errand: QueuedTask): Promise<void> {
     if (outcome.kind === 'output') errand.resolve(outcome.output as never); // the entry function ran the task with this name
     else errand.reject(reasonOf(outcome));
   } catch (thrown) {
-    const loss = lossOf(thrown);
+    const loss = convertLoss(thrown);
     const cause = causeOf(loss);
     if (cause !== undefined) state.onThreadLost(cause);
     errand.reject(loss);
@@ -222,7 +222,7 @@ function reasonOf(outcome: Exclude<TaskOutcome, { kind: 'output' }>): Error {
 }
 
 /** Converts a rejection by Piscina, which has an error code only for the heap limit. */
-function lossOf(thrown: unknown): Error {
+function convertLoss(thrown: unknown): Error {
   // A failed transfer of the output arrives as a plain object, for example if the task returned a function.
   if (!(thrown instanceof Error))
     return new Error('The output of the task cannot leave its thread.', { cause: thrown });

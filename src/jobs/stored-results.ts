@@ -7,9 +7,9 @@ import type { JobRecord } from './job-record.js';
  * with the same id replaces it.
  */
 export const resultsOf = (record: JobRecord): readonly { readonly kind: DocumentKind; readonly id: string }[] =>
-  resultIdsOf(record).map((id) => ({ kind: 'optimisation-run', id }));
+  listResultIds(record).map((id) => ({ kind: 'optimisation-run', id }));
 
-function resultIdsOf({ job_id, kind, status, request }: JobRecord): readonly string[] {
+function listResultIds({ job_id, kind, status, request }: JobRecord): readonly string[] {
   const { resultIds } = JOB_KIND_CATALOGUE[kind] as { readonly resultIds?: ResultIds };
   return status === 'succeeded' && resultIds !== undefined ? resultIds(job_id.slice(kind.length + 1), request) : [];
 }

@@ -6,7 +6,7 @@ import { findRuleText } from '#domain/books/find-rule-text.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { checkAsOf } from '#domain/checks/as-of-findings.js';
 import { reportAssumptions } from '#domain/checks/assumptions.js';
-import { lookAheadFindings } from '#domain/checks/look-ahead.js';
+import { checkLookAhead } from '#domain/checks/look-ahead.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { previewDerived, previewFirst } from '#domain/optimisation/preview.js';
@@ -52,7 +52,7 @@ export function answerPreview(question: PreviewQuestion) {
     market,
     indexOf: (id) => documents[id],
   });
-  const foreseen = lookAheadFindings(document, {
+  const foreseen = checkLookAhead(document, {
     calendar: calendars.get(document.calendar)!, // the index was composed with this calendar
     firstDay: market.dates[0] ?? null,
     observedEndOf: question.observedEndOf,

@@ -7,7 +7,7 @@ import { FAN_SHARES, type Fan } from '#domain/sweeps/fan.js';
 import { createMapTerms } from '#domain/sweeps/map-terms.js';
 import { createFoldsView } from './sweep-folds-view.js';
 import { createVerdict } from '#domain/sweeps/verdict.js';
-import { patchAt, type Variation } from '#domain/sweeps/variants.js';
+import { createPatch, type Variation } from '#domain/sweeps/variants.js';
 
 export interface SweepViewInput {
   readonly sweepId: string;
@@ -71,7 +71,7 @@ export function createSweepRow(
   return {
     rank,
     variant,
-    patch: { ...patchAt(variation, variant) },
+    patch: { ...createPatch(variation, variant) },
     metrics: run && { ...run.metrics },
     total_costs: run && run.totalCosts,
     start: run && formatDay(run.start),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chosenPoint, termsOfPoint } from '#console/pages/optimise/frontier-point.js';
+import { findChosenPoint, termsOfPoint } from '#console/pages/optimise/frontier-point.js';
 
 const point = (aversion: number | null) => ({
   volatility: 0.1,
@@ -11,7 +11,7 @@ const point = (aversion: number | null) => ({
 const frontier = { points: [point(null), point(4)], tangency: { ...point(6), sharpe: 1 } };
 
 test('a point of a frontier is optimised by its risk aversion, the first by minimum variance', () => {
-  const chosen = [null, '2', 'tangency', '3'].map((named) => chosenPoint(frontier, named)?.point);
+  const chosen = [null, '2', 'tangency', '3'].map((named) => findChosenPoint(frontier, named)?.point);
   expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
   expect(termsOfPoint(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({
     costs: { linear_bps: 5 },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Page } from 'playwright-core';
 import type { Schedule, ScheduleDaySummary } from '#clients/typescript/divisor.js';
-import { indexStates, shownDay } from '#console/pages/schedules/day-states.js';
+import { indexStates, describeDay } from '#console/pages/schedules/day-states.js';
 import { dayOf, FAMILY, familyOn, fileOf, performed, putSchedule, SESSIONS } from '../services/daily-plans/family.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { tryBrowser } from './browser.js';
@@ -31,7 +31,7 @@ describe('states of indices', () => {
     expect(statesOf({})).toEqual(['A done', 'B done']);
     const blocked = { state: 'blocked', step: 'checks', held: [held('B', 'CHECK_FAILED')] };
     expect(statesOf(blocked)).toEqual(['B blocked', 'A done']);
-    expect(shownDay(day(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
+    expect(describeDay(day(blocked))).toEqual({ text: 'blocked', kind: 'bad' });
     expect(statesOf({ state: 'waiting', step: 'run' })).toEqual(['A waiting', 'B waiting']);
     expect(statesOf({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
   });
@@ -43,21 +43,21 @@ describe('states of indices', () => {
       ['B', 'blocked', `Since ${first}: no price`],
       ['A', 'waiting', late.reason],
     ]);
-    expect(shownDay(day({ ...late, held: [held('B', 'CHECK_FAILED')] })).text).toBe('held back');
+    expect(describeDay(day({ ...late, held: [held('B', 'CHECK_FAILED')] })).text).toBe('held back');
   });
 
   test('that wait for a second person are not blocked', () => {
     const awaited = { state: 'blocked', step: 'publish', held: [held('B', 'APPROVAL_REQUIRED')] };
     expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);
     for (const state of ['blocked', 'waiting'])
-      expect(shownDay(day({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
+      expect(describeDay(day({ ...awaited, state }))).toEqual({ text: 'awaits approval', kind: 'warning' });
     const both = { ...awaited, held: [...awaited.held, held('A', 'CHECK_FAILED')] };
     expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
-    expect(shownDay(day(both)).text).toBe('blocked');
+    expect(describeDay(day(both)).text).toBe('blocked');
     // Approval of an earlier day is missing, and this day waits for its prices.
     const early = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
-    expect(shownDay(day(early)).text).toBe('waiting');
-    expect(shownDay(day({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
+    expect(describeDay(day(early)).text).toBe('waiting');
+    expect(describeDay(day({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
   });
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SweepRow } from '#clients/typescript/divisor.js';
-import { capacityOf, hiddenParameters, shownIn } from '#console/pages/sweeps/map-cells.js';
+import { capacityOf, listHiddenParameters, findShownVariant } from '#console/pages/sweeps/map-cells.js';
 
 const CAP = '/document/pipeline/weighting/cap';
 const LAG = '/document/rebalance/effective_lag';
@@ -21,8 +21,11 @@ const rows = [0.05, 0.1].flatMap((cap, i) =>
 
 const on = (fixed: Record<string, string>) => {
   const axes = { across: CAP, down: LAG };
-  const hidden = hiddenParameters(rows, POINTERS, { ...axes, fixed });
-  return { hidden, cell: (column: string, line: string) => shownIn(rows, { ...axes, column, line, hidden })?.variant };
+  const hidden = listHiddenParameters(rows, POINTERS, { ...axes, fixed });
+  return {
+    hidden,
+    cell: (column: string, line: string) => findShownVariant(rows, { ...axes, column, line, hidden })?.variant,
+  };
 };
 
 test('a cell of a map without a parameter shows the best rank over its values', () => {

@@ -1,7 +1,7 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
-import { attemptsOf } from '#jobs/attempts.js';
+import { listAttempts } from '#jobs/attempts.js';
 import { advance, isTerminal, createLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
 import { parsePolicies } from './retries-at-once.js';
@@ -106,7 +106,7 @@ describe('a job', () => {
     const failed = live(...listLosses(5));
     const detail = { attempts: 5, cause: 'no heartbeat', end: 'lost', crashes: 0, losses: 5, releases: 0 };
     expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
-    expect(attemptsOf(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
+    expect(listAttempts(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
     const released = live(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
     expect(released).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
   });
@@ -169,22 +169,22 @@ describe('a job', () => {
     const life = live(on('one'), { type: 'beat', attempt: 1, at: seen }, silent);
     expect(life.message).toBe('Waiting again: attempt 1 on one ended: no heartbeat for 10 seconds.');
     const lost = { attempt: 1, node: 'one', started_at: AT, heartbeat_at: seen, ended_at: AT, end: 'crashed' };
-    expect(attemptsOf(life)).toEqual([{ ...lost, reason: 'no heartbeat for 10 seconds' }]);
+    expect(listAttempts(life)).toEqual([{ ...lost, reason: 'no heartbeat for 10 seconds' }]);
     const ended = live(on('one'), silent, on('other'), release(2), on('one'), fail(3));
-    expect(attemptsOf(ended)).toMatchObject([
+    expect(listAttempts(ended)).toMatchObject([
       { attempt: 1, node: 'one', end: 'crashed' },
       { attempt: 2, node: 'other', end: 'released', reason: 'the service was stopped' },
       { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: AT },
     ]);
-    expect(attemptsOf(live(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
-    expect(attemptsOf(live(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
+    expect(listAttempts(live(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
+    expect(listAttempts(live(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
       Array(3).fill('crashed'),
     );
   });
 
   test('remembers ten attempts before the current one', () => {
     const stops = Array.from({ length: 29 }, (_, i) => [start, release(i + 1)]).flat();
-    const attempts = attemptsOf(live(...stops, start, succeed(30)));
+    const attempts = listAttempts(live(...stops, start, succeed(30)));
     expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 20 + i));
     expect(attempts.at(-1)).toMatchObject({ end: 'succeeded', reason: null });
   });

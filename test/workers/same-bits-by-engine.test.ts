@@ -14,7 +14,7 @@ import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { ThreadPool } from '#jobs/compute-pool.js';
 import { RUN_FILES } from '#jobs/tasks/runs.js';
 import { createPool } from '#jobs/pool.js';
-import { nativeSets } from '#kernels/engines/native-kernels.js';
+import { listNativeSets } from '#kernels/engines/native-kernels.js';
 import { openEngine } from '#kernels/engines/open-engine.js';
 import { computeContentHash } from '#market/content/content.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -130,7 +130,7 @@ async function resultsOn(numerics: string, goldens: readonly (readonly [string, 
 
 function listNativeEngines() {
   try {
-    return nativeSets().map((set) => `native:${set}` as const);
+    return listNativeSets().map((set) => `native:${set}` as const);
   } catch (failure) {
     console.log(`Stored results are not compared with native kernels: ${(failure as Error).message}`);
     return [];

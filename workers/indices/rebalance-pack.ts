@@ -17,9 +17,9 @@ import { createExchangeRates, requireRate } from '#domain/market/exchange-rates.
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { findCarriedPrices, findLeftSince, placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-security.js';
-import { createPack, type KnownName } from '#domain/rebalance-pack/pack.js';
-import { reconcile, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
+import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
+import { reconcile, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findSessionWithData } from '#domain/books/due-rebalances.js';
 import { previewRules } from '#domain/rules/preview.js';
@@ -72,7 +72,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
-    reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
+    reconciliation: listLaterChanges(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: sortFindings([
       ...(request.as_of === null ? [] : listPricedBeforeFindings(sm, requestedDay, session)),
       ...checkVolumes(sm, session, request.adv_sessions),
@@ -84,14 +84,14 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   };
 }
 
-interface ReconciliationInput extends PackedNames {
+interface ReconciliationInput extends PackedSecurities {
   readonly question: RebalancePackQuestion;
   readonly composition: PackComposition;
   readonly session: number;
 }
 
 /** Lists the changes since the announcement; null until the day after the announcement. */
-function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
+function listLaterChanges(sm: SessionMarket, { question, composition, session, names, accounts }: ReconciliationInput) {
   const { documents, indexId, request } = question;
   const decision = sm.sessionAt(parseValidDay(composition.decision));
   if (composition.basis !== 'announced' || decision >= session) return null;
@@ -109,7 +109,7 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
 type Account = RebalancePackQuestion['request']['accounts'][number];
 
 /** Converts holdings by value to shares at the prices of the pack. */
-function convertToShares(account: Account, names: readonly KnownName[]): Account {
+function convertToShares(account: Account, names: readonly KnownSecurity[]): Account {
   const priceOf = new Map(names.map(({ identifier, price }) => [identifier, price]));
   const holdings = account.holdings.map(({ identifier, shares, value }) => ({
     identifier,
@@ -306,13 +306,17 @@ interface PackMarket {
 }
 
 /** Lists the traded or held securities by identifier. @throws Refusal FX_MISSING */
-function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownName[] {
+function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownSecurity[] {
   const { documents, indexId, request } = question;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
   return [...new Set([...weights.keys(), ...columns])]
-    .map((column): KnownName => {
+    .map((column): KnownSecurity => {
       requireRate(rates, sm, session, column);
-      return readKnownName({ sm, rates, session, sessions: request.adv_sessions }, column, weights.get(column) ?? 0);
+      return readKnownSecurity(
+        { sm, rates, session, sessions: request.adv_sessions },
+        column,
+        weights.get(column) ?? 0,
+      );
     })
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }

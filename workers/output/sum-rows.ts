@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { partPlaces } from '#domain/numbers/even-parts.js';
+import { locateParts } from '#domain/numbers/even-parts.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Task } from '#jobs/tasks.js';
@@ -12,7 +12,7 @@ import { copyOutput, writeOutputs } from './task-outputs.js';
 /** Counts and lists the rows of a job in parts: its result as JSON, and its rows in blocks. */
 export const sumRows: Task<'sum-rows'> = async ({ kind, id, total, outcomes, engineVersion, files, outputs }) => {
   const read = files.map(readEntries);
-  const rows = partPlaces(files).first.flatMap(({ output, at }) => read[output]![at]!.map(({ row }) => row));
+  const rows = locateParts(files).first.flatMap(({ output, at }) => read[output]![at]!.map(({ row }) => row));
   const counts = outcomes.map((outcome) => [outcome, rows.filter((row) => row.outcome === outcome).length]);
   const json = createJsonWriter();
   json.value({

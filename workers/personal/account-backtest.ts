@@ -27,11 +27,11 @@ export const accountBacktest: Task<'account-backtest'> = async (input, control) 
       report: (fraction) => control.report(fraction),
     }),
   );
-  const view = copyOutput(JSON.stringify(viewOf(input, made, market.contentHash)));
+  const view = copyOutput(JSON.stringify(createView(input, made, market.contentHash)));
   return writeOutputs(input.outputs, { view });
 };
 
-function viewOf(
+function createView(
   { indexId, backtestId, request, engineVersion }: AccountBacktestInput,
   made: AccountBacktest,
   hash: string,

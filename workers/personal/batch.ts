@@ -22,7 +22,7 @@ let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 
 /** Solves some of the accounts of a batch. Each outcome depends only on its account and the common data. */
 export const batchPart: Task<'batch-part'> = async (input, control) => {
-  const common = await commonOf(input, control);
+  const common = await openCommon(input, control);
   const outcomes: string[] = [];
   for (const lines of input.lines)
     for (const line of parseAccounts(lines)) {
@@ -41,7 +41,7 @@ export const batchPart: Task<'batch-part'> = async (input, control) => {
 
 type CommonInput = Pick<BatchPartInput, 'market' | 'documents' | 'models' | 'terms'>;
 
-async function commonOf(input: CommonInput, control: TaskControl): Promise<BatchCommon> {
+async function openCommon(input: CommonInput, control: TaskControl): Promise<BatchCommon> {
   const { documents, models, terms } = input;
   const market = openCachedMarket(input.market);
   const key = JSON.stringify([market.contentHash, documents, models, terms]);
@@ -59,7 +59,7 @@ async function commonOf(input: CommonInput, control: TaskControl): Promise<Batch
 
 /** Joins the outcomes of all parts in the order of the accounts, and summarises the outcomes. */
 export const sumBatch: Task<'sum-batch'> = async (input, control) => {
-  const common = await commonOf(input, control);
+  const common = await openCommon(input, control);
   const summary = createBatchSummary();
   const volumes: RowsInBlocks[] = [];
   const close = async (name: string, texts: readonly Uint8Array[], count: number): Promise<void> => {
@@ -120,13 +120,13 @@ function* readOutcomeLines({ files, sizes }: SumBatchInput): Generator<string> {
   let read: { readonly path: string; readonly lines: readonly string[] } | undefined;
   for (let part = 0; part < sizes.length; part++) {
     const { file } = placeOf.get(part)!;
-    if (read?.path !== file.path) read = { path: file.path, lines: linesOf(file) };
+    if (read?.path !== file.path) read = { path: file.path, lines: readLines(file) };
     const before = file.parts.slice(0, file.parts.indexOf(part)).reduce((sum, other) => sum + sizes[other]!, 0);
     yield* read.lines.slice(before, before + sizes[part]!);
   }
 }
 
-function linesOf({ path, sha256 }: SumBatchInput['files'][number]): readonly string[] {
+function readLines({ path, sha256 }: SumBatchInput['files'][number]): readonly string[] {
   const bytes = readFileSync(path);
   if (createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw new Refusal('DOCUMENT_UNREADABLE', 'Results of some accounts are damaged: run the batch again.');

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createMarketKey } from '#domain/market/market-identity.js';
-import { partPlaces } from '#domain/numbers/even-parts.js';
+import { locateParts } from '#domain/numbers/even-parts.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { assertFiniteNumbers } from '#domain/risk/estimate-risk-model.js';
 import { EIGENVALUES_PART, countPartFigures, divideModel } from '#domain/risk/model-parts.js';
@@ -9,7 +9,7 @@ import { packFactors } from '#domain/risk/packed-factors.js';
 import type { EigenvalueRange } from '#kernels/algebra/eigenvalue-range.js';
 import { describeRange } from '#kernels/moments/estimate-covariance.js';
 import {
-  averageOfCorrelationSums,
+  averageCorrelationSums,
   fillCorrelationSums,
   fillCovarianceRows,
   countTriangleEntries,
@@ -27,7 +27,7 @@ import { contentHashOf, openEstimate } from './opened-estimate.js';
 const FINGERPRINT_BYTES = 6;
 
 /** Estimates a model without its matrix, in float64 on every node, so that all nodes compute bit-identical results. */
-async function modelOf({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
+async function estimateModel({ market, universe, request }: RiskModelSource): Promise<OpenedModel> {
   const key = createHash('sha256')
     .update(JSON.stringify([createMarketKey(market), universe, request]))
     .digest('hex');
@@ -36,12 +36,12 @@ async function modelOf({ market, universe, request }: RiskModelSource): Promise<
       const prepared = openEstimate({ market, universe, request });
       const estimate = prepared.panel(engine);
       const cuts = divideModel(estimate.covariance.assets);
-      return { prepared, estimate, cuts, fingerprint: fingerprintOf(estimate.covariance) };
+      return { prepared, estimate, cuts, fingerprint: computeFingerprint(estimate.covariance) };
     }),
   );
 }
 
-function fingerprintOf({ panel, scale, own }: PanelCovariance): number {
+function computeFingerprint({ panel, scale, own }: PanelCovariance): number {
   const hash = createHash('sha256');
   for (const numbers of [panel, scale, own]) hash.update(numbers);
   return hash.digest().readUIntBE(0, FINGERPRINT_BYTES);
@@ -58,7 +58,7 @@ export const modelSize: Task<'risk-model-size'> = async (source) => ({
  */
 export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...source }, control) => {
   control.report(0, 'returns');
-  const model = await modelOf(source);
+  const model = await estimateModel(source);
   const { destination, names } = outputs;
   const rows: ArtifactRef[] = [];
   const figures: Float64Array[] = [];
@@ -69,7 +69,7 @@ export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...
     control.report(k / parts.length, part === EIGENVALUES_PART ? 'eigenvalues' : 'product');
     if (part === EIGENVALUES_PART) await fillEigenvalues(model, own.subarray(1));
     else {
-      const bytes = await rowsOf(model, part, own.subarray(1));
+      const bytes = await computeRows(model, part, own.subarray(1));
       const written = await writeOutputs({ destination, names: { rows: names[`rows ${part}`]! } }, { rows: bytes });
       rows.push(written.rows);
     }
@@ -78,7 +78,7 @@ export const modelParts: Task<'risk-model-parts'> = async ({ parts, outputs, ...
 };
 
 /** Computes rows of the covariance. @param sums overwritten with the sums of correlations of these rows */
-async function rowsOf(
+async function computeRows(
   { estimate: { covariance, deviations }, cuts }: OpenedModel,
   part: number,
   sums: Float64Array,
@@ -110,7 +110,7 @@ function joinPieces(pieces: readonly Float64Array[]): Uint8Array<ArrayBuffer> {
 
 /** Computes the diagnostics of a model from the figures of its parts, without the matrix rows. */
 export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outputs, ...source }) => {
-  const { prepared, estimate, cuts, fingerprint } = await modelOf(source);
+  const { prepared, estimate, cuts, fingerprint } = await estimateModel(source);
   const { coverage, factors, intensity } = estimate;
   const { assets } = estimate.covariance;
   const sums = new Float64Array(assets);
@@ -125,7 +125,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   forgetModel();
   const diagnostics = {
     intensity,
-    averageCorrelation: averageOfCorrelationSums(sums),
+    averageCorrelation: averageCorrelationSums(sums),
     ...describeRange(range!, assets), // a job computes all parts
     isRepaired: false,
   };
@@ -143,7 +143,7 @@ function readFigures(files: readonly ModelFiguresFile[], cuts: Int32Array) {
     let next = 0;
     return parts.map((part) => numbers.subarray(next, (next += countPartFigures(cuts, part))));
   });
-  return partPlaces(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
+  return locateParts(files).first.map(({ part, output, at }) => ({ part, figures: outputs[output]![at]! }));
 }
 
 const refuseChanged = (): Refusal =>

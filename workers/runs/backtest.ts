@@ -5,7 +5,7 @@ import { listCalledRebalances } from '#domain/backtest/called-rebalances.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import { createCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { isFull } from '#domain/backtest/extend/extend-columns.js';
+import { isFileFull } from '#domain/backtest/extend/extend-columns.js';
 import { type FullRunReason, CannotResume } from '#domain/documents/full-run-reasons.js';
 import { assertMeasured } from '#domain/backtest/run-summary.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -82,14 +82,14 @@ function computeWholeRun(
   const market = openCachedMarket(handle);
   const canBeExtended = plan.request.as_known === undefined;
   return {
-    ...stampOf(input),
+    ...createStamp(input),
     files: {
       columns,
       prices,
       checkpoint: canBeExtended
         ? encodeCheckpoint({ plan, engineVersion, handle, market, checkpoint: createCheckpoint(run) })
         : null,
-      areColumnsKept: isFull(run.days.length),
+      areColumnsKept: isFileFull(run.days.length),
       look: () => control.report(0.8),
     },
     ...spanOf(run.days),
@@ -111,7 +111,7 @@ function computeExtendedRun(
   const { market: handle, plan, models, engineVersion, stored, checkedFiles } = input;
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored, checkedFiles }, control);
   return {
-    ...stampOf(input),
+    ...createStamp(input),
     files: { columns: run.columns, prices: null, checkpoint: run.state, areColumnsKept: false, look: () => {} },
     ...spanOf(run.days),
     called: null,
@@ -161,7 +161,7 @@ interface RunInputs {
 }
 
 /** Returns the provenance of a new run: its time and its inputs. */
-export function stampOf({
+export function createStamp({
   plan,
   engineVersion,
   market,

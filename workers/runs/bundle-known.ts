@@ -1,4 +1,4 @@
-import { changeFileOf, KNOWN_FILE, type BundleKnown } from '#domain/documents/bundle-document.js';
+import { createChangeFileName, KNOWN_FILE, type BundleKnown } from '#domain/documents/bundle-document.js';
 import type { KnownMarkets } from '#domain/books/decision-seats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { Day } from '#domain/time/days.js';
@@ -50,13 +50,13 @@ export function sliceKnown(
   }
   const index: BundleKnown = {
     known_on: knownOn,
-    earlier: contents.map((content, place) => ({ known_on: content.knownOn, file: changeFileOf(place) })),
+    earlier: contents.map((content, place) => ({ known_on: content.knownOn, file: createChangeFileName(place) })),
   };
   return {
     known: createKnownMarkets(own, { knownOn, earlier: contents }),
     files: {
       [KNOWN_FILE]: new TextEncoder().encode(JSON.stringify(index)),
-      ...Object.fromEntries(contents.map(({ change }, place) => [changeFileOf(place), packChange(change)])),
+      ...Object.fromEntries(contents.map(({ change }, place) => [createChangeFileName(place), packChange(change)])),
     },
   };
 }

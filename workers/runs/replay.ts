@@ -10,7 +10,7 @@ import type { Task } from '#jobs/tasks.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { createReplayView } from '#views/replay-view.js';
-import { runForDataset, stampOf } from './backtest.js';
+import { runForDataset, createStamp } from './backtest.js';
 import { runOnEngine } from '../input/numerics.js';
 import { resolveNextTo, useRunFile } from '../run-files/run-file.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
@@ -23,7 +23,7 @@ export const replay: Task<'replay'> = async (input, control) => {
   const view = await runOnEngine((engine) => {
     const { stored, plan, engineVersion, definitionChanged } = input;
     const { run: _, ...files } = runForDataset(engine, input, control);
-    const { runHash, storeContentHash } = stampOf(input);
+    const { runHash, storeContentHash } = createStamp(input);
     const json = createJsonWriter();
     json.value(
       createReplayView({

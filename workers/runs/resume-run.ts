@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { deserialize, serialize } from 'node:v8';
 import { CHECKPOINT_FORMAT, type RunCheckpoint } from '#domain/backtest/extend/checkpoint.js';
-import { isFull, countOwnDates } from '#domain/backtest/extend/extend-columns.js';
+import { isFileFull, countOwnDates } from '#domain/backtest/extend/extend-columns.js';
 import { extendRun, type ExtendedRun } from '#domain/backtest/extend/extend-run.js';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
@@ -178,7 +178,7 @@ function readOrGiveUp<T>(work: () => T): T {
  * @cost one read of the files that this process has neither written nor hashed, and of files modified since
  */
 function assertIntact({ run: { checked, columns }, checkedFiles }: ResumeOrder, control: TaskControl): void {
-  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFull(countOwnDates(stored))));
+  const stays = (): boolean => readOrGiveUp(() => useRunFile(columns, (stored) => isFileFull(countOwnDates(stored))));
   for (const file of checked) {
     const isKept = (): boolean => file.path !== columns || stays();
     if (!hasContent(file, checkedFiles, () => control.report(0), isKept)) throw new CannotResume('no_checkpoint');

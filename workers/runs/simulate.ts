@@ -55,7 +55,7 @@ interface SimulationStart {
 let last: { readonly key: string; readonly start: SimulationStart } | undefined;
 
 /** Plans a simulation only from its input, so that the plan is identical on every node. */
-async function startOf(input: SimulationInput): Promise<SimulationStart> {
+async function openStart(input: SimulationInput): Promise<SimulationStart> {
   const { columns, request, calendar, market } = input;
   const key = JSON.stringify([columns, request, calendar, market && createMarketKey(market)]);
   if (last?.key !== key) last = { key, start: await planStart(input) };
@@ -130,7 +130,7 @@ async function computeModelledRisk({ request, calendar, market: handle }: Simula
 
 /** Draws the paths of some parts, and writes the results of one part after another. */
 export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...input }, control) => {
-  const { plan } = await startOf(input);
+  const { plan } = await openStart(input);
   const engine = await openNumerics();
   const cuts = divideSimulation(plan);
   const sizes = parts.map((part) => computeTallyBytes(cuts[part + 1]! - cuts[part]!, plan.horizon));
@@ -141,7 +141,7 @@ export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...i
     const tallies = createTallies(memory, at, to - from, plan.horizon);
     for (let first = from; first < to; first += PATHS_PER_STEP) {
       control.report((i + (first - from) / (to - from)) / parts.length, 'paths');
-      const chunk = chunkOf(tallies, first - from, Math.min(first + PATHS_PER_STEP, to) - from);
+      const chunk = sliceTallies(tallies, first - from, Math.min(first + PATHS_PER_STEP, to) - from);
       const { model, horizon, seed, bins } = plan;
       engine.simulatePaths({ model, horizon, seed, first, bins }, chunk);
     }
@@ -153,7 +153,7 @@ export const simulatePart: Task<'simulate-part'> = async ({ parts, outputs, ...i
 /**
  * Returns views of the tallies of some paths. @param from first path within the tallies; `to` is the last path plus one
  */
-const chunkOf = ({ counts, finals, lows, drawdowns, underwater }: Tallies, from: number, to: number): Tallies => ({
+const sliceTallies = ({ counts, finals, lows, drawdowns, underwater }: Tallies, from: number, to: number): Tallies => ({
   counts,
   finals: finals.subarray(from, to),
   lows: lows.subarray(from, to),
@@ -166,7 +166,7 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /** Summarises drawn paths: a SimulationView as JSON. */
 export const sumSimulation: Task<'sum-simulation'> = async ({ files, runId, dates, outputs, ...input }) => {
   const { request } = input;
-  const start = await startOf(input);
+  const start = await openStart(input);
   const summary = summariseSimulation(request, start.plan, readTallies(files, start.plan));
   const { precision } = await openNumerics();
   const view = toCanonicalJson(createSimulationView({ ...start, runId, dates, precision, request, summary }));

@@ -39,7 +39,7 @@ const sharing = createSharedDecisions();
 export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, control) => {
   const outcomes = await runOnEngine((engine) => {
     const market = openCachedMarket(input.market);
-    const variants = input.patches.map(variantsOn(input, market));
+    const variants = input.patches.map(createVariants(input, market));
     const accepted = variants.filter((variant): variant is Variant => !('kind' in variant));
     try {
       const ran = runVariants({
@@ -70,7 +70,7 @@ const groundOf = ({ base, documents }: Pick<SweepPartInput, 'base' | 'documents'
 });
 
 /** Converts each patch to a runnable variant, or to a refused one. */
-function variantsOn(
+function createVariants(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,
 ): (patch: Patch) => Variant | Extract<VariantOutcome, { kind: 'refused' }> {

@@ -34,11 +34,11 @@ export function showProForma(asked: Asked): string {
 }
 
 function inputOf(run: RunColumns, asked: Asked): ActionsInput {
-  return { ...termsOf(run, asked), ...datesOf(asked), outside: outsideOf(run, asked) };
+  return { ...termsOf(run, asked), ...datesOf(asked), outside: findOutside(run, asked) };
 }
 
 /** Returns past and future mergers that remove securities from the index of a run. */
-function outsideOf(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
+function findOutside(run: RunColumns, { removing, market: handle }: Asked): ActionsInput['outside'] {
   if (removing === null) return undefined;
   const { indexId, documents, models } = removing;
   const last = run.i32('days').at(-1)!;

@@ -16,7 +16,7 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { createGroupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { listGroupSpells, listIssuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
 import { figuresOf } from '../run-files/kept-figures.js';
@@ -38,7 +38,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       window: windowOf(input),
       limits: 'rule' in limits ? limits : { rowsOn: createRowsByDay(limits.rows, run.header, market) },
       by,
-      issuersOn: issuers && groupsByDay(run.header.names, issuers),
+      issuersOn: issuers && createGroupsByDay(run.header.names, issuers),
       keep: figuresOf(columns, handle),
       onDate: () => report(0),
       findings: [

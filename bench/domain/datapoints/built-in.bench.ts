@@ -3,7 +3,7 @@ import { createDaysCalendar } from '#domain/calendars/days-calendar.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import type { DatapointExpression } from '#domain/datapoints/expressions/tree.js';
-import { requestLatest } from '#domain/datapoints/field-request.js';
+import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { readDefinitions } from '#domain/documents/definitions.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { resolvePluginCode } from '#domain/documents/plugin-code.js';
@@ -94,7 +94,7 @@ const CASES: readonly Case[] = [
       { close: requestOnce('CLOSE'), shares: requestOnce('SHARES_OUTSTANDING') },
       'function compute({ close, shares }) { return close.map((price, i) => price * shares[i]); }',
     ),
-    built: requestLatest('MARKET_CAP'),
+    built: createLatestRequest('MARKET_CAP'),
     sessions: daily,
     limit: LIMIT,
   },
@@ -114,7 +114,7 @@ const CASES: readonly Case[] = [
       { mean: requestOnce(`mean(RETURN, window=${WINDOW})`) },
       'const compute = ({ mean }) => mean;',
     ),
-    built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    built: createLatestRequest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: daily,
     limit: LIMIT,
   },
@@ -124,7 +124,7 @@ const CASES: readonly Case[] = [
       { r: { expression: 'RETURN', sessions: WINDOW } },
       `const compute = ({ r }) => rows.mean(r, ${WINDOW}, ${WINDOW / 2});`,
     ),
-    built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    built: createLatestRequest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,
     limit: LIMIT,
   },
@@ -135,7 +135,7 @@ const CASES: readonly Case[] = [
       `const compute = ({ r }, _, count) =>
         Array.from({ length: count }, (_, i) => rows.mean(r.subarray(i * ${WINDOW}, (i + 1) * ${WINDOW}), ${WINDOW}, ${WINDOW / 2})[0]);`,
     ),
-    built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    built: createLatestRequest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,
     limit: LIMIT,
   },
@@ -148,21 +148,21 @@ const CASES: readonly Case[] = [
         return rows.beta(r, market, ${WINDOW}, ${WINDOW / 2});
       }`,
     ),
-    built: requestLatest('BETA', { window: WINDOW }),
+    built: createLatestRequest('BETA', { window: WINDOW }),
     sessions: monthly,
     limit: LIMIT,
   },
   {
     name: 'the mean in a loop over positions, one of 21 sessions',
     plugin: createPlugin({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN),
-    built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    built: createLatestRequest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,
     limit: Infinity,
   },
   {
     name: 'the same in a loop over values (for of)',
     plugin: createPlugin({ r: { expression: 'RETURN', sessions: WINDOW } }, MEAN_OF_ROWS),
-    built: requestLatest('RETURN', { aggregate: 'mean', window: WINDOW }),
+    built: createLatestRequest('RETURN', { aggregate: 'mean', window: WINDOW }),
     sessions: monthly,
     limit: Infinity,
   },
@@ -177,7 +177,7 @@ for (const { name, plugin, built, sessions, limit } of CASES) {
     const sections = createIndexCrossSections(terms);
     return sessions.map((session) => sections.at(session, columns).numbers(field, columns));
   };
-  const own = requestLatest('OWN');
+  const own = createLatestRequest('OWN');
   const times = { built: Infinity, own: Infinity };
   for (let round = 0; round < ROUNDS; round++) {
     times.built = Math.min(
@@ -237,12 +237,12 @@ function computeLargestDifference(left: readonly Float64Array[], right: readonly
 function compareExpressions({ names, rounds, goal }: Readonly<Record<'names' | 'rounds' | 'goal', number>>): void {
   const shares = 'CLOSE * SHARES_OUTSTANDING';
   const pairs: readonly (readonly [built: DatapointExpression, text: string])[] = [
-    [requestLatest('MARKET_CAP'), shares],
-    [requestLatest('MARKET_CAP', { transform: 'zscore' }), `zscore(${shares})`],
-    [requestLatest('MARKET_CAP', { aggregate: 'mean', window: 60 }), `mean(${shares}, window=60)`],
-    [requestLatest('MARKET_CAP', { aggregate: 'median', window: 252 }), `median(${shares}, window=252)`],
-    [requestLatest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
-    [requestLatest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
+    [createLatestRequest('MARKET_CAP'), shares],
+    [createLatestRequest('MARKET_CAP', { transform: 'zscore' }), `zscore(${shares})`],
+    [createLatestRequest('MARKET_CAP', { aggregate: 'mean', window: 60 }), `mean(${shares}, window=60)`],
+    [createLatestRequest('MARKET_CAP', { aggregate: 'median', window: 252 }), `median(${shares}, window=252)`],
+    [createLatestRequest('RETURN', { aggregate: 'std', window: 252 }), 'std(RETURN, window=252)'],
+    [createLatestRequest('MOMENTUM', { transform: 'percentile' }), 'percentile(MOMENTUM)'],
   ];
   const large = createSeededMarket(calendars, { names, sessions: 1600 });
   const terms = {

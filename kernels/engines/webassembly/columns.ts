@@ -9,7 +9,7 @@ import { assertPercentiles } from '../../sums/weighted-percentiles.js';
 import { BYTES, type Kernels } from './kernels.js';
 
 /** Creates the operations for sums, means and squares of columns and of groups of columns. */
-export function columnsOn({
+export function createColumnOperations({
   kernels,
   arena,
   operands,
@@ -83,7 +83,7 @@ export function columnsOn({
           px,
           rows,
           columns,
-          operands.integers(offsetsByGroup(groups, sizes)),
+          operands.integers(computeOffsetsByGroup(groups, sizes)),
           operands.integers(sizes),
           groups.count,
           pm,
@@ -130,7 +130,7 @@ export function columnsOn({
 /**
  * Returns the byte offsets of columns from the beginning of a row, ordered by group and ascending within each group.
  */
-function offsetsByGroup({ groupAt }: ColumnGroups, sizes: Int32Array): Int32Array {
+function computeOffsetsByGroup({ groupAt }: ColumnGroups, sizes: Int32Array): Int32Array {
   const next = new Int32Array(sizes.length);
   for (let g = 1; g < sizes.length; g++) next[g] = next[g - 1]! + sizes[g - 1]!;
   const offsets = new Int32Array(groupAt.length);

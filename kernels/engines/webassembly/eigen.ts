@@ -28,7 +28,7 @@ const ENDS_ORDER = 400;
 export type InTeam = (n: number, work: () => number) => number;
 
 /** Creates the operations for eigenvalue problems. */
-export function eigenOn(
+export function createEigenOperations(
   { kernels, arena, operands, run }: Kernels,
   inTeam: InTeam,
   parts: Omit<ExtremesEngine, 'symmetricEigen'>,

@@ -1,18 +1,18 @@
 import type { Engine } from '../engine.js';
-import { columnsOf } from '../../algebra/triangular-solve.js';
+import { countRightSides } from '../../algebra/triangular-solve.js';
 import { assert } from '../../assert.js';
 import type { KernelExports } from '../wasm-exports.js';
 import type { Kernels } from './kernels.js';
 
 /** Creates the operations for factorisations and triangular solves. */
-export function factorsOn({
+export function createFactorOperations({
   kernels,
   arena,
   operands,
   run,
 }: Kernels): Pick<Engine, 'cholesky' | 'solveLower' | 'solveLowerTransposed'> {
   const solve = (kernel: KernelExports['solveLower'], l: Float64Array, n: number, b: Float64Array): void => {
-    const columns = columnsOf(l, n, b);
+    const columns = countRightSides(l, n, b);
     if (b.length === 0) return;
     run(() => {
       const pl = operands.input(l);

@@ -13,9 +13,9 @@ export interface Kernels {
   run<T>(work: () => T): T;
 }
 
-export type Operands = ReturnType<typeof operandsOn>;
+export type Operands = ReturnType<typeof createOperands>;
 
-export function createKernelsOn(kernels: KernelExports, arena: Arena): Kernels {
+export function createKernels(kernels: KernelExports, arena: Arena): Kernels {
   const run = <T>(work: () => T): T => {
     const mark = arena.mark();
     try {
@@ -24,11 +24,11 @@ export function createKernelsOn(kernels: KernelExports, arena: Arena): Kernels {
       arena.release(mark);
     }
   };
-  return { kernels, arena, operands: operandsOn(arena), run };
+  return { kernels, arena, operands: createOperands(arena), run };
 }
 
 /** Returns functions that place operands in the arena. Operands that are already there are used in place. */
-function operandsOn(arena: Arena) {
+function createOperands(arena: Arena) {
   const ignoreCall = (): void => {};
   const place = (array: Float64Array): number => arena.addressOf(array) ?? arena.reserve(array.length * BYTES);
   return {

@@ -5,7 +5,7 @@ import { BYTES, type Kernels } from './kernels.js';
 const WORD = 2 ** 32;
 
 /** Creates the operation that simulates paths of a portfolio. */
-export function pathsOn({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'simulatePaths'> {
+export function createPathOperations({ kernels, arena, operands, run }: Kernels): Pick<Engine, 'simulatePaths'> {
   return {
     simulatePaths(request, tallies) {
       assertPaths(request, tallies);

@@ -7,7 +7,7 @@ import { BYTES, type Kernels } from './kernels.js';
 export type ProductInTeam = (multiplyAdds: number, work: () => void) => void;
 
 /** Creates the operations for matrix products. */
-export function productsOn(
+export function createProductOperations(
   { kernels, arena, operands, run }: Kernels,
   inTeam: ProductInTeam,
 ): Pick<Engine, 'symmetricRankK' | 'gemm' | 'gemv' | 'gemvTransposed' | 'symv' | 'square' | 'rankOneUpdate'> {

@@ -20,7 +20,7 @@ export function denoise(
   observations: number,
 ): { readonly values: Float64Array; readonly signals: number } {
   const n = eigenvalues.length;
-  const meanBelow = (count: number): number =>
+  const computeMeanBelow = (count: number): number =>
     Math.max(
       0,
       eigenvalues.subarray(0, count).reduce((sum, value) => sum + value, 0),
@@ -28,10 +28,10 @@ export function denoise(
   const spread = (1 + Math.sqrt(n / observations)) ** 2;
   let noise = n;
   for (let round = 0; round < ROUNDS_MAX; round++) {
-    const edge = meanBelow(noise) * spread; // the edge is above the mean, so at least one eigenvalue is below it
+    const edge = computeMeanBelow(noise) * spread; // the edge is above the mean, so at least one eigenvalue is below it
     const below = eigenvalues.findLastIndex((value, k) => k < noise && value <= edge) + 1;
     if (below === noise) break;
     noise = below;
   }
-  return { values: eigenvalues.slice().fill(meanBelow(noise), 0, noise), signals: n - noise };
+  return { values: eigenvalues.slice().fill(computeMeanBelow(noise), 0, noise), signals: n - noise };
 }

@@ -9,7 +9,7 @@ const ROOT_5 = Math.sqrt(5);
 const SERIES_BELOW = 0.5;
 const SERIES_TERMS = 26;
 /** Ratio to the largest eigenvalue below which an eigenvalue is 0 to working precision. */
-const SINGULAR = 1e-14;
+const SINGULAR_RATIO = 1e-14;
 
 /**
  * Shrinks each sample eigenvalue individually by the analytical nonlinear formula.
@@ -26,26 +26,26 @@ export function shrinkEigenvalues(eigenvalues: Float64Array, observations: numbe
   assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
   const p = eigenvalues.length;
   const n = observations;
-  const least = SINGULAR * Math.max(eigenvalues[p - 1]!, 0);
+  const least = SINGULAR_RATIO * Math.max(eigenvalues[p - 1]!, 0);
   if (least === 0) return new Float64Array(p);
   const nulls = Math.max(0, p - n);
   const lambda = eigenvalues.subarray(nulls).map((value) => Math.max(value, least));
-  const width = 1 / cubeRoot(n);
+  const width = 1 / computeCubeRoot(n);
   const shrunk = new Float64Array(p);
   lambda.forEach((value, i) => {
-    const { density, transform } = kernelAt(lambda, value, width);
+    const { density, transform } = estimateDensity(lambda, value, width);
     const real = Math.PI * value * density;
     const imaginary = Math.PI * value * transform;
     const c = p / n;
     shrunk[nulls + i] =
       nulls === 0 ? value / ((c * real) ** 2 + (1 - c - c * imaginary) ** 2) : value / (real ** 2 + imaginary ** 2);
   });
-  if (nulls > 0) shrunk.fill(nullValue(lambda, { width, nulls, observations: n }), 0, nulls);
+  if (nulls > 0) shrunk.fill(computeNullValue(lambda, { width, nulls, observations: n }), 0, nulls);
   return shrunk;
 }
 
 /** Returns kernel estimates of the density of the eigenvalues and of its Hilbert transform at one eigenvalue. */
-function kernelAt(lambda: Float64Array, value: number, width: number) {
+function estimateDensity(lambda: Float64Array, value: number, width: number) {
   let density = 0;
   let transform = 0;
   for (let j = 0; j < lambda.length; j++) {
@@ -53,7 +53,7 @@ function kernelAt(lambda: Float64Array, value: number, width: number) {
     const x = (value - lambda[j]!) / h;
     const inside = 1 - (x * x) / 5;
     density += Math.max(inside, 0) / h;
-    transform += hilbert(x) / h;
+    transform += computeHilbertTransform(x) / h;
   }
   const scale = 3 / (4 * ROOT_5 * lambda.length);
   return { density: scale * density, transform: (scale / Math.PI) * transform };
@@ -63,7 +63,7 @@ function kernelAt(lambda: Float64Array, value: number, width: number) {
  * Computes -0.4 sqrt(5) x + (1 - x^2 / 5) ln |(sqrt(5) - x) / (sqrt(5) + x)|; uses a series for large x, where the two
  * terms cancel.
  */
-function hilbert(x: number): number {
+function computeHilbertTransform(x: number): number {
   const u = ROOT_5 / x;
   if (Math.abs(u) < SERIES_BELOW) {
     let total = 0;
@@ -81,7 +81,7 @@ interface NullTerms {
 }
 
 /** Computes the shrunk value of the null eigenvalues of a sample with fewer observations than securities. */
-function nullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
+function computeNullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
   const inverse = lambda.reduce((sum, value) => sum + 1 / value, 0) / lambda.length;
   const log = computeNaturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));
   const transform = (inverse / Math.PI) * (3 / (10 * h * h) + (3 / (4 * ROOT_5 * h)) * (1 - 1 / (5 * h * h)) * log);
@@ -92,7 +92,7 @@ function nullValue(lambda: Float64Array, { width: h, nulls, observations }: Null
  * Computes a cube root by Newton's steps in basic operations, because the last bits of `Math.cbrt` differ between
  * JavaScript engines.
  */
-function cubeRoot(x: number): number {
+function computeCubeRoot(x: number): number {
   let root = x;
   for (let next = (2 * root + x / (root * root)) / 3; next < root; next = (2 * root + x / (root * root)) / 3)
     root = next;

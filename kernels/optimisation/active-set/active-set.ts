@@ -1,5 +1,5 @@
 import { IDLE, type ActiveState, type Iterate } from './active-state.js';
-import { placeSecurities, refineState, solveState } from './equality-problem.js';
+import { fixSecurities, refineState, solveState } from './equality-problem.js';
 import { createEqualitySystem, type Curvatures } from './equality-system.js';
 import { createWorkFor } from './equality-work.js';
 import { sumKinks, type Program } from '../program/program.js';
@@ -50,7 +50,7 @@ export function runActiveSet(
   let fewest = Number.POSITIVE_INFINITY;
   let sinceFewer = 0;
   for (let iteration = 1; iteration <= options.iterationsMax; iteration++) {
-    placeSecurities(program, state, iterate, work);
+    fixSecurities(program, state, iterate, work);
     if (!solveState(problem)) return { status: 'stuck', iterations: iteration };
     let flips = flipStates(program, state, iterate, work, options.nearby);
     if (flips === 0) {

@@ -57,7 +57,7 @@ export function createColdState({ n, rows, kinks, norms, centre }: Program): Act
 }
 
 /** Returns the value of a variable in its state; `free` for a free variable. */
-export function findPlace({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
+export function findStateValue({ lower, upper, kinks }: Program, held: number, i: number, free: number): number {
   if (held === FREE) return free;
   return held === LOWER ? lower[i]! : held === UPPER ? upper[i]! : kinks[held - PINNED]!.at[i]!;
 }

@@ -10,7 +10,7 @@ export function computeGradient(program: Program, state: ActiveState, iterate: I
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = iterate;
   const { gradient, offset, product } = work;
   let largest = work.leastForce;
-  const force = metric !== null && curvature !== 0 ? forceAt(program, x, work) : undefined;
+  const force = metric !== null && curvature !== 0 ? computeForce(program, x, work) : undefined;
   for (let i = 0; i < n; i++)
     gradient[i] = (force === undefined ? 0 : curvature * force[i]!) + ridge * (x[i]! - centre[i]!) + linear[i]!;
   for (let i = 0; i < n; i++) largest = Math.max(largest, Math.abs(gradient[i]!), Math.abs(linear[i]!));
@@ -41,7 +41,7 @@ export function computeGradient(program: Program, state: ActiveState, iterate: I
 }
 
 /** Computes P (x - centre); updates the previous result if only few securities have moved. */
-function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
+function computeForce({ n, metric, centre }: Program, x: Float64Array, work: Work): Float64Array {
   const { offset, product, force, forcedAt } = work;
   let moved = work.hasForce ? 0 : n;
   for (let i = 0; i < n && moved < n / 2; i++) if (x[i] !== forcedAt[i]) moved++;

@@ -11,7 +11,7 @@ const REFINEMENTS = 3;
 const REFINEMENTS_REGULARISED = 12;
 
 /** Gradient of a free security, relative to the largest force, below which no refinement is needed. */
-const REFINED = 1e-15;
+const REFINED_GRADIENT = 1e-15;
 
 /**
  * Proximal terms, relative to the mean curvature, that are tried in order if the curvature is singular on the free
@@ -25,7 +25,7 @@ const NEWTON_MAX = 30;
 /**
  * Moves securities that are not free to the value of their state, and sets the multipliers of inactive rows to zero.
  */
-export function placeSecurities(
+export function fixSecurities(
   { n, lower, upper, kinks, rows }: Program,
   state: ActiveState,
   { x, rowMultipliers, kinkMultipliers, normMultipliers }: Iterate,
@@ -78,9 +78,9 @@ export function solveState(problem: EqualityProblem): boolean {
   for (let newton = 0; newton < (curved ? NEWTON_MAX : 1); newton++) {
     const proximal = PROXIMAL.find((share) => system.factor(state, iterate, share));
     if (proximal === undefined) return false;
-    let moved = newtonStep(problem);
+    let moved = performNewtonStep(problem);
     for (let refinement = 1; refinement < (proximal > 0 ? REFINEMENTS_REGULARISED : 1); refinement++)
-      moved = newtonStep(problem);
+      moved = performNewtonStep(problem);
     if (!Number.isFinite(moved)) return false;
     if (curved && moved <= 1e-15) break;
   }
@@ -90,12 +90,16 @@ export function solveState(problem: EqualityProblem): boolean {
 /** Removes the rounding errors of a solution by corrections with the current factors. */
 export function refineState(problem: EqualityProblem): void {
   const { work } = problem;
-  for (let refinement = 0; refinement < REFINEMENTS && freeResidual(work) > REFINED * work.gradientScale; refinement++)
-    newtonStep(problem);
+  for (
+    let refinement = 0;
+    refinement < REFINEMENTS && findFreeResidual(work) > REFINED_GRADIENT * work.gradientScale;
+    refinement++
+  )
+    performNewtonStep(problem);
 }
 
 /** Returns the largest gradient magnitude on the free securities; zero at an exact solution. */
-function freeResidual({ gradient, free, freeCount }: Work): number {
+function findFreeResidual({ gradient, free, freeCount }: Work): number {
   let worst = 0;
   for (let p = 0; p < freeCount; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));
   return worst;
@@ -104,7 +108,7 @@ function freeResidual({ gradient, free, freeCount }: Work): number {
 /**
  * Performs one Newton step with the current factors and updates the gradient; returns the largest change of a security.
  */
-function newtonStep({ program, state, iterate, work, system }: EqualityProblem): number {
+function performNewtonStep({ program, state, iterate, work, system }: EqualityProblem): number {
   const { freeCount: f, activeCount: m, free, active, step, change } = work;
   for (let p = 0; p < f; p++) step[p] = -work.gradient[free[p]!]!;
   for (let a = 0; a < m; a++) change[a] = computeShortfall(program, state, iterate, active[a]!, work);

@@ -1,7 +1,7 @@
 import type { ActiveState, Iterate } from './active-state.js';
 import { computeSlope } from './equality-gradient.js';
 import type { Work } from './equality-work.js';
-import { createFactoredNames, type FactoredVariables } from './factored-variables.js';
+import { createFactoredVariables, type FactoredVariables } from './factored-variables.js';
 import type { Curvature } from '../factors/curvature.js';
 import { createSparseRows } from '../program/sparse-rows.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
@@ -42,8 +42,8 @@ const MANY_ROWS = 240;
 export function createEqualitySystem(program: Program, curvatures: Curvatures, work: Work): EqualitySystem {
   const { rows, kinks, norms } = program;
   const firstName = rows.count + kinks.length + norms.length;
-  const first = createFactoredNames(curvatures[0], work);
-  const last = createFactoredNames(curvatures[1], work);
+  const first = createFactoredVariables(curvatures[0], work);
+  const last = createFactoredVariables(curvatures[1], work);
   let present: FactoredVariables = first;
   let columns = new Float64Array(0);
   let solved = new Float64Array(0);
@@ -54,7 +54,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
   const columnRows = createSparseRows();
   const solvedRows = createSparseRows();
 
-  function place(iterate: Iterate, proximal: number): boolean {
+  function factorVariables(iterate: Iterate, proximal: number): boolean {
     isMany = work.activeCount >= MANY_ROWS;
     const isPlain = !isMany && proximal === 0 && norms.every((_, q) => iterate.normMultipliers[q] === 0);
     if (isPlain) {
@@ -89,7 +89,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
           out[key - firstName] = 1;
           return key - firstName;
         }
-        const gradient = gradientOf(program, state, iterate, key);
+        const gradient = findRowGradient(program, state, iterate, key);
         for (let p = 0; p < count; p++) out[p] = gradient(names[p]!);
         return 0;
       },
@@ -106,7 +106,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
       solved = new Float64Array(f * m);
     }
     for (let a = 0; a < m; a++) {
-      const gradient = gradientOf(program, state, iterate, active[a]!);
+      const gradient = findRowGradient(program, state, iterate, active[a]!);
       for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
     }
     present.curvature.solveWithProducts(columns, m, solved, schur);
@@ -126,7 +126,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
 
   return {
     factor(state, iterate, proximal) {
-      if (!place(iterate, proximal)) return false;
+      if (!factorVariables(iterate, proximal)) return false;
       const total = present.held.length + work.activeCount;
       if (schur.length < total * total) schur = new Float64Array(total * total);
       if (skipped.length < total) skipped = new Uint8Array(total);
@@ -151,7 +151,7 @@ export function createEqualitySystem(program: Program, curvatures: Curvatures, w
 }
 
 /** Returns the gradient of an active row, kink or norm as a function of the security. */
-function gradientOf(program: Program, state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
+function findRowGradient(program: Program, state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
   const { n, rows, kinks, norms } = program;
   if (row < rows.count) {
     const from = row * n;

@@ -50,7 +50,7 @@ const HELD_MAX = 0.1;
 const PIVOT_MIN = 1e-5;
 
 /** Returns true if a factor is accurate enough for solves with other sets of variables. @param l  [n x n] */
-function isSteady(l: Float64Array, n: number): boolean {
+function isWellConditioned(l: Float64Array, n: number): boolean {
   let [least, most] = [Number.POSITIVE_INFINITY, 0];
   for (let i = 0; i < n; i++) {
     const pivot = l[i * n + i]! ** 2;
@@ -60,7 +60,7 @@ function isSteady(l: Float64Array, n: number): boolean {
   return least > PIVOT_MIN * most;
 }
 
-export function createFactoredNames(curvature: Curvature, work: Work): FactoredVariables {
+export function createFactoredVariables(curvature: Curvature, work: Work): FactoredVariables {
   const n = work.free.length;
   const names = new Int32Array(n);
   const places = new Int32Array(n);
@@ -95,7 +95,7 @@ export function createFactoredNames(curvature: Curvature, work: Work): FactoredV
       order = freeCount;
       const isDefinite = curvature.factor(metric, scale, diagonal, free, freeCount);
       triangle = isDefinite ? curvature.triangle() : undefined;
-      isKept = triangle !== undefined && isSteady(triangle, order);
+      isKept = triangle !== undefined && isWellConditioned(triangle, order);
       if (triangle === undefined) return isDefinite;
       for (let p = 0; p < order; p++) {
         names[p] = free[p]!;

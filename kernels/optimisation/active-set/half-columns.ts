@@ -1,4 +1,4 @@
-import { solveForwardFour, solveForwardOfFour, type Four } from '../factors/triangular-passes.js';
+import { solveForwardFour, solveForwardOfFour, type FourColumns } from '../factors/triangular-passes.js';
 
 /** Source of a column. */
 export interface ColumnSource {
@@ -34,7 +34,7 @@ export function createHalfColumns(most: number): HalfColumns {
   let triangle: Float64Array = new Float64Array(0);
   let n = 0;
 
-  function slotOf(key: number): number {
+  function findSlot(key: number): number {
     const slot = slots.size;
     slots.set(key, slot);
     if (columns.length === slot) {
@@ -48,7 +48,7 @@ export function createHalfColumns(most: number): HalfColumns {
   /** Computes the products of a column with those of four other slots at a time. */
   function setProducts(own: number, others: readonly number[]): void {
     const column = columns[own]!;
-    const [a, b, c, d] = fourOf(others);
+    const [a, b, c, d] = selectFour(others);
     let [ra, rb, rc, rd] = [0, 0, 0, 0];
     for (let p = firsts[own]!; p < n; p++) {
       const value = column[p]!;
@@ -64,7 +64,7 @@ export function createHalfColumns(most: number): HalfColumns {
   }
 
   /** Returns the columns of up to four slots, with zeros for missing slots. */
-  function fourOf(some: readonly number[]): Four {
+  function selectFour(some: readonly number[]): FourColumns {
     const [a, b, c, d] = some;
     const at = (slot: number | undefined) => (slot === undefined ? nothing : columns[slot]!);
     return [at(a), at(b), at(c), at(d)];
@@ -82,7 +82,7 @@ export function createHalfColumns(most: number): HalfColumns {
       present = keys.map((key) => {
         const known = slots.get(key);
         if (known !== undefined && !isNew(key)) return known;
-        const slot = known ?? slotOf(key);
+        const slot = known ?? findSlot(key);
         firsts[slot] = write(key, columns[slot]!);
         made.push(slot);
         return slot;
@@ -92,7 +92,7 @@ export function createHalfColumns(most: number): HalfColumns {
         const some = inTurn.slice(at, at + 4);
         const shape = { n, from: firsts[some[0]!]! };
         if (some.length === 1) solveForwardOfFour(triangle, columns[some[0]!]!, shape);
-        else solveForwardFour(triangle, fourOf(some), shape);
+        else solveForwardFour(triangle, selectFour(some), shape);
       }
       const isMade = new Set(made);
       for (const slot of made) {

@@ -1,7 +1,7 @@
 import type { Program } from '../program/program.js';
 import { createColdState, copyState, LOWER, PINNED, UPPER, type ActiveState } from './active-state.js';
 
-interface Beginning {
+interface StartingState {
   readonly state: ActiveState;
   /** True if the limits on kinks are active from the start. */
   readonly nearby: boolean;
@@ -15,7 +15,7 @@ export function* listStartingStates(
   program: Program,
   warm: ActiveState | undefined,
   isCold: boolean,
-): Generator<Beginning> {
+): Generator<StartingState> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
   if (!isCold) return;
   if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: createColdState(program), nearby: false };

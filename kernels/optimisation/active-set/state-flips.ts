@@ -32,7 +32,7 @@ export function flipStates(
   let flips = flipRows(program, state, iterate, tolerance);
   if (nearby) flips += flipLimits(program, state, iterate, work, tolerance);
   for (let i = 0; i < program.n; i++) {
-    if (program.lower[i]! < program.upper[i]! && flipName(program, state, iterate, work.gradient[i]!, i, tolerance))
+    if (program.lower[i]! < program.upper[i]! && flipVariable(program, state, iterate, work.gradient[i]!, i, tolerance))
       flips++;
   }
   return flips;
@@ -110,7 +110,7 @@ function flipLimits(program: Program, state: ActiveState, iterate: Iterate, work
 }
 
 /** Flips one variable. @returns true if its state changed */
-function flipName(
+function flipVariable(
   program: Program,
   state: ActiveState,
   iterate: Iterate,
@@ -119,19 +119,19 @@ function flipName(
   tolerance: number,
 ): boolean {
   const held = state.names[i]!;
-  if (held === FREE) return holdName(program, state, iterate, i);
-  if (held === LOWER) return gradient < -tolerance && releaseName(state, i);
-  if (held === UPPER) return gradient > tolerance && releaseName(state, i);
-  return unpinName(program, state, iterate, gradient, i, tolerance);
+  if (held === FREE) return fixVariable(program, state, iterate, i);
+  if (held === LOWER) return gradient < -tolerance && releaseVariable(state, i);
+  if (held === UPPER) return gradient > tolerance && releaseVariable(state, i);
+  return unpinVariable(program, state, iterate, gradient, i, tolerance);
 }
 
-function releaseName(state: ActiveState, i: number): boolean {
+function releaseVariable(state: ActiveState, i: number): boolean {
   state.names[i] = FREE;
   return true;
 }
 
 /** Fixes a free variable that crossed a bound or kink at the first one that it crossed. */
-function holdName(
+function fixVariable(
   { n, lower, upper, kinks }: Program,
   state: ActiveState,
   { x, kinkMultipliers }: Iterate,
@@ -196,7 +196,7 @@ function placeSides(
 }
 
 /** Releases a pinned security from its kink if the gradient is outside the range of the kink's slopes. */
-function unpinName(
+function unpinVariable(
   { n, kinks }: Program,
   state: ActiveState,
   { kinkMultipliers }: Iterate,

@@ -9,12 +9,12 @@ import {
   type ActiveState,
   type Iterate,
 } from '../active-set/active-state.js';
-import { placeSecurities } from '../active-set/equality-problem.js';
+import { fixSecurities } from '../active-set/equality-problem.js';
 import { createEqualitySystem, type EqualitySystem } from '../active-set/equality-system.js';
 import { createWorkFor, type Work } from '../active-set/equality-work.js';
 import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCurvature } from '../factors/curvature.js';
-import { avoidRounding, solveLeastMultipliers } from './least-multipliers.js';
+import { reduceRounding, solveLeastMultipliers } from './least-multipliers.js';
 import { equilibrate, type Equilibrated } from '../presolve/equilibrate.js';
 import type { ProgramAnswer } from '../program-answer.js';
 import type { Program } from '../program/program.js';
@@ -60,7 +60,7 @@ const CONTACT_UNPOLISHED = 1e-7;
  */
 const PROXIMAL = [0, 1e-9, 1e-6];
 
-export interface Certified {
+export interface CertifiedSolution {
   readonly point: CertifiedPoint;
   readonly residuals: ExactResiduals;
   /** True if all residuals are at most `CERTIFIED_MAX`. */
@@ -80,11 +80,11 @@ const findLargest = ({ primal, dual, gap }: ExactResiduals): number => Math.max(
  * @source         Wilkinson (1963), Rounding errors in algebraic processes, section 3: refinement with residuals of
  *                 twice the precision.
  */
-export function certify(program: Program, answer: ProgramAnswer, algebra: DenseAlgebra): Certified {
+export function certify(program: Program, answer: ProgramAnswer, algebra: DenseAlgebra): CertifiedSolution {
   const state = createHeldState(program, answer);
   const iterate = copyIterate(answer.point);
   const scaled = equilibrate(program);
-  let best: Certified | undefined;
+  let best: CertifiedSolution | undefined;
   for (let flip = 0; flip <= FLIPS_MAX; flip++) {
     solveLeastMultipliers(program, state, iterate);
     const corrections = createCorrections({ program, scaled }, state, iterate, algebra);
@@ -92,13 +92,13 @@ export function certify(program: Program, answer: ProgramAnswer, algebra: DenseA
     for (let correction = 1; correction <= CORRECTIONS_MAX && step === 'done'; correction++) {
       step = corrections.correct();
       if (correction < CORRECTIONS_MIN || step !== 'done') continue;
-      const own = closed(program, state, iterate, correction - CORRECTIONS_MIN);
+      const own = closePoint(program, state, iterate, correction - CORRECTIONS_MIN);
       if (best === undefined || findLargest(own.residuals) < findLargest(best.residuals)) best = own;
       if (best.isCertified) return best;
     }
     if (step !== 'blocked' && !flipWorst(program, state, iterate)) break;
   }
-  return best ?? closed(program, state, iterate, 0);
+  return best ?? closePoint(program, state, iterate, 0);
 }
 
 /**
@@ -144,13 +144,13 @@ function createCorrections(
   const work: Work = createWorkFor(own);
   const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
   const system: EqualitySystem = createEqualitySystem(own, curvatures, work);
-  placeSecurities(program, state, iterate, work);
+  fixSecurities(program, state, iterate, work);
   const isFactored = PROXIMAL.some((share) => system.factor(state, iterate, share));
   const { free, active, step, change } = work;
   return {
     correct() {
       if (!isFactored) return 'singular';
-      const gradient = computeExactGradient(program, pointOf(iterate));
+      const gradient = computeExactGradient(program, createPoint(iterate));
       for (let p = 0; p < work.freeCount; p++) step[p] = -gradient[free[p]!]! * units[free[p]!]!;
       for (let a = 0; a < work.activeCount; a++) {
         const r = active[a]!;
@@ -171,19 +171,19 @@ function createCorrections(
   };
 }
 
-function pointOf({ x, rowMultipliers }: Pick<Iterate, 'x' | 'rowMultipliers'>): CertifiedPoint {
+function createPoint({ x, rowMultipliers }: Pick<Iterate, 'x' | 'rowMultipliers'>): CertifiedPoint {
   return { x, rowMultipliers, boundMultipliers: new Float64Array(x.length) };
 }
 
 /** Returns the point with multipliers of its bounds and a closed gap, and its residuals. */
-function closed(program: Program, state: ActiveState, iterate: Iterate, attempt: number): Certified {
+function closePoint(program: Program, state: ActiveState, iterate: Iterate, attempt: number): CertifiedSolution {
   const { n, lower, upper, rows } = program;
   const rowMultipliers = iterate.rowMultipliers.map((y, r) => {
     if (state.rows[r] === IDLE) return 0;
     return state.rows[r] === EQUAL || Number.isFinite((y > 0 ? rows.upper : rows.lower)[r]!) ? y : 0;
   });
-  avoidRounding(program, state, iterate.x, rowMultipliers);
-  const point = pointOf({ x: iterate.x.slice(), rowMultipliers });
+  reduceRounding(program, state, iterate.x, rowMultipliers);
+  const point = createPoint({ x: iterate.x.slice(), rowMultipliers });
   const gradient = computeExactGradient(program, point);
   const free = new Uint8Array(n);
   for (let i = 0; i < n; i++) {

@@ -15,7 +15,7 @@ const MOVES_MAX = 200;
 const COMBINED_MAX = 40;
 
 /** Fraction of the levers, those with the largest effects, that each further attempt excludes. */
-const LEFT_OUT = 0.1;
+const EXCLUDED_SHARE = 0.1;
 
 /**
  * Closes the duality gap of a point within tolerance by changing the last digits of multipliers and free variables.
@@ -29,7 +29,7 @@ const LEFT_OUT = 0.1;
  */
 export function closeGap(program: Program, point: CertifiedPoint, free: Uint8Array, attempt: number): number {
   const levers = findLevers(program, point, free).toSorted((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
-  levers.splice(0, Math.floor(LEFT_OUT * attempt * levers.length));
+  levers.splice(0, Math.floor(EXCLUDED_SHARE * attempt * levers.length));
   let gap = computeExactGap(program, point);
   for (let moves = 0; moves < MOVES_MAX && Math.abs(gap) > GAP_CLOSED; moves++) {
     if (!moveOne(levers, gap) && !moveThree(levers, gap)) break;

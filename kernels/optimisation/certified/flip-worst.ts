@@ -3,16 +3,16 @@ import type { Program } from '../program/program.js';
 import { computeExactGradient, computeExactRow } from './residuals.js';
 
 /** Maximum violation, and maximum force of a multiplier with the wrong sign, in a certified solution. */
-const ROOM = 9e-10;
+const FAULT_MAX = 9e-10;
 
 /**
  * Flips the state with the largest violation in the solution of its equality problem; returns false if no state is
  * violated. @cost m n
  */
 export function flipWorst(program: Program, state: ActiveState, iterate: Iterate): boolean {
-  let worst = ROOM;
+  let worst = FAULT_MAX;
   let flip: (() => void) | undefined;
-  const see = (fault: number, change: () => void) => {
+  const considerFault = (fault: number, change: () => void) => {
     if (!(fault > worst)) return;
     worst = fault;
     flip = change;
@@ -23,20 +23,20 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
   for (let i = 0; i < n; i++) {
     if (lower[i] === upper[i]) continue;
     if (state.names[i] === FREE) {
-      see(lower[i]! - x[i]!, () => (state.names[i] = LOWER));
-      see(x[i]! - upper[i]!, () => (state.names[i] = UPPER));
-    } else see(state.names[i] === LOWER ? -gradient[i]! : gradient[i]!, () => (state.names[i] = FREE));
+      considerFault(lower[i]! - x[i]!, () => (state.names[i] = LOWER));
+      considerFault(x[i]! - upper[i]!, () => (state.names[i] = UPPER));
+    } else considerFault(state.names[i] === LOWER ? -gradient[i]! : gradient[i]!, () => (state.names[i] = FREE));
   }
   for (let r = 0; r < rows.count; r++) {
     const held = state.rows[r]!;
     if (held === EQUAL) continue;
     if (held === IDLE) {
       const [least, most] = [rows.lower[r]!, rows.upper[r]!];
-      if (Number.isFinite(least)) see(-computeExactRow(program, x, r, least), () => (state.rows[r] = LOWER));
-      if (Number.isFinite(most)) see(computeExactRow(program, x, r, most), () => (state.rows[r] = UPPER));
+      if (Number.isFinite(least)) considerFault(-computeExactRow(program, x, r, least), () => (state.rows[r] = LOWER));
+      if (Number.isFinite(most)) considerFault(computeExactRow(program, x, r, most), () => (state.rows[r] = UPPER));
     } else {
-      const force = rowMultipliers[r]! * largestEntry(program, r);
-      see(held === UPPER ? -force : force, () => {
+      const force = rowMultipliers[r]! * findLargestEntry(program, r);
+      considerFault(held === UPPER ? -force : force, () => {
         state.rows[r] = IDLE;
         rowMultipliers[r] = 0;
       });
@@ -46,13 +46,13 @@ export function flipWorst(program: Program, state: ActiveState, iterate: Iterate
   return flip !== undefined;
 }
 
-function largestEntry({ n, rows }: Program, r: number): number {
+function findLargestEntry({ n, rows }: Program, r: number): number {
   let found = 0;
   for (let e = r * n; e < r * n + n; e++) found = Math.max(found, Math.abs(rows.coefficients[e]!));
   return found;
 }
 
-export interface Block {
+export interface BlockingConstraint {
   /** Fraction of the step up to the bound or row. */
   readonly length: number;
   /** Activates the bound or row in the state. */
@@ -65,17 +65,17 @@ export function findFirstBlock(
   state: ActiveState,
   x: Float64Array,
   dx: Float64Array,
-): Block | undefined {
-  let block: Block | undefined;
-  const see = (room: number, rate: number, hold: () => void) => {
-    if (!(rate - room > ROOM)) return;
+): BlockingConstraint | undefined {
+  let block: BlockingConstraint | undefined;
+  const considerFault = (room: number, rate: number, hold: () => void) => {
+    if (!(rate - room > FAULT_MAX)) return;
     const length = Math.max(room, 0) / rate;
     if (length < (block?.length ?? 1)) block = { length, hold };
   };
   for (let i = 0; i < n; i++) {
     if (state.names[i] !== FREE || lower[i] === upper[i]) continue;
-    see(x[i]! - lower[i]!, -dx[i]!, () => (state.names[i] = LOWER));
-    see(upper[i]! - x[i]!, dx[i]!, () => (state.names[i] = UPPER));
+    considerFault(x[i]! - lower[i]!, -dx[i]!, () => (state.names[i] = LOWER));
+    considerFault(upper[i]! - x[i]!, dx[i]!, () => (state.names[i] = UPPER));
   }
   for (let r = 0; r < rows.count; r++) {
     if (state.rows[r] !== IDLE) continue;
@@ -84,8 +84,8 @@ export function findFirstBlock(
       value += rows.coefficients[e]! * x[i]!;
       rate += rows.coefficients[e]! * dx[i]!;
     }
-    see(value - rows.lower[r]!, -rate, () => (state.rows[r] = LOWER));
-    see(rows.upper[r]! - value, rate, () => (state.rows[r] = UPPER));
+    considerFault(value - rows.lower[r]!, -rate, () => (state.rows[r] = LOWER));
+    considerFault(rows.upper[r]! - value, rate, () => (state.rows[r] = UPPER));
   }
   return block;
 }

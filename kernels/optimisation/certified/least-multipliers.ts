@@ -18,11 +18,11 @@ const PASSES = 3;
  */
 export function solveLeastMultipliers(program: Program, state: ActiveState, { x, rowMultipliers }: Iterate): void {
   const { n, rows } = program;
-  const loose = looseRows(program, state);
+  const loose = listRowsWithoutFree(program, state);
   for (let pass = 0; pass < PASSES && loose.length > 0; pass++) {
     const gradient = computeExactGradient(program, { x, rowMultipliers, boundMultipliers: new Float64Array(n) });
     for (const r of loose) {
-      const [least, most] = permitted(program, state, gradient, r, rowMultipliers[r]!);
+      const [least, most] = findPermittedRange(program, state, gradient, r, rowMultipliers[r]!);
       if (least > most) continue;
       const change = Math.min(Math.max(0, least), most) - rowMultipliers[r]!;
       rowMultipliers[r]! += change;
@@ -38,7 +38,7 @@ export function solveLeastMultipliers(program: Program, state: ActiveState, { x,
  * @param rowMultipliers  Multipliers of the rows, [m], updated in place.
  * @cost                  m n, and one pass over the program per move.
  */
-export function avoidRounding(
+export function reduceRounding(
   program: Program,
   state: ActiveState,
   x: Float64Array,
@@ -46,15 +46,15 @@ export function avoidRounding(
 ): void {
   const { n, rows, lower, upper } = program;
   const boundMultipliers = new Float64Array(n);
-  const gradientNow = () => computeExactGradient(program, { x, rowMultipliers, boundMultipliers });
-  let gradient = gradientNow();
+  const computeGradient = () => computeExactGradient(program, { x, rowMultipliers, boundMultipliers });
+  let gradient = computeGradient();
   if (!gradient.some((force) => computeLastDigit(force) > 2 * ROUNDING_MAX)) return;
-  const loose = looseRows(program, state);
+  const loose = listRowsWithoutFree(program, state);
   for (let i = 0; i < n; i++) {
     const digit = computeLastDigit(gradient[i]!);
     if (!(digit > 2 * ROUNDING_MAX) || (state.names[i] === FREE && lower[i] !== upper[i])) continue;
     boundMultipliers[i] = -gradient[i]!;
-    const left = gradientNow()[i]!;
+    const left = computeGradient()[i]!;
     boundMultipliers[i] = 0;
     if (Math.abs(left) <= ROUNDING_MAX) continue;
     const r = loose.find(
@@ -63,18 +63,18 @@ export function avoidRounding(
         rows.coefficients[row * n + i] !== 0,
     );
     if (r === undefined) continue;
-    const [least, most] = permitted(program, state, gradient, r, rowMultipliers[r]!);
+    const [least, most] = findPermittedRange(program, state, gradient, r, rowMultipliers[r]!);
     const wanted = [-left, digit - left, -digit - left]
       .map((force) => rowMultipliers[r]! + force / rows.coefficients[r * n + i]!)
       .find((multiplier) => multiplier >= least && multiplier <= most);
     if (wanted === undefined) continue;
     rowMultipliers[r] = wanted;
-    gradient = gradientNow();
+    gradient = computeGradient();
   }
 }
 
 /** Returns the active rows that contain no free variable. */
-function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: ActiveState): number[] {
+function listRowsWithoutFree({ n, rows, lower, upper }: Program, { names, rows: held }: ActiveState): number[] {
   const loose: number[] = [];
   for (let r = 0; r < rows.count; r++) {
     if (held[r] === IDLE) continue;
@@ -86,7 +86,7 @@ function looseRows({ n, rows, lower, upper }: Program, { names, rows: held }: Ac
 }
 
 /** Returns the smallest and the largest multiplier of a row at which the multipliers of bounds keep their signs. */
-function permitted(
+function findPermittedRange(
   { n, rows, lower, upper }: Program,
   { names, rows: held }: ActiveState,
   gradient: Float64Array,

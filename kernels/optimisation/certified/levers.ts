@@ -5,8 +5,8 @@ import { computeExactGradient, computeExactRow, type CertifiedPoint } from './re
  * Maximum entries of the gradient and maximum violations after last digits are changed: below the tolerance of a
  * solution.
  */
-const DUAL_ROOM = 9e-10;
-const PRIMAL_ROOM = 9e-10;
+const DUAL_MAX = 9e-10;
+const PRIMAL_MAX = 9e-10;
 
 /** Multiplier or variable that may change within the slack of the residuals that it affects. */
 export interface Lever {
@@ -63,12 +63,12 @@ export function findLevers(program: Program, point: CertifiedPoint, free: Uint8A
     if (rates.effect !== 0 && Number.isFinite(rates.effect)) levers.push(createLever(values, at, rates, residuals));
   };
   for (let i = 0; i < n; i++) {
-    if (boundMultipliers[i] !== 0) add(boundMultipliers, i, boundRates(program, boundMultipliers[i]!, i));
-    if (free[i] === 1) add(x, i, variableRates(program, x, slope[i]!, i));
+    if (boundMultipliers[i] !== 0) add(boundMultipliers, i, computeBoundRates(program, boundMultipliers[i]!, i));
+    if (free[i] === 1) add(x, i, computeVariableRates(program, x, slope[i]!, i));
   }
   for (let r = 0; r < rows.count; r++)
     if (rowMultipliers[r] !== 0 || rows.lower[r] === rows.upper[r])
-      add(rowMultipliers, r, rowRates(program, rowMultipliers[r]!, r));
+      add(rowMultipliers, r, computeRowRates(program, rowMultipliers[r]!, r));
   return levers;
 }
 
@@ -90,8 +90,8 @@ function createLever(
         most = Math.min(most, Math.max(...ends));
         least = Math.max(least, Math.min(...ends));
       };
-      for (const [i, rate] of duals) narrowRange(rate, DUAL_ROOM - dual[i]!, DUAL_ROOM + dual[i]!);
-      for (const [r, rate] of rows) narrowRange(rate, PRIMAL_ROOM - over[r]!, PRIMAL_ROOM - under[r]!);
+      for (const [i, rate] of duals) narrowRange(rate, DUAL_MAX - dual[i]!, DUAL_MAX + dual[i]!);
+      for (const [r, rate] of rows) narrowRange(rate, PRIMAL_MAX - over[r]!, PRIMAL_MAX - under[r]!);
       return [most, least];
     },
     move(change) {
@@ -106,24 +106,24 @@ function createLever(
 }
 
 /** A multiplier keeps its sign, because the opposite sign belongs to the opposite bound. */
-function rangeOf(multiplier: number, isFixed: boolean): readonly [number, number] {
+function findSignRange(multiplier: number, isFixed: boolean): readonly [number, number] {
   if (isFixed) return [Infinity, -Infinity];
   return multiplier > 0 ? [Infinity, 0] : [0, -Infinity];
 }
 
-function boundRates({ lower, upper }: Program, multiplier: number, i: number): LeverRates {
+function computeBoundRates({ lower, upper }: Program, multiplier: number, i: number): LeverRates {
   const effect = multiplier > 0 ? upper[i]! : lower[i]!;
-  return { effect, duals: [[i, 1]], rows: [], range: rangeOf(multiplier, lower[i] === upper[i]) };
+  return { effect, duals: [[i, 1]], rows: [], range: findSignRange(multiplier, lower[i] === upper[i]) };
 }
 
-function rowRates({ n, rows }: Program, multiplier: number, r: number): LeverRates {
+function computeRowRates({ n, rows }: Program, multiplier: number, r: number): LeverRates {
   const duals: [number, number][] = [];
   for (let i = 0; i < n; i++) if (rows.coefficients[r * n + i] !== 0) duals.push([i, rows.coefficients[r * n + i]!]);
   const effect = multiplier > 0 ? rows.upper[r]! : rows.lower[r]!;
-  return { effect, duals, rows: [], range: rangeOf(multiplier, rows.lower[r] === rows.upper[r]) };
+  return { effect, duals, rows: [], range: findSignRange(multiplier, rows.lower[r] === rows.upper[r]) };
 }
 
-function variableRates(program: Program, x: Float64Array, slope: number, i: number): LeverRates {
+function computeVariableRates(program: Program, x: Float64Array, slope: number, i: number): LeverRates {
   const { n, metric, curvature, ridge, rows, lower, upper } = program;
   const duals: [number, number][] = [];
   let curved = ridge * x[i]!;
@@ -136,5 +136,5 @@ function variableRates(program: Program, x: Float64Array, slope: number, i: numb
   const rates: [number, number][] = [];
   for (let r = 0; r < rows.count; r++)
     if (rows.coefficients[r * n + i] !== 0) rates.push([r, rows.coefficients[r * n + i]!]);
-  return { effect: slope + curved, duals, rows: rates, range: [upper[i]! + PRIMAL_ROOM, lower[i]! - PRIMAL_ROOM] };
+  return { effect: slope + curved, duals, rows: rates, range: [upper[i]! + PRIMAL_MAX, lower[i]! - PRIMAL_MAX] };
 }

@@ -1,16 +1,16 @@
 import type { DenseAlgebra } from '../factors/algebra.js';
 
 /** Maximum number of earlier steps that are combined. */
-const MEMORY = 10;
+const STEPS_KEPT = 10;
 
 /** Minimum number of earlier steps for an extrapolation. */
-const MEMORY_MIN = 3;
+const STEPS_MIN = 3;
 
 /** Regularisation relative to the sum of squared changes. */
 const RIDGE = 1e-8;
 
 /** Maximum sum of squared coefficients; larger coefficients are dominated by rounding errors. */
-const SIZE_MAX = 1e8;
+const COEFFICIENTS_MAX = 1e8;
 
 /** Anderson acceleration of a fixed-point iteration, with a memory of earlier points and steps. */
 export interface Acceleration {
@@ -31,11 +31,11 @@ export interface Acceleration {
  * @source Walker & Ni (2011), Anderson acceleration for fixed-point iterations, SIAM J. Numerical Analysis 49(4).
  */
 export function createAcceleration(algebra: DenseAlgebra, length: number): Acceleration {
-  const vectors = () => Array.from({ length: MEMORY }, () => new Float64Array(length));
+  const createVectors = () => Array.from({ length: STEPS_KEPT }, () => new Float64Array(length));
   // Ring buffers with the changes of the step and of the result between consecutive points.
-  const stepChanges = vectors();
-  const nextChanges = vectors();
-  const products = new Float64Array(MEMORY * MEMORY);
+  const stepChanges = createVectors();
+  const nextChanges = createVectors();
+  const products = new Float64Array(STEPS_KEPT * STEPS_KEPT);
   const step = new Float64Array(length);
   const last = new Float64Array(length);
   let added = 0;
@@ -43,7 +43,7 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
     clear: () => (added = 0),
     add(point, next) {
       if (added > 0) {
-        const at = (added - 1) % MEMORY;
+        const at = (added - 1) % STEPS_KEPT;
         const [ofStep, ofNext] = [stepChanges[at]!, nextChanges[at]!];
         for (let e = 0; e < length; e++) {
           const now = next[e]! - point[e]!;
@@ -52,8 +52,8 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
           step[e] = now;
           last[e] = next[e]!;
         }
-        for (let k = 0; k < Math.min(added, MEMORY); k++)
-          products[at * MEMORY + k] = products[k * MEMORY + at] = dot(stepChanges[k]!, ofStep);
+        for (let k = 0; k < Math.min(added, STEPS_KEPT); k++)
+          products[at * STEPS_KEPT + k] = products[k * STEPS_KEPT + at] = dot(stepChanges[k]!, ofStep);
       } else {
         for (let e = 0; e < length; e++) step[e] = next[e]! - point[e]!;
         last.set(next);
@@ -61,20 +61,20 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
       added++;
     },
     extrapolate(next) {
-      const count = Math.min(added - 1, MEMORY);
-      if (count < MEMORY_MIN) return;
+      const count = Math.min(added - 1, STEPS_KEPT);
+      if (count < STEPS_MIN) return;
       const factor = new Float64Array(count * count);
       let trace = 0;
       for (let k = 0; k < count; k++) {
-        trace += products[k * MEMORY + k]!;
-        for (let other = 0; other < count; other++) factor[k * count + other] = products[k * MEMORY + other]!;
+        trace += products[k * STEPS_KEPT + k]!;
+        for (let other = 0; other < count; other++) factor[k * count + other] = products[k * STEPS_KEPT + other]!;
       }
       for (let k = 0; k < count; k++) factor[k * count + k]! += RIDGE * trace;
       if (!(trace > 0) || algebra.cholesky(factor, count) < count) return;
       const shares = Float64Array.from({ length: count }, (_, k) => dot(stepChanges[k]!, step));
       algebra.solveLower(factor, count, shares);
       algebra.solveLowerTransposed(factor, count, shares);
-      if (!(dot(shares, shares) < SIZE_MAX)) return;
+      if (!(dot(shares, shares) < COEFFICIENTS_MAX)) return;
       shares.forEach((share, k) => {
         const change = nextChanges[k]!;
         for (let e = 0; e < length; e++) next[e]! -= share * change[e]!;

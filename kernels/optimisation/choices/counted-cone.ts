@@ -7,11 +7,11 @@ export interface Count {
 /** Maximum number of secant steps for the price of a count, and of Newton steps for a pair. */
 const PRICE_STEPS = 100;
 const NEWTON_STEPS = 60;
-const CLOSE = 1e-13;
+const CONVERGED = 1e-13;
 
 /** First and further factors by which the bracket of a price widens. */
-const NEAR = 1.05;
-const GROWTH = 3;
+const BRACKET_FIRST = 1.05;
+const BRACKET_GROWTH = 3;
 
 /**
  * Creates the projection of symmetric matrices on the set with a first entry of 1, no negative entry, and shares that
@@ -36,10 +36,10 @@ export function createCountedCone(
     for (let e = 0; e < from.length; e++) to[e] = from[e]! > 0 ? from[e]! : 0;
     to[0] = 1;
     counts.forEach(({ members, maximum }, r) => {
-      if (sharesAt(from, members, 0) <= maximum) return;
-      const high = priceOf((price) => sharesAt(from, members, price) - maximum, prices[r]!);
+      if (projectShares(from, members, 0) <= maximum) return;
+      const high = findPrice((price) => projectShares(from, members, price) - maximum, prices[r]!);
       prices[r] = high;
-      sharesAt(from, members, high);
+      projectShares(from, members, high);
       for (const i of members) {
         to[i + 1] = to[(i + 1) * order] = first[i]!;
         to[(i + 1) * order + i + 1] = squares[i]!;
@@ -48,11 +48,11 @@ export function createCountedCone(
   };
 
   /** Projects each variable at a given price of shares, and returns the sum of the shares. */
-  function sharesAt(from: Float64Array, members: Int32Array, price: number): number {
+  function projectShares(from: Float64Array, members: Int32Array, price: number): number {
     let total = 0;
     for (const i of members) {
       const size = Math.max(0, from[i + 1]!);
-      const square = squareAt(size, from[(i + 1) * order + i + 1]!, price);
+      const square = solveSquareEntry(size, from[(i + 1) * order + i + 1]!, price);
       squares[i] = square;
       first[i] = price === 0 ? size : (size * square) / (square + price);
       if (first[i]! > 0) total += square > 0 ? (first[i]! * first[i]!) / square : Infinity;
@@ -65,23 +65,23 @@ export function createCountedCone(
  * Returns a price at which an excess that decreases with the price is zero or slightly negative. Brackets the price
  * around the last one, then takes secant steps with the Illinois rule.
  */
-function priceOf(excessAt: (price: number) => number, last: number): number {
-  let high = last * NEAR;
+function findPrice(excessAt: (price: number) => number, last: number): number {
+  let high = last * BRACKET_FIRST;
   let over = excessAt(high);
-  let low = last / NEAR;
+  let low = last / BRACKET_FIRST;
   let under = over > 0 ? over : excessAt(low);
   for (let step = 0; step < PRICE_STEPS && over > 0; step++) {
     [low, under] = [high, over];
-    high *= GROWTH;
+    high *= BRACKET_GROWTH;
     over = excessAt(high);
   }
   for (let step = 0; step < PRICE_STEPS && under <= 0 && low > 0; step++) {
     [high, over] = [low, under];
-    low = step < PRICE_STEPS - 1 ? low / GROWTH : 0;
+    low = step < PRICE_STEPS - 1 ? low / BRACKET_GROWTH : 0;
     under = low > 0 ? excessAt(low) : Infinity;
   }
   let side = 0;
-  for (let step = 0; step < PRICE_STEPS && high - low > CLOSE * high && over < 0; step++) {
+  for (let step = 0; step < PRICE_STEPS && high - low > CONVERGED * high && over < 0; step++) {
     const secant = (low * over - high * under) / (over - under);
     const middle = secant > low && secant < high ? secant : (low + high) / 2;
     if (middle <= low || middle >= high) break;
@@ -92,7 +92,7 @@ function priceOf(excessAt: (price: number) => number, last: number): number {
       side = 1;
     } else {
       [high, over] = [middle, excess];
-      if (excess > -CLOSE) break;
+      if (excess > -CONVERGED) break;
       if (side === -1) under /= 2;
       side = -1;
     }
@@ -104,7 +104,7 @@ function priceOf(excessAt: (price: number) => number, last: number): number {
  * Returns the s that minimises (x - size)^2 + (s - square)^2 / 2 + price x^2 / s over x and s. After elimination of x,
  * the derivative is concave, so Newton's method ascends to its zero.
  */
-function squareAt(size: number, square: number, price: number): number {
+function solveSquareEntry(size: number, square: number, price: number): number {
   let s = Math.max(0, square);
   if (price === 0 || size === 0) return s;
   const mass = price * size * size;
@@ -113,7 +113,7 @@ function squareAt(size: number, square: number, price: number): number {
     const room = s + price;
     const move = (square + mass / (room * room) - s) / (1 + (2 * mass) / (room * room * room));
     s += move;
-    if (Math.abs(move) <= CLOSE * (1 + s)) break;
+    if (Math.abs(move) <= CONVERGED * (1 + s)) break;
   }
   return s;
 }

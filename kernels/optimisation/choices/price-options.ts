@@ -26,15 +26,15 @@ export interface PricedOptions {
  * Radius of the initial ellipsoid of prices, as a multiple of the largest difference of costs over the largest
  * difference of amounts.
  */
-const RADIUS = 4;
+const RADIUS_RATIO = 4;
 
 /**
  * Number of steps, to be multiplied by the square of the number of limits: the radius decreases to a hundred-millionth.
  */
-const STEPS = 40;
+const STEPS_PER_LIMIT = 40;
 
 /** Possible rise of the bound, relative to the largest difference of costs, at which the search ends. */
-const CLOSE = 1e-9;
+const RISE_MIN = 1e-9;
 
 /**
  * Computes a lower bound of a choice of options: prices on the limits separate the items. The bound is concave in the
@@ -52,18 +52,18 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
   const m = lower.length;
   assert(m >= 2, `limits: ${m}`);
   const { costScale, amountScales } = findScales(problem);
-  const axis = amountScales.map((scale) => (scale > 0 ? (RADIUS * Math.sqrt(m) * costScale) / scale : 0));
+  const axis = amountScales.map((scale) => (scale > 0 ? (RADIUS_RATIO * Math.sqrt(m) * costScale) / scale : 0));
   const shape = new Float64Array(m * m).map((_, e) => (e % (m + 1) === 0 ? axis[e % m]! ** 2 : 0));
   const centre = new Float64Array(m);
   const slopes = new Float64Array(m);
   const along = new Float64Array(m);
   let bound = Number.NEGATIVE_INFINITY;
   let best = centre.slice();
-  for (let step = 0; step < STEPS * m * m; step++) {
+  for (let step = 0; step < STEPS_PER_LIMIT * m * m; step++) {
     const outside = centre.findIndex((price, r) => price !== 0 && !Number.isFinite(price > 0 ? upper[r] : lower[r]));
     if (outside >= 0) slopes.fill(0)[outside] = -Math.sign(centre[outside]!);
     else {
-      const value = boundAt(problem, centre, slopes);
+      const value = computeBound(problem, centre, slopes);
       if (value > bound) [bound, best] = [value, centre.slice()];
     }
     let square = 0;
@@ -72,7 +72,7 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
       for (let s = 0; s < m; s++) along[r]! += shape[r * m + s]! * slopes[s]!;
       square += along[r]! * slopes[r]!;
     }
-    if (!(square > 0) || (outside < 0 && Math.sqrt(square) < CLOSE * costScale)) break;
+    if (!(square > 0) || (outside < 0 && Math.sqrt(square) < RISE_MIN * costScale)) break;
     const root = Math.sqrt(square);
     const growth = (m * m) / (m * m - 1);
     for (let r = 0; r < m; r++) centre[r]! += along[r]! / (root * (m + 1));
@@ -81,12 +81,12 @@ export function priceOptions(problem: OptionProblem): PricedOptions {
       shape[e] = growth * (shape[e]! - (2 / (m + 1)) * product);
     }
   }
-  const priced = problem.costs.map((cost, o) => cost + pricesOf(problem, o, best));
+  const priced = problem.costs.map((cost, o) => cost + priceAmounts(problem, o, best));
   return { bound, priced };
 }
 
 /** Returns the bound at some prices less its rounding error, and writes its slopes. */
-function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Array): number {
+function computeBound(problem: OptionProblem, prices: Float64Array, slopes: Float64Array): number {
   const { starts, costs, amounts, lower, upper } = problem;
   const m = prices.length;
   let total = 0;
@@ -103,7 +103,7 @@ function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Ar
     let least = Infinity;
     let chosen = 0;
     for (let o = starts[i]!; o < starts[i + 1]!; o++) {
-      const value = costs[o]! + pricesOf(problem, o, prices);
+      const value = costs[o]! + priceAmounts(problem, o, prices);
       if (value < least) [least, chosen] = [value, o];
     }
     total += least;
@@ -114,7 +114,7 @@ function boundAt(problem: OptionProblem, prices: Float64Array, slopes: Float64Ar
 }
 
 /** Returns the amounts of an option at prices. */
-function pricesOf({ amounts }: OptionProblem, option: number, prices: Float64Array): number {
+function priceAmounts({ amounts }: OptionProblem, option: number, prices: Float64Array): number {
   let total = 0;
   for (let r = 0; r < prices.length; r++) total += prices[r]! * amounts[option * prices.length + r]!;
   return total;

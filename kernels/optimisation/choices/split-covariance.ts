@@ -44,7 +44,7 @@ export interface SplitState {
 }
 
 /** Over-relaxation factor of the alternating projections. */
-const OVER = 1.6;
+const OVER_RELAXATION = 1.6;
 
 /**
  * Initial penalty for a matrix with a mean diagonal of 1. It is adjusted to keep the distance of the cones near
@@ -53,17 +53,17 @@ const OVER = 1.6;
 const PENALTY = 3;
 const PENALTY_STEP = 1.3;
 const BALANCE = 6;
-const UNEQUAL = 2;
+const BALANCE_RATIO = 2;
 
 /** Number of iterations between two changes of the penalty, early and late. */
-const EARLY = 200;
+const EARLY_ITERATIONS = 200;
 const EARLY_TURNS = 10;
 const LATE_TURNS = 50;
 
 /**
  * Number of iterations between two extrapolations, and the maximum order for which they are used, limited by memory.
  */
-const EXTRAPOLATED = 5;
+const EXTRAPOLATION_TURNS = 5;
 const ACCELERATED_MAX = 800;
 
 /**
@@ -95,11 +95,11 @@ export function splitCovariance(
   const open = Int32Array.from(decisions.keys()).filter((i) => decisions[i] !== OUT);
   const order = open.length + 1;
   const size = order * order;
-  const { costs, normal, even, scale } = scaledProblem(quadratic, open);
+  const { costs, normal, even, scale } = scaleProblem(quadratic, open);
   const projectSemidefinite = createSemidefiniteCone(algebra, normal);
-  const projectCounted = createCountedCone(order, countsAmong(quadratic.counts, decisions, open));
-  const cone = from === undefined ? even : entriesAmong(from.cone, from.open, open);
-  const multipliers = from === undefined ? new Float64Array(size) : entriesAmong(from.multipliers, from.open, open);
+  const projectCounted = createCountedCone(order, selectCounts(quadratic.counts, decisions, open));
+  const cone = from === undefined ? even : selectEntries(from.cone, from.open, open);
+  const multipliers = from === undefined ? new Float64Array(size) : selectEntries(from.multipliers, from.open, open);
   const semidefinite = new Float64Array(size);
   const target = new Float64Array(size);
   // Sum of `cone` and `multipliers`, which determines both: the point of the fixed-point iteration.
@@ -113,9 +113,10 @@ export function splitCovariance(
       target[e] = cone[e]! - multipliers[e]! - costs[e]! * unit;
     }
     if (!projectSemidefinite(target, semidefinite)) return undefined;
-    for (let e = 0; e < size; e++) target[e] = OVER * semidefinite[e]! + (1 - OVER) * cone[e]! + multipliers[e]!;
+    for (let e = 0; e < size; e++)
+      target[e] = OVER_RELAXATION * semidefinite[e]! + (1 - OVER_RELAXATION) * cone[e]! + multipliers[e]!;
     acceleration?.add(point, target);
-    if (turn % EXTRAPOLATED === 2 && turn < iterations - EXTRAPOLATED) acceleration?.extrapolate(target);
+    if (turn % EXTRAPOLATION_TURNS === 2 && turn < iterations - EXTRAPOLATION_TURNS) acceleration?.extrapolate(target);
     let moved = 0;
     let apart = 0;
     projectCounted(target, multipliers);
@@ -128,9 +129,9 @@ export function splitCovariance(
       multipliers[e] = target[e]! - now;
       cone[e] = now;
     }
-    if (turn % (turn <= EARLY && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
+    if (turn % (turn <= EARLY_ITERATIONS && from === undefined ? EARLY_TURNS : LATE_TURNS) > 0) continue;
     const ratio = Math.sqrt(apart) / (BALANCE * penalty * Math.sqrt(moved));
-    const factor = ratio > UNEQUAL ? PENALTY_STEP : ratio < 1 / UNEQUAL ? 1 / PENALTY_STEP : 1;
+    const factor = ratio > BALANCE_RATIO ? PENALTY_STEP : ratio < 1 / BALANCE_RATIO ? 1 / PENALTY_STEP : 1;
     if (factor === 1) continue;
     penalty *= factor;
     acceleration?.clear();
@@ -156,7 +157,7 @@ export function splitCovariance(
  * Returns the problem of the open variables in units in which an average positive variable is about 1 and the mean
  * diagonal is 1.
  */
-function scaledProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open: Int32Array) {
+function scaleProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, open: Int32Array) {
   const order = open.length + 1;
   const held = Math.max(1, Math.min(n, ...counts.map(({ maximum }) => maximum)));
   const unit = sum / held;
@@ -178,7 +179,7 @@ function scaledProblem({ n, matrix, linear, sum, counts }: CountedQuadratic, ope
 }
 
 /** Returns the entries of a matrix for the constant and a subset of the variables. */
-function entriesAmong(entries: Float64Array, from: Int32Array, open: Int32Array): Float64Array {
+function selectEntries(entries: Float64Array, from: Int32Array, open: Int32Array): Float64Array {
   const [before, order] = [from.length + 1, open.length + 1];
   const places = Int32Array.from({ length: order }, (_, i) => (i === 0 ? 0 : from.indexOf(open[i - 1]!) + 1));
   const kept = new Float64Array(order * order);
@@ -188,7 +189,7 @@ function entriesAmong(entries: Float64Array, from: Int32Array, open: Int32Array)
 }
 
 /** Returns the cardinality constraints of the open variables, by their positions. */
-function countsAmong(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
+function selectCounts(counts: readonly Count[], decisions: Uint8Array, open: Int32Array): Count[] {
   return counts.map(({ members, maximum }) => {
     const held = members.reduce((count, i) => count + (decisions[i] === IN ? 1 : 0), 0);
     const left = members.filter((i) => decisions[i] === OPEN);

@@ -26,13 +26,13 @@ export interface ChosenQuadratic {
 export const GAIN_MIN = 1e-9;
 
 /** Curvature added along the sum, as a multiple of the mean diagonal, to enforce the sum. */
-const SUM_CURVATURE = 1e4;
+const SUM_CURVATURE_RATIO = 1e4;
 
 /** Maximum number of moves that are tried per choice, because the bounds of other variables may exclude a move. */
-const TRIALS = 6;
+const TRIALS_MAX = 6;
 
 /** Evaluated choice: its variables, ascending, and the terms from which the effect of all swaps is computed. */
-export interface Evaluated {
+export interface EvaluatedChoice {
   readonly chosen: Uint8Array;
   readonly names: Int32Array;
   readonly value: number;
@@ -61,12 +61,12 @@ export interface SwapMoves {
    * definite.
    * @cost h^2 n for h variables
    */
-  evaluate(chosen: Uint8Array): Evaluated | undefined;
+  evaluate(chosen: Uint8Array): EvaluatedChoice | undefined;
   /**
    * Returns the additions that lower the optimum most or, if no variable can be added, the best exchanges, ignoring the
    * bounds of the other variables. @cost h n
    */
-  listBest(at: Evaluated): Move[];
+  listBest(at: EvaluatedChoice): Move[];
   /**
    * Returns true if the cardinality constraints permit a variable to replace another. @param held number of chosen
    * members per constraint
@@ -89,7 +89,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   const { n, matrix, linear, sum, lower, upper, needed, counts } = quadratic;
   let trace = 0;
   for (let i = 0; i < n; i++) trace += matrix[i * n + i]!;
-  const along = sum === undefined ? 0 : (SUM_CURVATURE * trace) / n;
+  const along = sum === undefined ? 0 : (SUM_CURVATURE_RATIO * trace) / n;
   const pull = along * (sum ?? 0);
   const rowsOf = Array.from({ length: n }, () => [] as number[]);
   counts.forEach(({ members }, r) => {
@@ -97,7 +97,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
   });
   return { evaluate, listBest, isAllowed, countHeldMembers, takeFirst };
 
-  function evaluate(chosen: Uint8Array): Evaluated | undefined {
+  function evaluate(chosen: Uint8Array): EvaluatedChoice | undefined {
     const names = Int32Array.from(chosen.keys()).filter((i) => chosen[i] === 1);
     const h = names.length;
     return algebra.scope(() => {
@@ -134,7 +134,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
     });
   }
 
-  function listBest({ chosen, names, x, inverse, responses, residuals, curvatures, value }: Evaluated): Move[] {
+  function listBest({ chosen, names, x, inverse, responses, residuals, curvatures, value }: EvaluatedChoice): Move[] {
     const held = countHeldMembers(chosen);
     const least = -GAIN_MIN * Math.abs(value);
     const found: Move[] = [];
@@ -142,7 +142,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
       let place = found.length;
       while (place > 0 && found[place - 1]!.change > move.change) place--;
       found.splice(place, 0, move);
-      if (found.length > TRIALS) found.pop();
+      if (found.length > TRIALS_MAX) found.pop();
     };
     const others = Int32Array.from(chosen.keys()).filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!);
     for (const j of others) {
@@ -161,7 +161,7 @@ export function createSwapMoves(algebra: DenseAlgebra, quadratic: ChosenQuadrati
         const residual = residuals[j]! + response * step;
         const curvature = curvatures[j]! + (response * response) / inverse[place]!;
         const change = cost - (residual * residual) / curvature;
-        if (change >= (found.length < TRIALS ? least : found.at(-1)!.change)) continue;
+        if (change >= (found.length < TRIALS_MAX ? least : found.at(-1)!.change)) continue;
         const weight = residual / curvature;
         if (weight < lower[j]! || weight > upper[j]!) continue;
         if (isAllowed(held, i, j)) take({ place, incoming: j, change });

@@ -1,6 +1,6 @@
 import type { DenseAlgebra } from '../factors/algebra.js';
 import { createCounterRandom, type CounterRandom } from '../../random/counter-random.js';
-import { createSwapMoves, GAIN_MIN, type ChosenQuadratic, type Evaluated } from './swap-moves.js';
+import { createSwapMoves, GAIN_MIN, type ChosenQuadratic, type EvaluatedChoice } from './swap-moves.js';
 
 /** Choice with the optimum of its variables, which is within their bounds. */
 export interface SwappedChoice {
@@ -14,7 +14,7 @@ export interface SwappedChoice {
  * Number of variables exchanged at random before a further descent, and maximum number of descents without an
  * improvement.
  */
-const KICK = 4;
+const KICK_EXCHANGES = 4;
 const DESCENTS_MAX = 300;
 
 /**
@@ -39,7 +39,7 @@ export function searchSwaps(
   const { n, lower, upper, needed } = quadratic;
   const moves = createSwapMoves(algebra, quadratic);
   let work = 0;
-  let best: Evaluated | undefined;
+  let best: EvaluatedChoice | undefined;
   for (const order of orders) {
     if (best !== undefined && !isLeft()) break;
     const result = descend(moves.takeFirst(order));
@@ -59,12 +59,12 @@ export function searchSwaps(
     return work < workMax;
   }
 
-  function isBetter({ value }: Evaluated, than: Evaluated | undefined): boolean {
+  function isBetter({ value }: EvaluatedChoice, than: EvaluatedChoice | undefined): boolean {
     return than === undefined || value < than.value - GAIN_MIN * Math.abs(than.value);
   }
 
   /** Applies the best exchange until no exchange improves. */
-  function descend(start: Uint8Array): Evaluated | undefined {
+  function descend(start: Uint8Array): EvaluatedChoice | undefined {
     let at = evaluateWithin(start);
     while (at !== undefined && isLeft()) {
       const next = improve(at);
@@ -74,7 +74,7 @@ export function searchSwaps(
     return at;
   }
 
-  function improve(at: Evaluated): Evaluated | undefined {
+  function improve(at: EvaluatedChoice): EvaluatedChoice | undefined {
     for (const { place, incoming } of moves.listBest(at)) {
       const chosen = at.chosen.slice();
       if (place >= 0) chosen[at.names[place]!] = 0;
@@ -86,7 +86,7 @@ export function searchSwaps(
   }
 
   /** Evaluates a choice after removing the variables whose optimum is outside their bounds. */
-  function evaluateWithin(start: Uint8Array): Evaluated | undefined {
+  function evaluateWithin(start: Uint8Array): EvaluatedChoice | undefined {
     let chosen = start;
     for (;;) {
       const result = evaluate(chosen);
@@ -103,26 +103,29 @@ export function searchSwaps(
     }
   }
 
-  function isWithin({ names, x }: Evaluated): boolean {
+  function isWithin({ names, x }: EvaluatedChoice): boolean {
     return x.every((value, place) => value >= lower[names[place]!]! && value <= upper[names[place]!]!);
   }
 
-  function evaluate(chosen: Uint8Array): Evaluated | undefined {
+  function evaluate(chosen: Uint8Array): EvaluatedChoice | undefined {
     const h = chosen.reduce((count, isChosen) => count + isChosen, 0);
     work += h * h * n;
     return moves.evaluate(chosen);
   }
 
   /** Exchanges random variables for others with a large gain. */
-  function exchangeRandomly({ chosen, names, residuals, curvatures }: Evaluated, random: CounterRandom): Uint8Array {
+  function exchangeRandomly(
+    { chosen, names, residuals, curvatures }: EvaluatedChoice,
+    random: CounterRandom,
+  ): Uint8Array {
     const next = chosen.slice();
-    const gain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
+    const computeGain = (j: number) => (residuals[j]! * residuals[j]!) / curvatures[j]!;
     const leaving = names.filter((i) => needed[i] === 0);
     const others = Array.from(chosen.keys())
       .filter((j) => chosen[j] === 0 && lower[j]! <= upper[j]!)
-      .toSorted((a, b) => gain(b) - gain(a) || a - b);
+      .toSorted((a, b) => computeGain(b) - computeGain(a) || a - b);
     if (leaving.length === 0 || others.length === 0) return next;
-    for (let k = 0; k < KICK; k++) {
+    for (let k = 0; k < KICK_EXCHANGES; k++) {
       const i = leaving[random.integer(leaving.length)]!;
       const j = others[Math.floor(others.length * random.uniform() ** 2)]!;
       if (next[i] === 0 || next[j] === 1 || !moves.isAllowed(moves.countHeldMembers(next), i, j)) continue;

@@ -49,7 +49,7 @@ export interface Curvature {
 const HALVES_MIN = 64;
 
 /** Number of free securities per factor below which a dense factorisation is at least as fast as the low-rank form. */
-const NAMES_PER_FACTOR = 1.8;
+const VARIABLES_PER_FACTOR = 1.8;
 
 /**
  * Creates an empty curvature.
@@ -88,7 +88,7 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
         free,
         count,
       );
-    if (metric.form === 'factor' && count > NAMES_PER_FACTOR * metric.factors) {
+    if (metric.form === 'factor' && count > VARIABLES_PER_FACTOR * metric.factors) {
       form = 'factor';
       return lowRank.factor(metric, scale, diagonal, free, count);
     }

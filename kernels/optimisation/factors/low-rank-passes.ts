@@ -9,7 +9,7 @@ export interface LoadedRows {
 }
 
 /** Number of rows that are added in one pass over the sums. */
-const TOGETHER = 8;
+const ROWS_PER_PASS = 8;
 
 /**
  * Computes sums += L' b, eight rows per pass over the sums; each sum adds its terms in the order of the rows.
@@ -19,9 +19,9 @@ const TOGETHER = 8;
  */
 export function addLoaded(shape: LoadedRows, b: Float64Array, sums: Float64Array): void {
   const { loadings, rows, factors, columns } = shape;
-  const whole = rows - (rows % TOGETHER);
+  const whole = rows - (rows % ROWS_PER_PASS);
   for (let c = 0; c < columns; c++) {
-    for (let p = 0; p < whole; p += TOGETHER) addEight(shape, b, p * columns + c, p * factors, sums);
+    for (let p = 0; p < whole; p += ROWS_PER_PASS) addEight(shape, b, p * columns + c, p * factors, sums);
     for (let p = whole; p < rows; p++) {
       const value = b[p * columns + c]!;
       for (let e = p * factors, f = 0; f < factors; f++, e++) sums[f * columns + c]! += loadings[e]! * value;

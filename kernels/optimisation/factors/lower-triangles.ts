@@ -28,7 +28,7 @@ export function fillLower(
   out: Float64Array,
 ): void {
   if (metric.form === 'dense') gatherLower(metric, scale, diagonal, free, count, out);
-  else productLower(metric, scale, diagonal, free, count, out);
+  else computeLowerProduct(metric, scale, diagonal, free, count, out);
 }
 
 function gatherLower(
@@ -47,7 +47,7 @@ function gatherLower(
   }
 }
 
-function productLower(
+function computeLowerProduct(
   metric: FactorMetric,
   scale: number,
   diagonal: Float64Array,

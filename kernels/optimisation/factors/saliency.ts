@@ -21,7 +21,7 @@ export function computeSaliencies(
 ): Float64Array {
   const h = held.length;
   const factor = gather(metric, held);
-  const ridge = 1e-10 * meanDiagonal(factor, h);
+  const ridge = 1e-10 * computeMeanDiagonal(factor, h);
   for (let p = 0; p < h; p++) factor[p * h + p]! += ridge;
   if (algebra.cholesky(factor, h) < h) return Float64Array.from(held, (i) => weights[i]! ** 2);
   const inverse = new Float64Array(h * h);
@@ -50,12 +50,12 @@ function gather(metric: Metric, held: Int32Array): Float64Array {
   const h = held.length;
   const out = new Float64Array(h * h);
   for (let p = 0; p < h; p++) {
-    for (let q = 0; q <= p; q++) out[p * h + q] = out[q * h + p] = entry(metric, held[p]!, held[q]!);
+    for (let q = 0; q <= p; q++) out[p * h + q] = out[q * h + p] = readEntry(metric, held[p]!, held[q]!);
   }
   return out;
 }
 
-function entry(metric: Metric, i: number, j: number): number {
+function readEntry(metric: Metric, i: number, j: number): number {
   if (metric.form === 'dense') return metric.matrix[i * metric.n + j]!;
   const { factors: k, loadings, specific } = metric;
   let total = i === j ? specific[i]! : 0;
@@ -63,7 +63,7 @@ function entry(metric: Metric, i: number, j: number): number {
   return total;
 }
 
-function meanDiagonal(matrix: Float64Array, n: number): number {
+function computeMeanDiagonal(matrix: Float64Array, n: number): number {
   let total = 0;
   for (let i = 0; i < n; i++) total += matrix[i * n + i]!;
   return total / Math.max(n, 1);

@@ -1,13 +1,13 @@
 import type { DenseAlgebra } from './algebra.js';
 
 /** Ratio of a pivot to its diagonal entry below which the row depends linearly on earlier rows. */
-const REPEATED = 1e-12;
+const PIVOT_MIN = 1e-12;
 
 /** Number of columns that are factored between two matrix products. */
-const WIDTH = 64;
+const PANEL_WIDTH = 64;
 
 /** Minimum order for which matrix products dominate the cost. */
-const PRODUCTS_MIN = 2 * WIDTH;
+const PRODUCTS_MIN = 2 * PANEL_WIDTH;
 
 type ProductAlgebra = Pick<DenseAlgebra, 'symmetricRankK' | 'room' | 'scope'>;
 
@@ -32,14 +32,14 @@ export function factorSemidefinite(
   s: Float64Array,
   m: number,
   skipped: Uint8Array,
-  { repeated = REPEATED, algebra }: SchurOptions = {},
+  { repeated = PIVOT_MIN, algebra }: SchurOptions = {},
 ): number {
   const diagonal = Float64Array.from({ length: m }, (_, i) => s[i * m + i]!);
   const matrix: Matrix = { s, m, skipped, diagonal, firsts: findFirstEntries(s, m) };
   if (algebra === undefined || m < PRODUCTS_MIN) return factorPanel(matrix, 0, m, repeated);
   let count = 0;
-  for (let from = 0; from < m; from += WIDTH) {
-    const to = Math.min(from + WIDTH, m);
+  for (let from = 0; from < m; from += PANEL_WIDTH) {
+    const to = Math.min(from + PANEL_WIDTH, m);
     count += factorPanel(matrix, from, to, repeated);
     if (to < m) subtractProducts(algebra, matrix, from, to);
   }

@@ -36,10 +36,10 @@ export function solveForward(l: Float64Array, b: Float64Array, { n, stride }: Fa
     b[i + 2] = y;
     b[i + 3] = (sa - l[s + i]! * w - l[s + i + 2]! * y + (sb - l[s + i + 1]! * x)) / l[s + i + 3]!;
   }
-  for (; i < n; i++) forwardRow(l, b, i, i * stride);
+  for (; i < n; i++) solveForwardRow(l, b, i, i * stride);
 }
 
-function forwardRow(l: Float64Array, b: Float64Array, i: number, row: number): void {
+function solveForwardRow(l: Float64Array, b: Float64Array, i: number, row: number): void {
   let first = b[i]!;
   let second = 0;
   let j = 0;
@@ -81,10 +81,10 @@ export interface PartialShape {
 }
 
 /** Four columns that are solved together. */
-export type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
+export type FourColumns = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
 
 /** Solves like `solveForward` for four columns that are zero before `from`; two rows at a time. @cost 2 (n - from)^2 */
-export function solveForwardFour(l: Float64Array, four: Four, { n, from }: PartialShape): void {
+export function solveForwardFour(l: Float64Array, four: FourColumns, { n, from }: PartialShape): void {
   const [a, b, c, d] = four;
   let i = from;
   for (; i + 1 < n; i += 2) {
@@ -116,10 +116,10 @@ export function solveForwardFour(l: Float64Array, four: Four, { n, from }: Parti
     c[i + 1] = (qc - below * pc) / next;
     d[i + 1] = (qd - below * pd) / next;
   }
-  if (i < n) forwardFourRow(l, four, i, { n, from });
+  if (i < n) solveForwardFourRow(l, four, i, { n, from });
 }
 
-function forwardFourRow(l: Float64Array, [a, b, c, d]: Four, i: number, { n, from }: PartialShape): void {
+function solveForwardFourRow(l: Float64Array, [a, b, c, d]: FourColumns, i: number, { n, from }: PartialShape): void {
   const row = i * n;
   let [ra, rb, rc, rd] = [a[i]!, b[i]!, c[i]!, d[i]!];
   for (let j = from; j < i; j++) {

@@ -13,7 +13,7 @@ import type { Work } from './work.js';
  * Sets the weights of the folded rows in an iteration and returns the weighted rows, whose outer products are added to
  * the curvature.
  */
-export function foldWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
+export function setFoldedWeights(work: Work, { rows, values, weighted, weights }: FoldedRows): Float64Array {
   const { f } = work;
   for (let k = 0; k < rows.length; k++) {
     weights[k] = 1 / computeRowSlack(work, rows[k]!);
@@ -24,7 +24,11 @@ export function foldWeights(work: Work, { rows, values, weighted, weights }: Fol
 }
 
 /** Adds the contribution of the folded rows to the right-hand sides of the securities. */
-export function foldRight(work: Work, { rows, values, weights, pushes }: FoldedRows, right: Float64Array): void {
+export function addFoldedRightSide(
+  work: Work,
+  { rows, values, weights, pushes }: FoldedRows,
+  right: Float64Array,
+): void {
   const { f, rowResidual, rowScale } = work;
   for (let k = 0; k < rows.length; k++) {
     const r = rows[k]!;
@@ -33,7 +37,7 @@ export function foldRight(work: Work, { rows, values, weights, pushes }: FoldedR
   addRows({ matrix: values, width: f, from: 0, to: rows.length }, pushes, right);
 }
 
-interface Multiple {
+interface ScaledVector {
   /** [f] */
   readonly x: Float64Array;
   readonly times: number;
@@ -45,7 +49,7 @@ const BLOCK = 32;
 /** Adds the product of the folded rows' curvature with x, times a factor, to `out`. */
 export function addFolded(
   { rows, values, weights, pushes }: FoldedRows,
-  { x, times }: Multiple,
+  { x, times }: ScaledVector,
   out: Float64Array,
 ): void {
   for (let from = 0; from < rows.length; from += BLOCK) {
@@ -57,7 +61,7 @@ export function addFolded(
 }
 
 /** Computes the steps of slacks and multipliers of the folded rows from dx. */
-export function foldSteps(
+export function computeFoldedSteps(
   work: Work,
   { rows, values, pushes }: FoldedRows,
   step: (side: number, soft: number, change: number) => void,

@@ -20,7 +20,7 @@ export interface FoldedRows {
 }
 
 /** Minimum number of soft rows per free security for which folding is cheaper than a Schur complement. */
-const ROWS_PER_NAME = 0.5;
+const ROWS_PER_VARIABLE = 0.5;
 
 /** Minimum number of soft rows for folding, regardless of the number of securities. */
 const ROWS_MIN = 32;
@@ -29,19 +29,19 @@ const ROWS_MIN = 32;
  * Minimum numbers of hard rows for folding. They are higher because the weights of hard rows are unbounded: near the
  * end a Schur complement is more accurate.
  */
-const HARD_PER_NAME = 1;
+const HARD_PER_VARIABLE = 1;
 const HARD_MIN = 128;
 
 /** Returns true if the soft rows are numerous enough to fold. @cost m */
 export function isFolded(program: Program, free: number): boolean {
-  return countOf(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_NAME * free);
+  return countRows(program, isSoft) >= Math.max(ROWS_MIN, ROWS_PER_VARIABLE * free);
 }
 
 function areHardFolded(program: Program, free: number): boolean {
-  return countOf(program, isOneSided) >= Math.max(HARD_MIN, HARD_PER_NAME * free);
+  return countRows(program, isOneSided) >= Math.max(HARD_MIN, HARD_PER_VARIABLE * free);
 }
 
-function countOf({ rows }: Program, isCounted: (rows: Program['rows'], r: number) => boolean): number {
+function countRows({ rows }: Program, isCounted: (rows: Program['rows'], r: number) => boolean): number {
   let count = 0;
   for (let r = 0; r < rows.count; r++) if (isCounted(rows, r)) count++;
   return count;

@@ -2,20 +2,20 @@ import { raiseToPower } from '../../power.js';
 import type { ActiveState, Iterate } from '../active-set/active-state.js';
 import type { Curvature } from '../factors/curvature.js';
 import { computeResiduals } from './residuals.js';
-import { start, startFar } from './start.js';
-import { prepare, type InteriorRun, type Work } from './work.js';
+import { setStart, setFarStart } from './start.js';
+import { createWork, type InteriorRun, type Work } from './work.js';
 import { advance } from './newton-step.js';
 import { solveDirection, factorRegularised } from './newton-system.js';
 import {
   predictComplementarity,
   findLongestStep,
-  averageComplementarity,
+  computeMeanComplementarity,
   setAffineTarget,
   setCentredTarget,
   setNarrowerTarget,
 } from './pairs.js';
 import type { Program } from '../program/program.js';
-import { finish } from './read-active-set.js';
+import { readSolution } from './read-active-set.js';
 
 export interface InteriorPointOutcome {
   /** `optimal`: residuals and complementarity are below their tolerances. `stalled`: they no longer decrease. */
@@ -29,29 +29,29 @@ export interface InteriorPointOutcome {
  * Maximum complementarity of the scaled program, at which the active set is reliable. With a larger value the polish
  * failed under turnover limits.
  */
-const COMPLEMENTARITY = 1e-11;
+const COMPLEMENTARITY_MAX = 1e-11;
 
 /** Maximum residuals of an optimal point: of the rows, and of the gradient relative to its magnitude. */
-const PRIMAL = 1e-10;
+const PRIMAL_MAX = 1e-10;
 
-const DUAL = 1e-10;
+const DUAL_MAX = 1e-10;
 
 /**
  * Maximum complementarity and gradient of a `deep` run, as small as rounding permits. If a singular curvature leaves
  * many points nearly optimal, the small forces of a tie-breaking term select among them.
  */
-const DEEP = 1e-20;
+const DEEP_TOLERANCE = 1e-20;
 
 /** All three tolerances of a `rough` run. */
-const ROUGH = 1e-2;
+const ROUGH_TOLERANCE = 1e-2;
 
-const EXACT = { complementarity: COMPLEMENTARITY, primal: PRIMAL, stationarity: DUAL };
+const EXACT_TOLERANCES = { complementarity: COMPLEMENTARITY_MAX, primal: PRIMAL_MAX, stationarity: DUAL_MAX };
 
-const TOLERANCES: Readonly<Record<InteriorRun, typeof EXACT>> = {
-  near: EXACT,
-  deep: { complementarity: DEEP, primal: PRIMAL, stationarity: DEEP },
-  far: EXACT,
-  rough: { complementarity: ROUGH, primal: ROUGH, stationarity: ROUGH },
+const TOLERANCES: Readonly<Record<InteriorRun, typeof EXACT_TOLERANCES>> = {
+  near: EXACT_TOLERANCES,
+  deep: { complementarity: DEEP_TOLERANCE, primal: PRIMAL_MAX, stationarity: DEEP_TOLERANCE },
+  far: EXACT_TOLERANCES,
+  rough: { complementarity: ROUGH_TOLERANCE, primal: ROUGH_TOLERANCE, stationarity: ROUGH_TOLERANCE },
 };
 
 /** Maximum number of iterations; eight to twenty are usual. */
@@ -72,9 +72,9 @@ const PATIENCE_FAR = 2;
 const CORRECTIONS_MAX = 3;
 
 /** Increase of the step length that a correction aims at, and the fraction of it that a correction must reach. */
-const LONGER = 0.3;
+const STEP_INCREASE = 0.3;
 
-const LONGER_SHARE = 0.1;
+const STEP_INCREASE_SHARE = 0.1;
 
 /** Step length that counts as short, and the number of consecutive short steps after which the run ends as stalled. */
 const SHORT_STEP = 0.01;
@@ -104,16 +104,16 @@ export function runInteriorPoint(
   iterate: Iterate,
   run: InteriorRun = 'near',
 ): InteriorPointOutcome {
-  const work = prepare(program, run);
+  const work = createWork(program, run);
   const { complementarity, primal, stationarity } = TOLERANCES[run];
-  start(work);
-  if (run === 'far') startFar(work, curvature);
+  setStart(work);
+  if (run === 'far') setFarStart(work, curvature);
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
   let shortSteps = 0;
   const progress = createProgress(work, run);
   for (let iteration = 1; iteration <= ITERATIONS_MAX; iteration++) {
     computeResiduals(work);
-    const mu = averageComplementarity(work.pairs);
+    const mu = computeMeanComplementarity(work.pairs);
     outcome = { status: 'stalled', iterations: iteration, primalResidual: work.primalResidual };
     if (
       mu <= complementarity &&
@@ -132,14 +132,14 @@ export function runInteriorPoint(
     const aim = Math.min(centring, 1) * mu;
     setCentredTarget(work.pairs, aim);
     solveDirection(work, curvature);
-    if (run === 'far') narrow(work, curvature, aim);
+    if (run === 'far') addCentralityCorrections(work, curvature, aim);
     const length = Math.min(1, STEP_SHARE * findLongestStep(work.pairs));
     shortSteps = length < SHORT_STEP ? shortSteps + 1 : 0;
     if (!(length > 1e-13) || shortSteps > SHORT_STEPS_MAX) break;
     advance(work, length);
   }
   if (outcome.status === 'stalled') progress.takeBest();
-  finish(work, state, iterate);
+  readSolution(work, state, iterate);
   return outcome;
 }
 
@@ -160,7 +160,7 @@ function createProgress(work: Work, run: InteriorRun): Progress {
     goesOn(iteration, mu) {
       const primal = work.primalResidual;
       const dual = work.dualResidual / work.gradientScale;
-      const isSettled = run === 'far' && mu <= COMPLEMENTARITY;
+      const isSettled = run === 'far' && mu <= COMPLEMENTARITY_MAX;
       if ((mu < lowest.mu && !isSettled) || primal < lowest.primal || dual < lowest.dual) last = iteration;
       lowest.mu = Math.min(lowest.mu, mu);
       lowest.primal = Math.min(lowest.primal, primal);
@@ -189,17 +189,17 @@ function createProgress(work: Work, run: InteriorRun): Progress {
  * @source  Gondzio (1996), Multiple centrality corrections in a primal-dual method for linear programming,
  *          Computational Optimization and Applications 6.
  */
-function narrow(work: Work, curvature: Curvature, mu: number): void {
+function addCentralityCorrections(work: Work, curvature: Curvature, mu: number): void {
   const { pairs, dx, change } = work;
   const parts = [dx, change, pairs.ds, pairs.dz, pairs.target];
   let length = findLongestStep(pairs);
   for (let correction = 0; correction < CORRECTIONS_MAX && length < 1; correction++) {
     const before = parts.map((values) => values.slice());
-    const wanted = Math.min(1, length + LONGER);
+    const wanted = Math.min(1, length + STEP_INCREASE);
     setNarrowerTarget(pairs, wanted, mu);
     solveDirection(work, curvature);
     const reached = findLongestStep(pairs);
-    if (reached < length + LONGER_SHARE * (wanted - length)) {
+    if (reached < length + STEP_INCREASE_SHARE * (wanted - length)) {
       parts.forEach((values, k) => values.set(before[k]!));
       return;
     }

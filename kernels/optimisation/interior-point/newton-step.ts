@@ -1,5 +1,5 @@
 import type { Work } from './work.js';
-import { foldSteps } from './fold-steps.js';
+import { computeFoldedSteps } from './fold-steps.js';
 import { computeLowerConstant, computeSideSlack, computeUpperConstant } from './row-sides.js';
 
 /** Computes the steps of all pairs from dx and the changes of the multipliers. */
@@ -22,20 +22,20 @@ export function computePairSteps(work: Work): void {
   const { kinks, norms } = program;
   const { on, s, z, ds, dz, target } = pairs;
   const m = kept.length;
-  const complement = (k: number) => {
+  const computeDualStep = (k: number) => {
     dz[k] = (target[k]! - z[k]! * ds[k]!) / s[k]!;
   };
   for (let p = 0; p < f; p++) {
     if (on[at.lower + p] === 1) {
       ds[at.lower + p] = dx[p]! + work.lowerResidual[p]!;
-      complement(at.lower + p);
+      computeDualStep(at.lower + p);
     }
     if (on[at.upper + p] === 1) {
       ds[at.upper + p] = -dx[p]! + work.upperResidual[p]!;
-      complement(at.upper + p);
+      computeDualStep(at.upper + p);
     }
   }
-  if (fold !== null) foldSteps(work, fold, sideStep);
+  if (fold !== null) computeFoldedSteps(work, fold, setSideStep);
   const moves = new Float64Array(c);
   columnRows.addColumns(dx, moves);
   for (let column = 0; column < m; column++) {
@@ -57,8 +57,8 @@ export function computePairSteps(work: Work): void {
       up = on[l] === 1 ? (moved - computeUpperConstant(work, r, value)) / upperSlack : change[column]!;
       down = up - change[column]!;
     }
-    if (on[u] === 1) sideStep(u, at.rowOver + r, up);
-    if (on[l] === 1) sideStep(l, at.rowUnder + r, down);
+    if (on[u] === 1) setSideStep(u, at.rowOver + r, up);
+    if (on[l] === 1) setSideStep(l, at.rowUnder + r, down);
   }
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, limit } = kinks[k]!;
@@ -73,10 +73,10 @@ export function computePairSteps(work: Work): void {
       const dt = (target[l]! / s[l]! + target[r]! / s[r]! + (left[i]! * a + right[i]! * b) * dx[p]! - dl) / (a + b);
       ds[l] = dt - left[i]! * dx[p]!;
       ds[r] = dt - right[i]! * dx[p]!;
-      complement(l);
-      complement(r);
+      computeDualStep(l);
+      computeDualStep(r);
     }
-    if (limit !== null) sideStep(at.limit + k, at.limitOver + k, dl);
+    if (limit !== null) setSideStep(at.limit + k, at.limitOver + k, dl);
   }
   for (let q = 0; q < norms.length; q++) {
     const side = at.norm + q;
@@ -85,7 +85,7 @@ export function computePairSteps(work: Work): void {
   }
 
   /** Sets the steps of a side and of the excess that softens it; their duals change in opposite directions. */
-  function sideStep(side: number, soft: number, step: number): void {
+  function setSideStep(side: number, soft: number, step: number): void {
     dz[side] = step;
     ds[side] = (target[side]! - s[side]! * step) / z[side]!;
     if (on[soft] === 0) return;

@@ -4,7 +4,7 @@ import { multiplyMetric } from '../program/metric.js';
 import { computePairSteps } from './newton-step.js';
 import { createLagrangianCurvature } from '../program/norms.js';
 import { isUnbounded } from '../program/program.js';
-import { addFolded, foldRight, foldWeights } from './fold-steps.js';
+import { addFolded, addFoldedRightSide, setFoldedWeights } from './fold-steps.js';
 import { computeKinkRightSide, computeRowRightSide, computeRowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
@@ -66,7 +66,7 @@ function factor(work: Work, curvature: Curvature): boolean {
     }
     diagonal[free[p]!] = total;
   }
-  const outer = fold === null ? undefined : foldWeights(work, fold);
+  const outer = fold === null ? undefined : setFoldedWeights(work, fold);
   if (!curvature.factor(metric, metricScale, diagonal, free, f, outer)) return false;
   for (let column = 0; column < m; column++) {
     const r = kept[column]!;
@@ -152,18 +152,18 @@ export function solveDirection(work: Work, curvature: Curvature): void {
     }
     right[p] = total;
   }
-  if (fold !== null) foldRight(work, fold, right);
-  for (let r = 0; r < c; r++) columnRight[r] = rightOf(r);
+  if (fold !== null) addFoldedRightSide(work, fold, right);
+  for (let r = 0; r < c; r++) columnRight[r] = computeRightSide(r);
   dx.fill(0);
   change.fill(0);
-  correct(work, curvature, right, columnRight);
+  addCorrection(work, curvature, right, columnRight);
   for (let refinement = 0; refinement < work.refinements; refinement++) {
-    systemResidual(work);
-    correct(work, curvature, work.nameError, work.rowError);
+    computeSystemResidual(work);
+    addCorrection(work, curvature, work.nameError, work.rowError);
   }
   computePairSteps(work);
 
-  function rightOf(r: number): number {
+  function computeRightSide(r: number): number {
     if (r < m) return computeRowRightSide(work, kept[r]!, rowResidual[kept[r]!]! * rowScale[kept[r]!]!);
     if (r < m + kinks.length) return computeKinkRightSide(work, r - m);
     const norm = r - m - kinks.length;
@@ -173,7 +173,7 @@ export function solveDirection(work: Work, curvature: Curvature): void {
 }
 
 /** Adds the solution of the Newton system with the given right-hand sides to dx and change. */
-function correct(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
+function addCorrection(work: Work, curvature: Curvature, names: Float64Array, columnsRight: Float64Array): void {
   const { f, columnRows, solvedRows, schur, skipped, dx, change, trial, trialChange, columnCount: c } = work;
   for (let p = 0; p < f; p++) trial[p] = names[p]!;
   curvature.solve(trial, 1);
@@ -185,7 +185,7 @@ function correct(work: Work, curvature: Curvature, names: Float64Array, columnsR
 }
 
 /** Computes the residual of the Newton system at dx and change. */
-function systemResidual(work: Work): void {
+function computeSystemResidual(work: Work): void {
   const {
     free,
     f,

@@ -19,7 +19,7 @@ export function createPairs(count: number): Pairs {
 }
 
 /** Returns the mean of s z over the existing pairs, zero if there are none. */
-export function averageComplementarity({ count, on, s, z }: Pairs): number {
+export function computeMeanComplementarity({ count, on, s, z }: Pairs): number {
   let total = 0;
   let number = 0;
   for (let k = 0; k < count; k++) {
@@ -63,7 +63,7 @@ export function setCentredTarget({ count, s, z, ds, dz, target }: Pairs, mu: num
 }
 
 /** Ratio to the target, above or below, from which on a product counts as off centre. */
-const SPREAD = 10;
+const SPREAD_RATIO = 10;
 
 /**
  * Adds to the target the distance of products off centre, after a step of up to `length`, from the permitted range:
@@ -76,7 +76,7 @@ export function setNarrowerTarget({ count, on, s, z, ds, dz, target }: Pairs, le
   for (let k = 0; k < count; k++) {
     if (on[k] === 0) continue;
     const product = (s[k]! + length * ds[k]!) * (z[k]! + length * dz[k]!);
-    if (product < mu / SPREAD) target[k]! += mu / SPREAD - product;
-    else if (product > mu * SPREAD) target[k]! += Math.max(mu * SPREAD - product, -mu * SPREAD);
+    if (product < mu / SPREAD_RATIO) target[k]! += mu / SPREAD_RATIO - product;
+    else if (product > mu * SPREAD_RATIO) target[k]! += Math.max(mu * SPREAD_RATIO - product, -mu * SPREAD_RATIO);
   }
 }

@@ -7,7 +7,7 @@ import {
   PINNED,
   UNDER,
   UPPER,
-  findPlace,
+  findStateValue,
   settleSides,
   type ActiveState,
   type Iterate,
@@ -15,23 +15,23 @@ import {
 import type { Work } from './work.js';
 
 /** Writes the point in the units of the program, and the active set that the pairs indicate. */
-export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
+export function readSolution(work: Work, state: ActiveState, iterate: Iterate): void {
   const { program, free, f, pairs, at, x, y, scale, rowScale, normRadius } = work;
   const { n, rows, kinks, norms } = program;
   const { on, s, z } = pairs;
-  const shut = (k: number) => on[k] === 1 && z[k]! > s[k]!;
+  const isActivePair = (k: number) => on[k] === 1 && z[k]! > s[k]!;
   for (let i = 0; i < n; i++) {
     iterate.x[i] = x[i]!;
     state.names[i] = LOWER;
   }
   for (let p = 0; p < f; p++) {
     const i = free[p]!;
-    state.names[i] = shut(at.lower + p) ? LOWER : shut(at.upper + p) ? UPPER : FREE;
+    state.names[i] = isActivePair(at.lower + p) ? LOWER : isActivePair(at.upper + p) ? UPPER : FREE;
     if (state.names[i] === FREE) {
       for (let k = 0; k < kinks.length; k++)
-        if (shut(at.left + k * f + p) && shut(at.right + k * f + p)) state.names[i] = PINNED + k;
+        if (isActivePair(at.left + k * f + p) && isActivePair(at.right + k * f + p)) state.names[i] = PINNED + k;
     }
-    settleSides(program, state, i, findPlace(program, state.names[i]!, i, x[i]!));
+    settleSides(program, state, i, findStateValue(program, state.names[i]!, i, x[i]!));
   }
   for (let r = 0; r < rows.count; r++) {
     iterate.rowMultipliers[r] = (y[r]! * rowScale[r]!) / scale;
@@ -40,7 +40,7 @@ export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
     const under = on[at.rowUnder + r] === 1 && s[at.rowUnder + r]! > z[at.rowUnder + r]!;
     if (over || under) state.rows[r] = over ? OVER : UNDER;
     else if (rows.lower[r] === rows.upper[r]) state.rows[r] = EQUAL;
-    else state.rows[r] = shut(u) ? UPPER : shut(l) ? LOWER : IDLE;
+    else state.rows[r] = isActivePair(u) ? UPPER : isActivePair(l) ? LOWER : IDLE;
   }
   for (let k = 0; k < kinks.length; k++) {
     if (kinks[k]!.limit === null) {
@@ -50,10 +50,10 @@ export function finish(work: Work, state: ActiveState, iterate: Iterate): void {
     }
     iterate.kinkMultipliers[k] = z[at.limit + k]! / scale;
     const over = on[at.limitOver + k] === 1 && s[at.limitOver + k]! > z[at.limitOver + k]!;
-    state.kinks[k] = over ? OVER : shut(at.limit + k) ? UPPER : IDLE;
+    state.kinks[k] = over ? OVER : isActivePair(at.limit + k) ? UPPER : IDLE;
   }
   for (let q = 0; q < norms.length; q++) {
     iterate.normMultipliers[q] = z[at.norm + q]! / normRadius[q]! / scale;
-    state.norms[q] = shut(at.norm + q) ? UPPER : IDLE;
+    state.norms[q] = isActivePair(at.norm + q) ? UPPER : IDLE;
   }
 }

@@ -67,7 +67,7 @@ export function computeResiduals(work: Work): void {
   computeRowValues(all, x, rowResidual);
   for (let r = 0; r < m; r++) {
     rowMultipliers[r] = y[r]! * rowScale[r]!;
-    work.primalResidual = Math.max(work.primalResidual, rowViolation(work, r, rowResidual[r]!));
+    work.primalResidual = Math.max(work.primalResidual, measureRowViolation(work, r, rowResidual[r]!));
   }
   addRows(all, rowMultipliers, gradient);
   for (let k = 0; k < kinks.length; k++) {
@@ -106,23 +106,23 @@ export function computeResiduals(work: Work): void {
 }
 
 /** Returns the largest scaled difference between a row's slacks and its value. */
-function rowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: number, value: number): number {
+function measureRowViolation({ program, pairs: { on, s }, at, rowScale }: Work, r: number, value: number): number {
   const { lower, upper } = program.rows;
   if (on[at.rowUpper + r] === 0 && on[at.rowLower + r] === 0) {
     if (lower[r] !== upper[r]) return 0;
     return Math.abs(upper[r]! - value) * rowScale[r]!;
   }
   let worst = 0;
-  if (on[at.rowUpper + r] === 1) worst = Math.abs(upperMismatch(upper[r]!, value, r));
-  if (on[at.rowLower + r] === 1) worst = Math.max(worst, Math.abs(lowerMismatch(lower[r]!, value, r)));
+  if (on[at.rowUpper + r] === 1) worst = Math.abs(measureUpperMismatch(upper[r]!, value, r));
+  if (on[at.rowLower + r] === 1) worst = Math.max(worst, Math.abs(measureLowerMismatch(lower[r]!, value, r)));
   return worst;
 
-  function upperMismatch(bound: number, at_: number, row: number): number {
+  function measureUpperMismatch(bound: number, at_: number, row: number): number {
     return (
       (bound - at_) * rowScale[row]! - s[at.rowUpper + row]! + (on[at.rowOver + row] === 1 ? s[at.rowOver + row]! : 0)
     );
   }
-  function lowerMismatch(bound: number, at_: number, row: number): number {
+  function measureLowerMismatch(bound: number, at_: number, row: number): number {
     return (
       (at_ - bound) * rowScale[row]! - s[at.rowLower + row]! + (on[at.rowUnder + row] === 1 ? s[at.rowUnder + row]! : 0)
     );

@@ -6,7 +6,7 @@ import type { Pairs } from './pairs.js';
 import { isUnbounded } from '../program/program.js';
 
 /** Sets a starting point well inside every bound, with slacks and duals of equal size. */
-export function start(work: Work): void {
+export function setStart(work: Work): void {
   const { program, free, f, pairs, at, x, y, t, rowScale, scale } = work;
   const { n, lower, upper, rows, kinks, norms, centre } = program;
   for (let i = 0; i < n; i++) x[i] = lower[i]! > -Infinity ? lower[i]! : upper[i]! < Infinity ? upper[i]! : centre[i]!;
@@ -16,7 +16,7 @@ export function start(work: Work): void {
     if (lower[i]! > -Infinity) put(pairs, at.lower + p, x[i]! - lower[i]!, 1);
     if (upper[i]! < Infinity) put(pairs, at.upper + p, upper[i]! - x[i]!, 1);
   }
-  const typical = typicalSlack(pairs);
+  const typical = computeTypicalSlack(pairs);
   for (let r = 0; r < rows.count; r++) {
     y[r] = 0;
     const hard = !Number.isFinite(rows.penalty[r]!);
@@ -65,14 +65,14 @@ export function start(work: Work): void {
     if (!hard) put(pairs, at.limitOver + k, Math.max(slack - (kink.limit - sum), typical), ceiling - multiplier);
   }
   for (let q = 0; q < norms.length; q++) put(pairs, at.norm + q, Math.max(norms[q]!.radius, typical), 1);
-  balance(work);
+  scaleAllDuals(work);
 }
 
 /**
  * Sets Mehrotra's starting point for programs whose solution is far from the centre: the point at which the rows nearly
  * hold, with every slack shifted until it is positive. Bounds then have residuals like rows.
  */
-export function startFar(work: Work, curvature: Curvature): void {
+export function setFarStart(work: Work, curvature: Curvature): void {
   const { program, free, f, pairs, at, x, y, dx, change, columnOf, rowScale, lowerResidual, upperResidual } = work;
   const { n, lower, upper, rows } = program;
   computeResiduals(work);
@@ -109,7 +109,7 @@ export function startFar(work: Work, curvature: Curvature): void {
     lowerResidual[p] = pairs.on[at.lower + p] === 1 ? room[at.lower + p]! - pairs.s[at.lower + p]! : 0;
     upperResidual[p] = pairs.on[at.upper + p] === 1 ? room[at.upper + p]! - pairs.s[at.upper + p]! : 0;
   }
-  balance(work);
+  scaleAllDuals(work);
 }
 
 /** Returns the centre of finite bounds, otherwise a point inside them near `wanted`. */
@@ -127,7 +127,7 @@ function put({ on, s, z }: Pairs, position: number, slack: number, dual: number)
   z[position] = dual;
 }
 
-function typicalSlack({ count, on, s }: Pairs): number {
+function computeTypicalSlack({ count, on, s }: Pairs): number {
   let total = 0;
   let number = 0;
   for (let k = 0; k < count; k++) {
@@ -142,7 +142,7 @@ function typicalSlack({ count, on, s }: Pairs): number {
  * Scales the duals of bounds, rows and norms to the gradient, so that the initial complementarity has the scale of the
  * problem.
  */
-function balance(work: Work): void {
+function scaleAllDuals(work: Work): void {
   const { pairs, at, free, f } = work;
   computeResiduals(work);
   let size = 0;

@@ -5,16 +5,16 @@ import { createSparseRows, type SparseRows } from '../program/sparse-rows.js';
 import { foldRows, isFolded, type FoldedRows } from './folded-rows.js';
 
 /** Initial proximal term of the securities in the scaled program. It vanishes at the solution. */
-const PROXIMAL_NAME = 1e-9;
+const PROXIMAL_VARIABLE = 1e-9;
 
 /** Proximal term for a far start, with securities in different units. */
 const PROXIMAL_FAR = 1e-8;
 
 /** Width of bounds, relative to 1 + |bound|, below which a security is fixed. */
-const NARROW = 1e-13;
+const FIXED_WIDTH = 1e-13;
 
 /** Minimum reference for the curvature, as a fraction of the steepest slope. */
-const STEEP = 1e-3;
+const SLOPE_SHARE = 1e-3;
 
 /** Smallest radius by which a norm is divided; below it the norm is treated as its plain square. */
 const RADIUS_MIN = 1e-6;
@@ -110,11 +110,12 @@ interface Segments {
  */
 export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
-export function prepare(program: Program, run: InteriorRun): Work {
+export function createWork(program: Program, run: InteriorRun): Work {
   const { n, rows, kinks, norms, lower, upper, metric } = program;
   const names: number[] = [];
   for (let i = 0; i < n; i++)
-    if (upper[i]! - lower[i]! > NARROW * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6))) names.push(i);
+    if (upper[i]! - lower[i]! > FIXED_WIDTH * (1 + Math.min(Math.abs(lower[i]!), Math.abs(upper[i]!), 1e6)))
+      names.push(i);
   const free = Int32Array.from(names);
   const f = free.length;
   const m = rows.count;
@@ -162,9 +163,9 @@ export function prepare(program: Program, run: InteriorRun): Work {
     if (Number.isFinite(rows.penalty[r]!)) highestCharge = Math.max(highestCharge, rows.penalty[r]!);
   // Many soft rows have a separate cost, independent of the curvature of a few variables.
   const magnitude = areSoftFolded
-    ? STEEP * Math.max(steepest, highestCharge)
+    ? SLOPE_SHARE * Math.max(steepest, highestCharge)
     : size > 0
-      ? Math.max(size, STEEP * steepest)
+      ? Math.max(size, SLOPE_SHARE * steepest)
       : Math.max(steepest, highestCharge);
   return {
     program,
@@ -211,7 +212,7 @@ export function prepare(program: Program, run: InteriorRun): Work {
     normWeights: new Float64Array(Q),
     metric: null,
     metricScale: 0,
-    proximal: run === 'far' ? PROXIMAL_FAR : PROXIMAL_NAME,
+    proximal: run === 'far' ? PROXIMAL_FAR : PROXIMAL_VARIABLE,
     hasRowColumns: false,
     primalResidual: 0,
     dualResidual: 0,

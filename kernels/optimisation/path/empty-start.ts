@@ -2,20 +2,20 @@ import { createColdState, LOWER, type ActiveState } from '../active-set/active-s
 import { computeSlope } from '../active-set/equality-gradient.js';
 import { computeMetricDiagonal } from '../program/metric.js';
 import type { Program, Rows } from '../program/program.js';
-import { smoothGradient } from '../program/smooth-gradient.js';
+import { computeSmoothGradient } from '../program/smooth-gradient.js';
 import type { PathStart } from './follow-path.js';
 
 /**
  * Margin between the starting point and the point at which the best security enters, as a fraction of the largest
  * difference of gradients.
  */
-const MARGIN = 1e-3;
+const START_MARGIN = 1e-3;
 
 /**
  * Weight of a single security at the steepest gradient, above which the optimum holds few securities and block pivoting
  * converges slowly.
  */
-const STEEP = 0.3;
+const STEEP_WEIGHT = 0.3;
 
 /**
  * Returns true if a strong linear term makes the optimum hold few variables: the empty start is then closer than a
@@ -29,7 +29,7 @@ export function isSteep({ n, metric, curvature, ridge, linear }: Program): boole
   }
   const variances = metric === null || curvature === 0 ? undefined : computeMetricDiagonal(metric);
   const own = ridge + (curvature * (variances?.reduce((sum, value) => sum + value, 0) ?? 0)) / Math.max(n, 1);
-  return own > 0 && most - least > STEEP * own;
+  return own > 0 && most - least > STEEP_WEIGHT * own;
 }
 
 /**
@@ -49,11 +49,11 @@ export function startEmpty(program: Program): PathStart | undefined {
   kinks.forEach(({ at }, k) => {
     for (let i = 0; i < n; i++) state.sides[k * n + i] = x[i]! < at[i]! ? -1 : 1;
   });
-  const charge = chargeOf(gradientAt(program, state, x), lower, upper);
+  const charge = computeCharge(computeGradientAt(program, state, x), lower, upper);
   const before: Program = {
     ...program,
     linear: program.linear.map((value) => value + charge),
-    rows: reaching(rows, x),
+    rows: extendRows(rows, x),
   };
   const point = {
     x,
@@ -65,25 +65,25 @@ export function startEmpty(program: Program): PathStart | undefined {
 }
 
 /** Returns the smallest charge on all weights at which the empty point is optimal. */
-function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
+function computeCharge(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
   let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   for (let i = 0; i < gradient.length; i++) {
     if (lower[i] === upper[i]) continue;
     least = Math.min(least, gradient[i]!);
     most = Math.max(most, gradient[i]!);
   }
-  return least > 0 || most < least ? 0 : MARGIN * (most - least) - least;
+  return least > 0 || most < least ? 0 : START_MARGIN * (most - least) - least;
 }
 
-function gradientAt(program: Program, state: ActiveState, x: Float64Array): Float64Array {
-  const gradient = smoothGradient(program, x);
+function computeGradientAt(program: Program, state: ActiveState, x: Float64Array): Float64Array {
+  const gradient = computeSmoothGradient(program, x);
   for (let i = 0; i < program.n; i++)
     for (let k = 0; k < program.kinks.length; k++) gradient[i]! += computeSlope(program, state, k, i);
   return gradient;
 }
 
 /** Returns the rows with bounds extended to their values at x. */
-function reaching(rows: Rows, x: Float64Array): Rows {
+function extendRows(rows: Rows, x: Float64Array): Rows {
   const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
   for (let r = 0; r < rows.count; r++) {
     let value = 0;

@@ -35,19 +35,19 @@ function offer(first: FirstEvent, length: number, of: PathEvent['of'], at: numbe
 
 /** Finds the first event among multipliers, which change while the weights are constant. */
 export function findFirstDual(path: Path, first: FirstEvent): void {
-  heldNames(path, first);
-  activeRows(path, first);
-  activeKinks(path, first);
+  offerHeldVariables(path, first);
+  offerActiveRows(path, first);
+  offerActiveKinks(path, first);
 }
 
 /** Finds the first event among weights. */
 export function findFirstPrimal(path: Path, first: FirstEvent): void {
-  freeNames(path, first);
-  idleRows(path, first);
-  idleKinks(path, first);
+  offerFreeVariables(path, first);
+  offerIdleRows(path, first);
+  offerIdleKinks(path, first);
 }
 
-function heldNames(path: Path, first: FirstEvent): void {
+function offerHeldVariables(path: Path, first: FirstEvent): void {
   const { program, state, gradient, gradientRate } = path;
   for (let i = 0; i < program.n; i++) {
     const held = state.names[i]!;
@@ -57,12 +57,12 @@ function heldNames(path: Path, first: FirstEvent): void {
       if (rate < 0) offer(first, gradient[i]! / -rate, 'name', i, FREE, 1);
     } else if (held === UPPER) {
       if (rate > 0) offer(first, -gradient[i]! / rate, 'name', i, FREE, -1);
-    } else pinnedName(path, first, i);
+    } else offerPinnedVariable(path, first, i);
   }
 }
 
 /** Offers the event at which the gradient of a pinned security leaves the range of the kink's slopes. */
-function pinnedName(
+function offerPinnedVariable(
   { program: { kinks }, state, gradient, gradientRate, z, dz }: Path,
   first: FirstEvent,
   i: number,
@@ -84,7 +84,7 @@ function pinnedName(
   if (rightRate < 0) offer(first, right / -rightRate, 'name', i, FREE, 1);
 }
 
-function activeRows({ program: { rows }, state, y, dy }: Path, first: FirstEvent): void {
+function offerActiveRows({ program: { rows }, state, y, dy }: Path, first: FirstEvent): void {
   for (let r = 0; r < rows.count; r++) {
     const held = state.rows[r]!;
     const rate = dy[r]!;
@@ -99,7 +99,7 @@ function activeRows({ program: { rows }, state, y, dy }: Path, first: FirstEvent
   }
 }
 
-function activeKinks({ program: { kinks }, state, z, dz }: Path, first: FirstEvent): void {
+function offerActiveKinks({ program: { kinks }, state, z, dz }: Path, first: FirstEvent): void {
   for (let k = 0; k < kinks.length; k++) {
     const rate = dz[k]!;
     if (state.kinks[k] !== UPPER || rate === 0) continue;
@@ -108,7 +108,10 @@ function activeKinks({ program: { kinks }, state, z, dz }: Path, first: FirstEve
   }
 }
 
-function freeNames({ program: { n, lower, upper, kinks }, state, factor, x, dx }: Path, first: FirstEvent): void {
+function offerFreeVariables(
+  { program: { n, lower, upper, kinks }, state, factor, x, dx }: Path,
+  first: FirstEvent,
+): void {
   const count = factor.count();
   for (let p = 0; p < count; p++) {
     const i = factor.order[p]!;
@@ -128,7 +131,7 @@ function freeNames({ program: { n, lower, upper, kinks }, state, factor, x, dx }
   }
 }
 
-function idleRows(
+function offerIdleRows(
   { program: { n, rows }, state, factor, x, dx, rowLower, rowUpper, lowerRate, upperRate }: Path,
   first: FirstEvent,
 ): void {
@@ -153,7 +156,7 @@ function idleRows(
   }
 }
 
-function idleKinks({ program: { n, kinks }, state, factor, x, dx }: Path, first: FirstEvent): void {
+function offerIdleKinks({ program: { n, kinks }, state, factor, x, dx }: Path, first: FirstEvent): void {
   const count = factor.count();
   for (let k = 0; k < kinks.length; k++) {
     const { at, left, right, limit } = kinks[k]!;

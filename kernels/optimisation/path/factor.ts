@@ -40,13 +40,14 @@ export interface PathFactors {
 /**
  * Maximum fraction of free variables changed since the last call for which the factor is updated instead of recomputed.
  */
-const MENDED = 0.25;
+const CHANGED_MAX = 0.25;
 
 export function createPathFactors(algebra: DenseAlgebra): PathFactors {
   let last: { readonly of: Program; readonly factor: PathFactor } | undefined;
   return {
     factorOf(program, free) {
-      if (last !== undefined && isSameCurvature(last.of, program) && mend(last.factor, free)) return last.factor;
+      if (last !== undefined && isSameCurvature(last.of, program) && updateFactor(last.factor, free))
+        return last.factor;
       const factor = createPathFactor(program);
       last = factor.begin(algebra, free) ? { of: program, factor } : undefined;
       return last?.factor;
@@ -59,17 +60,17 @@ function isSameCurvature(a: Program, b: Program): boolean {
 }
 
 /** Removes securities that are no longer free and adds newly free ones; returns false if too many have changed. */
-function mend(factor: PathFactor, free: Int32Array): boolean {
+function updateFactor(factor: PathFactor, free: Int32Array): boolean {
   const wanted = new Set(free);
   const removed = Array.from(factor.order.subarray(0, factor.count())).filter((name) => !wanted.has(name));
   const added = free.filter((name) => factor.placeOf(name) < 0);
-  if (removed.length + added.length > MENDED * Math.max(free.length, 16)) return false;
+  if (removed.length + added.length > CHANGED_MAX * Math.max(free.length, 16)) return false;
   for (const name of removed) factor.remove(name);
   return added.every((name) => factor.add(name));
 }
 
 /** Ratio to its diagonal entry below which a pivot is a rounding error. */
-const SINGULAR = 1e-13;
+const PIVOT_MIN = 1e-13;
 
 /**
  * Creates an empty factor.
@@ -84,7 +85,7 @@ function createPathFactor({
 }: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge'>): PathFactor {
   const order = new Int32Array(n);
   const places = new Int32Array(n).fill(-1);
-  const entries = curvatureEntries(metric, curvature, ridge);
+  const entries = createEntries(metric, curvature, ridge);
   let f = 0;
   let stride = Math.min(n, 64);
   let l = new Float64Array(stride * stride);
@@ -126,7 +127,7 @@ function createPathFactor({
       l[row + p] = total;
       rest -= total * total;
     }
-    if (!(rest > SINGULAR * own)) return false;
+    if (!(rest > PIVOT_MIN * own)) return false;
     l[row + f] = Math.sqrt(rest);
     order[f] = name;
     places[name] = f++;
@@ -175,7 +176,7 @@ function createPathFactor({
  */
 type Entries = (name: number, others: Int32Array, count: number, out: Float64Array, at: number) => number;
 
-function curvatureEntries(metric: Metric | null, curvature: number, ridge: number): Entries {
+function createEntries(metric: Metric | null, curvature: number, ridge: number): Entries {
   if (metric === null || curvature === 0) {
     return (_name, _others, count, out, at) => {
       out.fill(0, at, at + count);
@@ -190,13 +191,13 @@ function curvatureEntries(metric: Metric | null, curvature: number, ridge: numbe
     };
   }
   const { loadings, specific, factors: k } = metric;
-  const product = (i: number, j: number) => {
+  const multiplyLoadings = (i: number, j: number) => {
     let total = 0;
     for (let e = 0; e < k; e++) total += loadings[i * k + e]! * loadings[j * k + e]!;
     return total;
   };
   return (name, others, count, out, at) => {
-    for (let p = 0; p < count; p++) out[at + p] = curvature * product(name, others[p]!);
-    return curvature * (product(name, name) + specific[name]!) + ridge;
+    for (let p = 0; p < count; p++) out[at + p] = curvature * multiplyLoadings(name, others[p]!);
+    return curvature * (multiplyLoadings(name, name) + specific[name]!) + ridge;
   };
 }

@@ -15,7 +15,7 @@ import type { PathFactors } from './factor.js';
 import type { Path } from './state.js';
 import { createPathSystem } from './system.js';
 import type { Point, Program } from '../program/program.js';
-import { smoothGradient } from '../program/smooth-gradient.js';
+import { computeSmoothGradient } from '../program/smooth-gradient.js';
 
 /**
  * Start of a path: an optimum of a program that differs from the target program only in its objective and the bounds of
@@ -44,13 +44,13 @@ export interface PathLimits {
 const STANDSTILL_MAX = 60;
 
 /** Number of events after which the gradient is recomputed. */
-const RENEWED = 40;
+const RENEWAL_EVENTS = 40;
 
 /**
  * Remaining fraction of the path at which it counts as complete: rounding errors may place the end outside the bounds
  * of rows, because the largest return is the last attainable one.
  */
-const ARRIVED = 1e-12;
+const REMAINDER_MAX = 1e-12;
 
 /**
  * Maximum gradient on a free security at the start, relative to the largest gradient on any security. With a larger one
@@ -86,7 +86,7 @@ export function followPath(
   const system = createPathSystem(path);
   let standstill = 0;
   for (let events = 0; events < eventsMax; events++) {
-    if (events % RENEWED === RENEWED - 1) setGradient(path, smoothGradient(program, path.x));
+    if (events % RENEWAL_EVENTS === RENEWAL_EVENTS - 1) setGradient(path, computeSmoothGradient(program, path.x));
     const first: FirstEvent = { length: Number.POSITIVE_INFINITY, of: 'end', at: 0, next: 0, way: 0 };
     const isBlocked = system.solve();
     if (isBlocked) findFirstDual(path, first);
@@ -96,7 +96,7 @@ export function followPath(
       findFirstPrimal(path, first);
     }
     if (!Number.isFinite(first.length)) {
-      if (path.left > ARRIVED) return undefined;
+      if (path.left > REMAINDER_MAX) return undefined;
       first.length = 0;
     }
     advance(path, first.length, !isBlocked);
@@ -119,14 +119,14 @@ function beginPath(
   factors: PathFactors,
 ): Path | undefined {
   const { n, rows, kinks, norms } = program;
-  if (norms.length > 0 || (program.curvature === 0 && program.ridge === 0) || !isOfOneShape(program, before))
+  if (norms.length > 0 || (program.curvature === 0 && program.ridge === 0) || !hasEqualShape(program, before))
     return undefined;
   const factor = factors.factorOf(
     program,
     Int32Array.from(state.names.keys()).filter((i) => state.names[i] === FREE && program.lower[i]! < program.upper[i]!),
   );
   if (factor === undefined) return undefined;
-  const rate = (to: Float64Array, from: Float64Array) =>
+  const computeRate = (to: Float64Array, from: Float64Array) =>
     to.map((bound, r) => (bound === from[r] ? 0 : bound - from[r]!));
   const path: Path = {
     program,
@@ -144,8 +144,8 @@ function beginPath(
     gradient: new Float64Array(n),
     rowLower: before.rows.lower.slice(),
     rowUpper: before.rows.upper.slice(),
-    lowerRate: rate(rows.lower, before.rows.lower),
-    upperRate: rate(rows.upper, before.rows.upper),
+    lowerRate: computeRate(rows.lower, before.rows.lower),
+    upperRate: computeRate(rows.upper, before.rows.upper),
     pull: new Float64Array(n),
     left: 1,
     dx: new Float64Array(n),
@@ -155,10 +155,10 @@ function beginPath(
     curved: new Float64Array(n),
   };
   if (![...path.lowerRate, ...path.upperRate].every(Number.isFinite)) return undefined;
-  const toGo = smoothGradient(program, path.x);
-  if (!isOfOneObjective(program, before)) {
+  const toGo = computeSmoothGradient(program, path.x);
+  if (!hasEqualObjective(program, before)) {
     // The residual gradient of the start is removed gradually along the path.
-    const own = smoothGradient(before, path.x);
+    const own = computeSmoothGradient(before, path.x);
     for (let i = 0; i < n; i++) path.pull[i] = toGo[i]! - own[i]!;
   }
   setGradient(path, toGo);
@@ -168,7 +168,7 @@ function beginPath(
   return path;
 }
 
-function isOfOneShape({ n, lower, upper, rows, kinks, norms }: Program, other: Program): boolean {
+function hasEqualShape({ n, lower, upper, rows, kinks, norms }: Program, other: Program): boolean {
   const isSame =
     other.n === n &&
     other.norms.length === norms.length &&
@@ -183,7 +183,7 @@ function isOfOneShape({ n, lower, upper, rows, kinks, norms }: Program, other: P
   );
 }
 
-function isOfOneObjective({ metric, curvature, ridge, centre, linear }: Program, other: Program): boolean {
+function hasEqualObjective({ metric, curvature, ridge, centre, linear }: Program, other: Program): boolean {
   return (
     other.metric === metric &&
     other.curvature === curvature &&
@@ -262,7 +262,7 @@ function apply(path: Path, { of, at, next, way }: PathEvent): boolean {
 }
 
 /** Returns the gradient of the kinks at a variable in its state. */
-function kinkForce({ program, state, z }: Path, i: number): number {
+function computeKinkForce({ program, state, z }: Path, i: number): number {
   let total = 0;
   for (let k = 0; k < z.length; k++) if (z[k] !== 0) total += z[k]! * computeSlope(program, state, k, i);
   return total;
@@ -275,7 +275,7 @@ function hold(path: Path, i: number, next: number): void {
     x,
     gradient,
   } = path;
-  const before = kinkForce(path, i);
+  const before = computeKinkForce(path, i);
   const where = next === LOWER ? lower[i]! : next === UPPER ? upper[i]! : kinks[next - PINNED]!.at[i]!;
   x[i] = where;
   state.names[i] = next;
@@ -285,7 +285,7 @@ function hold(path: Path, i: number, next: number): void {
     else if (next === LOWER) state.sides[k * n + i] = 1;
     else if (next === UPPER) state.sides[k * n + i] = -1;
   }
-  gradient[i] = kinkForce(path, i) - before;
+  gradient[i] = computeKinkForce(path, i) - before;
 }
 
 function release(path: Path, i: number, way: number): boolean {

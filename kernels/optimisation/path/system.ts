@@ -5,10 +5,10 @@ import type { Path } from './state.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
 /** Ratio of a pivot below which an active row is linearly dependent on other rows on the free variables. */
-const REPEATED = 1e-11;
+const PIVOT_MIN = 1e-11;
 
 /** Relative difference of the right-hand sides of dependent rows that counts as zero. */
-const AGREED = 1e-9;
+const AGREEMENT_MAX = 1e-9;
 
 /** Linear equations of the rates of change in the current state. */
 export interface PathSystem {
@@ -43,7 +43,7 @@ export function createPathSystem(path: Path): PathSystem {
     for (let a = 0; a < m; a++) {
       const row = active[a]!;
       const column = columns[a]!;
-      for (let p = 0; p < f; p++) column[p] = coefficientOf(path, row, factor.order[p]!);
+      for (let p = 0; p < f; p++) column[p] = readRowCoefficient(path, row, factor.order[p]!);
       factor.forward(column);
       for (let b = 0; b <= a; b++) {
         let total = 0;
@@ -52,20 +52,20 @@ export function createPathSystem(path: Path): PathSystem {
         whole[a * m + b] = whole[b * m + a] = schur[a * m + b] = total;
       }
     }
-    factorSemidefinite(schur, m, isRepeated, { repeated: REPEATED });
+    factorSemidefinite(schur, m, isRepeated, { repeated: PIVOT_MIN });
   }
 
   /**
    * Computes the linear combination of active rows, including the given dependent row, that is zero on the free
    * securities.
    */
-  function repetition(row: number): void {
+  function findDependency(row: number): void {
     for (let a = 0; a < m; a++) change[a] = isRepeated[a] === 1 ? 0 : -whole[a * m + row]!;
     solveFactored(schur, m, change, isRepeated);
     change[row] = 1;
   }
 
-  function spread(): void {
+  function distributeMultipliers(): void {
     dy.fill(0);
     dz.fill(0);
     gradientRate.fill(0);
@@ -74,7 +74,7 @@ export function createPathSystem(path: Path): PathSystem {
       if (row < rows.count) dy[row] = change[a]!;
       else dz[row - rows.count] = change[a]!;
       if (change[a] === 0) continue;
-      for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * coefficientOf(path, row, i);
+      for (let i = 0; i < n; i++) gradientRate[i]! += change[a]! * readRowCoefficient(path, row, i);
     }
   }
 
@@ -82,21 +82,21 @@ export function createPathSystem(path: Path): PathSystem {
    * Computes rates of multipliers only, if a row depends on others but requires a different bound.
    * @returns false if there is no such row
    */
-  function turn(): boolean {
+  function solveTurn(): boolean {
     const size = wanted.subarray(0, m).reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
     for (let row = 0; row < m; row++) {
       if (isRepeated[row] === 0) continue;
-      repetition(row);
+      findDependency(row);
       let pull = 0;
       let strength = 0;
       for (let a = 0; a < m; a++) {
         pull += change[a]! * wanted[a]!;
         strength = Math.max(strength, Math.abs(change[a]!));
       }
-      if (Math.abs(pull) <= AGREED * strength * size) continue;
+      if (Math.abs(pull) <= AGREEMENT_MAX * strength * size) continue;
       for (let a = 0; a < m; a++) change[a] = -Math.sign(pull) * change[a]!;
       dx.fill(0);
-      spread();
+      distributeMultipliers();
       return true;
     }
     return false;
@@ -105,7 +105,7 @@ export function createPathSystem(path: Path): PathSystem {
   /**
    * Computes rates of change along the path: H dx + A' dy = -pull on the free securities, A dx = change of the bounds.
    */
-  function go(): void {
+  function solveAlongPath(): void {
     const f = factor.count();
     for (let p = 0; p < f; p++) pulled[p] = isPulled ? path.pull[factor.order[p]!]! : 0;
     if (isPulled) factor.forward(pulled);
@@ -124,7 +124,7 @@ export function createPathSystem(path: Path): PathSystem {
     factor.backward(step);
     dx.fill(0);
     for (let p = 0; p < f; p++) dx[factor.order[p]!] = step[p]!;
-    spread();
+    distributeMultipliers();
     multiplyCurvature(program, dx, path.curved);
     for (let i = 0; i < n; i++) gradientRate[i]! += path.curved[i]! + path.pull[i]!;
   }
@@ -133,15 +133,15 @@ export function createPathSystem(path: Path): PathSystem {
     solve() {
       m = gatherActive(path, active, wanted);
       factorActive();
-      if (turn()) return true;
-      go();
+      if (solveTurn()) return true;
+      solveAlongPath();
       return false;
     },
   };
 }
 
 /** Returns the coefficient of a security in a row or a kink. */
-const coefficientOf = ({ program, state }: Path, row: number, i: number): number =>
+const readRowCoefficient = ({ program, state }: Path, row: number, i: number): number =>
   row < program.rows.count
     ? program.rows.coefficients[row * program.n + i]!
     : computeSlope(program, state, row - program.rows.count, i);

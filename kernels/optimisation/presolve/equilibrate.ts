@@ -32,14 +32,14 @@ export function equilibrate(program: Program): Equilibrated | null {
   const units = new Float64Array(n).fill(1);
   const rowUnits = new Float64Array(rows.count).fill(1);
   const entries = {
-    curvature: entriesOf(curvature, n),
-    rows: entriesOf(rows.coefficients, n),
+    curvature: listEntries(curvature, n),
+    rows: listEntries(rows.coefficients, n),
   };
   for (let round = 0; round < ROUNDS; round++) rescale(entries, units, rowUnits);
-  for (let i = 0; i < n; i++) units[i] = nearestPower(units[i]!);
+  for (let i = 0; i < n; i++) units[i] = findNearestPower(units[i]!);
   for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) curvature[i * n + j]! *= units[i]! * units[j]!;
-  const divide = (values: Float64Array) => values.map((value, i) => value / units[i]!);
-  const times = (values: Float64Array) => values.map((value, i) => value * units[i]!);
+  const divideByUnits = (values: Float64Array) => values.map((value, i) => value / units[i]!);
+  const multiplyByUnits = (values: Float64Array) => values.map((value, i) => value * units[i]!);
   return {
     units,
     program: {
@@ -47,25 +47,25 @@ export function equilibrate(program: Program): Equilibrated | null {
       metric: createDenseMetric(curvature, n),
       curvature: 1,
       ridge: 0,
-      centre: divide(program.centre),
-      linear: times(program.linear),
-      lower: divide(program.lower),
-      upper: divide(program.upper),
+      centre: divideByUnits(program.centre),
+      linear: multiplyByUnits(program.linear),
+      lower: divideByUnits(program.lower),
+      upper: divideByUnits(program.upper),
       rows: { ...rows, coefficients: rows.coefficients.map((value, e) => value * units[e % n]!) },
       kinks: program.kinks.map((kink) => ({
         ...kink,
-        at: divide(kink.at),
-        left: times(kink.left),
-        right: times(kink.right),
+        at: divideByUnits(kink.at),
+        left: multiplyByUnits(kink.left),
+        right: multiplyByUnits(kink.right),
       })),
       norms: [],
     },
-    toOriginal: (point) => ({ ...point, x: times(point.x) }),
+    toOriginal: (point) => ({ ...point, x: multiplyByUnits(point.x) }),
   };
 }
 
 /** Performs one round of Ruiz scaling: divides every column and row by the square root of its largest entry. */
-function rescale(of: Scaled, units: Float64Array, rowUnits: Float64Array): void {
+function rescale(of: ScaledEntries, units: Float64Array, rowUnits: Float64Array): void {
   const column = new Float64Array(units.length);
   const row = new Float64Array(rowUnits.length);
   for (let e = 0; e < of.curvature.sizes.length; e++) {
@@ -89,12 +89,12 @@ interface Entries {
   readonly sizes: Float64Array;
 }
 
-interface Scaled {
+interface ScaledEntries {
   readonly curvature: Entries;
   readonly rows: Entries;
 }
 
-function entriesOf(matrix: Float64Array, width: number): Entries {
+function listEntries(matrix: Float64Array, width: number): Entries {
   let count = 0;
   for (let e = 0; e < matrix.length; e++) if (matrix[e] !== 0) count++;
   const [rows, columns, sizes] = [new Int32Array(count), new Int32Array(count), new Float64Array(count)];
@@ -113,7 +113,7 @@ function clamp(scale: number): number {
 }
 
 /** Returns the power of two nearest to a scale on a logarithmic scale. */
-function nearestPower(scale: number): number {
+function findNearestPower(scale: number): number {
   let power = 1;
   while (power * Math.SQRT2 < scale) power *= 2;
   while (power > scale * Math.SQRT2) power /= 2;

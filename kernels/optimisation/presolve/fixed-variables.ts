@@ -4,7 +4,7 @@ import { multiplyMetric, selectMetric } from '../program/metric.js';
 import { sumKinks, type Point, type Program } from '../program/program.js';
 
 /** Program without its fixed variables, and the conversion of its points and states to the full program. */
-export interface Reduced {
+export interface ReducedProgram {
   readonly program: Program;
   toFull(point: Point): Point;
   stateToFull(state: ActiveState): ActiveState;
@@ -22,7 +22,7 @@ const SHARE_MIN = 0.1;
  * @source   Andersen & Andersen (1995), Presolving in linear programming, Mathematical Programming 71, section 3: fixed
  *           columns.
  */
-export function removeFixedVariables(program: Program): Reduced | null {
+export function removeFixedVariables(program: Program): ReducedProgram | null {
   const { n, lower, upper, rows, kinks, norms, metric, centre } = program;
   if (norms.length > 0) return null;
   const free: number[] = [];

@@ -76,12 +76,16 @@ export function measureInfeasibility(
     if (prices[k]! > size) size = prices[k]!;
   });
   for (let i = 0; i < n; i++)
-    gap += leastOver(program, prices, force[i]!, i, { low: lower[i]!, high: upper[i]!, negligible: NEGLIGIBLE * size });
+    gap += findMinimumOver(program, prices, force[i]!, i, {
+      low: lower[i]!,
+      high: upper[i]!,
+      negligible: NEGLIGIBLE_FORCE * size,
+    });
   return gap;
 }
 
 /** Ratio to the largest force below which a force in the direction of an infinite bound is a rounding error. */
-const NEGLIGIBLE = 1e-9;
+const NEGLIGIBLE_FORCE = 1e-9;
 
 interface Range {
   readonly low: number;
@@ -93,7 +97,7 @@ interface Range {
  * Returns the minimum within a range of force * x plus the weighted kinks of the variable. The function is convex and
  * piecewise linear, so the minimum is at an end or a kink.
  */
-function leastOver(
+function findMinimumOver(
   { kinks }: Program,
   prices: Float64Array,
   force: number,
@@ -108,11 +112,11 @@ function leastOver(
     });
     return total;
   };
-  const slopeAtEnd = (side: 'left' | 'right') =>
+  const sumEndSlopes = (side: 'left' | 'right') =>
     kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
   let least = Number.POSITIVE_INFINITY;
-  if (low === Number.NEGATIVE_INFINITY && slopeAtEnd('left') > negligible) return Number.NEGATIVE_INFINITY;
-  if (high === Number.POSITIVE_INFINITY && slopeAtEnd('right') < -negligible) return Number.NEGATIVE_INFINITY;
+  if (low === Number.NEGATIVE_INFINITY && sumEndSlopes('left') > negligible) return Number.NEGATIVE_INFINITY;
+  if (high === Number.POSITIVE_INFINITY && sumEndSlopes('right') < -negligible) return Number.NEGATIVE_INFINITY;
   const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter(
     (x) => Number.isFinite(x) && x >= low && x <= high,
   );

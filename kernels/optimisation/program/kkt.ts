@@ -24,7 +24,7 @@ export interface KktReport {
 const CONTACT = 1e-9;
 
 /** Forces of steps below this size count as zero; with DUAL_MAX this corresponds to an error of 1e-14 in a weight. */
-const NEGLIGIBLE = 1e-6;
+const STEP_MIN = 1e-6;
 
 /** Maximum violation at which a point counts as feasible. */
 export const PRIMAL_MAX = 1e-9;
@@ -37,11 +37,11 @@ const DUAL_MAX = 1e-8;
  * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3.
  */
 export function checkKkt(program: Program, point: Point): KktReport {
-  const { gradient, scale } = lagrangianGradient(program, point);
+  const { gradient, scale } = computeLagrangianGradient(program, point);
   return {
     primal: measurePrimalViolation(program, point.x),
-    stationarity: stationarity(program, point, gradient) / scale,
-    multipliers: multiplierFaults(program, point) / scale,
+    stationarity: measureStationarity(program, point, gradient) / scale,
+    multipliers: measureMultiplierFaults(program, point) / scale,
     scale,
   };
 }
@@ -60,21 +60,21 @@ function computeOwnForce({ n, metric, curvature, ridge }: Program): number {
 }
 
 /** Computes the gradient of all smooth terms, [n], and the largest force contributing to it. */
-function lagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
+function computeLagrangianGradient(program: Program, point: Point): { gradient: Float64Array; scale: number } {
   const { n, metric, curvature, ridge, centre, linear, rows, norms } = program;
   const gradient = Float64Array.from(linear);
-  let scale = Math.max(NEGLIGIBLE * computeOwnForce(program), Number.MIN_VALUE);
+  let scale = Math.max(STEP_MIN * computeOwnForce(program), Number.MIN_VALUE);
   const add = (multiplier: number, force: Float64Array, from = 0) => {
     if (multiplier !== 0) scale = addForce(gradient, { multiplier, force, from }, scale);
   };
   for (let i = 0; i < n; i++) scale = Math.max(scale, Math.abs(linear[i]!));
   const subtractFrom = (from: Float64Array) => point.x.map((value, i) => value - from[i]!);
   const product = new Float64Array(n);
-  const forceOf = (offset: Float64Array) => {
+  const computeForce = (offset: Float64Array) => {
     multiplyMetric(metric!, offset, product);
     return product;
   };
-  if (metric !== null && curvature !== 0) add(curvature, forceOf(subtractFrom(centre)));
+  if (metric !== null && curvature !== 0) add(curvature, computeForce(subtractFrom(centre)));
   add(ridge, subtractFrom(centre));
   for (let r = 0; r < rows.count; r++) add(point.rowMultipliers[r]!, rows.coefficients, r * n);
   norms.forEach((norm, q) => {
@@ -107,23 +107,24 @@ export function measurePrimalViolation(program: Program, x: Float64Array): numbe
   const { n, lower, upper, rows, kinks, norms } = program;
   let worst = 0;
   for (let i = 0; i < n; i++) {
-    worst = exceeded(worst, x[i]!, upper[i]!);
-    worst = exceeded(worst, -x[i]!, -lower[i]!);
+    worst = maximiseViolation(worst, x[i]!, upper[i]!);
+    worst = maximiseViolation(worst, -x[i]!, -lower[i]!);
   }
   for (let r = 0; r < rows.count; r++) {
     if (Number.isFinite(rows.penalty[r]!)) continue;
-    const value = valueOf(rows.coefficients, r * n, x);
-    worst = exceeded(worst, value, rows.upper[r]!);
-    worst = exceeded(worst, -value, -rows.lower[r]!);
+    const value = computeValue(rows.coefficients, r * n, x);
+    worst = maximiseViolation(worst, value, rows.upper[r]!);
+    worst = maximiseViolation(worst, -value, -rows.lower[r]!);
   }
   for (const kink of kinks)
-    if (kink.limit !== null && !Number.isFinite(kink.penalty)) worst = exceeded(worst, sumKinks(kink, x), kink.limit);
-  for (const norm of norms) worst = exceeded(worst, computeNormLength(program, norm, x), norm.radius);
+    if (kink.limit !== null && !Number.isFinite(kink.penalty))
+      worst = maximiseViolation(worst, sumKinks(kink, x), kink.limit);
+  for (const norm of norms) worst = maximiseViolation(worst, computeNormLength(program, norm, x), norm.radius);
   return worst;
 }
 
 /** Returns the larger of `worst` and the violation of a bound by a value; infinite if the value is not a number. */
-function exceeded(worst: number, value: number, bound: number): number {
+function maximiseViolation(worst: number, value: number, bound: number): number {
   if (Number.isNaN(value)) return Number.POSITIVE_INFINITY;
   return Number.isFinite(bound) ? Math.max(worst, (value - bound) / (1 + Math.abs(bound))) : worst;
 }
@@ -134,51 +135,56 @@ function exceeded(worst: number, value: number, bound: number): number {
  *
  * @cost  cost of `checkKkt`
  */
-export function listPulledNames(program: Program, point: Point): Int32Array {
-  const { gradient, scale } = lagrangianGradient(program, point);
-  return Int32Array.from(gradient.keys()).filter((i) => pullOn(program, point, gradient, i) > DUAL_MAX * scale);
+export function listPulledVariables(program: Program, point: Point): Int32Array {
+  const { gradient, scale } = computeLagrangianGradient(program, point);
+  return Int32Array.from(gradient.keys()).filter((i) => measurePull(program, point, gradient, i) > DUAL_MAX * scale);
 }
 
-function stationarity(program: Program, point: Point, gradient: Float64Array): number {
+function measureStationarity(program: Program, point: Point, gradient: Float64Array): number {
   let worst = 0;
-  for (let i = 0; i < program.n; i++) worst = Math.max(worst, pullOn(program, point, gradient, i));
+  for (let i = 0; i < program.n; i++) worst = Math.max(worst, measurePull(program, point, gradient, i));
   return worst;
 }
 
 /** Returns the part of the gradient of a variable that its bounds and kinks do not balance; zero or less if they do. */
-function pullOn({ lower, upper, kinks }: Program, { x, kinkMultipliers }: Point, gradient: Float64Array, i: number) {
+function measurePull(
+  { lower, upper, kinks }: Program,
+  { x, kinkMultipliers }: Point,
+  gradient: Float64Array,
+  i: number,
+) {
   const value = x[i]!;
   let least = gradient[i]!;
   let most = gradient[i]!;
   for (let k = 0; k < kinks.length; k++) {
     const { at, left, right } = kinks[k]!;
-    const near = touches(Math.abs(value - at[i]!), at[i]!);
+    const near = isTouching(Math.abs(value - at[i]!), at[i]!);
     least += kinkMultipliers[k]! * (value < at[i]! || near ? left[i]! : right[i]!);
     most += kinkMultipliers[k]! * (value > at[i]! || near ? right[i]! : left[i]!);
   }
-  if (touches(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
-  if (touches(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
+  if (isTouching(value - lower[i]!, lower[i]!)) least = Number.NEGATIVE_INFINITY;
+  if (isTouching(upper[i]! - value, upper[i]!)) most = Number.POSITIVE_INFINITY;
   return Math.max(least, -most);
 }
 
-function touches(distance: number, bound: number): boolean {
+function isTouching(distance: number, bound: number): boolean {
   return Number.isFinite(bound) && distance <= CONTACT * (1 + Math.abs(bound));
 }
 
-function multiplierFaults(program: Program, point: Point): number {
+function measureMultiplierFaults(program: Program, point: Point): number {
   const { n, rows, kinks, norms } = program;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = point;
   let worst = 0;
   for (let r = 0; r < rows.count; r++) {
-    const value = valueOf(rows.coefficients, r * n, x);
+    const value = computeValue(rows.coefficients, r * n, x);
     const y = rowMultipliers[r]!;
-    const upper = side({
+    const upper = measureSideFault({
       multiplier: Math.max(y, 0),
       excess: value - rows.upper[r]!,
       bound: rows.upper[r]!,
       penalty: rows.penalty[r]!,
     });
-    const lower = side({
+    const lower = measureSideFault({
       multiplier: Math.max(-y, 0),
       excess: rows.lower[r]! - value,
       bound: rows.lower[r]!,
@@ -193,16 +199,25 @@ function multiplierFaults(program: Program, point: Point): number {
     else
       worst = Math.max(
         worst,
-        side({ multiplier, excess: sumKinks(kink, x) - kink.limit, bound: kink.limit, penalty: kink.penalty }) *
-          strength,
+        measureSideFault({
+          multiplier,
+          excess: sumKinks(kink, x) - kink.limit,
+          bound: kink.limit,
+          penalty: kink.penalty,
+        }) * strength,
       );
   });
   norms.forEach((norm, q) => {
     const { centre, radius } = norm;
     const offset = x.map((value, i) => value - centre[i]!);
     const force = computeNormForce(program, norm, offset, new Float64Array(n));
-    const length = Math.sqrt(Math.max(valueOf(force, 0, offset), 0));
-    const fault = side({ multiplier: normMultipliers[q]!, excess: length - radius, bound: radius, penalty: Infinity });
+    const length = Math.sqrt(Math.max(computeValue(force, 0, offset), 0));
+    const fault = measureSideFault({
+      multiplier: normMultipliers[q]!,
+      excess: length - radius,
+      bound: radius,
+      penalty: Infinity,
+    });
     worst = Math.max(worst, fault * findLargest(force, 0, n));
   });
   return worst;
@@ -220,7 +235,7 @@ interface Side {
  * Returns the error of a multiplier: its magnitude if it is negative or the row is not binding, its excess above the
  * penalty, or its shortfall below the penalty at a violated row.
  */
-function side({ multiplier, excess, bound, penalty }: Side): number {
+function measureSideFault({ multiplier, excess, bound, penalty }: Side): number {
   const room = Number.isFinite(bound) ? CONTACT * (1 + Math.abs(bound)) : 0;
   let fault = Math.max(-multiplier, multiplier - penalty, 0);
   if (!(excess >= -room)) fault = Math.max(fault, Math.abs(multiplier));
@@ -228,7 +243,7 @@ function side({ multiplier, excess, bound, penalty }: Side): number {
   return fault;
 }
 
-function valueOf(coefficients: Float64Array, from: number, x: Float64Array): number {
+function computeValue(coefficients: Float64Array, from: number, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < x.length; i++) total += coefficients[from + i]! * x[i]!;
   return total;

@@ -43,16 +43,16 @@ export function createFactorMetric(loadings: Float64Array, specific: Float64Arra
  * @source  Definition; L (L'x) + D x with loadings L.
  */
 export function multiplyMetric(metric: Metric, x: Float64Array, out: Float64Array): void {
-  const sparse = sparseOf(metric);
+  const sparse = findSparseForm(metric);
   if (sparse !== null) sparse.addColumns(x, out.fill(0));
-  else if (metric.form === 'dense') denseTimes(metric.matrix, x, out);
-  else factorTimes(metric, x, out);
+  else if (metric.form === 'dense') multiplyDense(metric.matrix, x, out);
+  else multiplyFactors(metric, x, out);
 }
 
 const sparseMetrics = new WeakMap<Metric, SparseRows | null>();
 
 /** Returns the sparse form of a dense matrix if most entries are zero, otherwise null. @cost n^2, once per metric */
-function sparseOf(metric: Metric): SparseRows | null {
+function findSparseForm(metric: Metric): SparseRows | null {
   if (metric.form === 'factor') return null;
   const known = sparseMetrics.get(metric);
   if (known !== undefined) return known;
@@ -67,9 +67,9 @@ function sparseOf(metric: Metric): SparseRows | null {
  * Computes out = P x for a dense matrix, skipping rows whose x is zero, because most steps near a benchmark change few
  * variables. Adds four rows per pass over `out`, in the order of the rows.
  */
-function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): void {
+function multiplyDense(matrix: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;
-  const starts = rowsOfMoved(x, n);
+  const starts = listMovedRows(x, n);
   out.fill(0);
   let r = 0;
   for (; r + 3 < starts.length; r += 4) {
@@ -86,7 +86,7 @@ function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): v
 }
 
 /** Returns the offsets of the matrix rows of the variables with nonzero x. */
-function rowsOfMoved(x: Float64Array, columns: number): Int32Array {
+function listMovedRows(x: Float64Array, columns: number): Int32Array {
   const starts = new Int32Array(x.length);
   let count = 0;
   for (let i = 0; i < x.length; i++) if (x[i] !== 0) starts[count++] = i * columns;
@@ -96,9 +96,9 @@ function rowsOfMoved(x: Float64Array, columns: number): Int32Array {
 /**
  * Computes out = L (L'x) + D x for four variables at a time, so that each sum depends only on its own previous term.
  */
-function factorTimes({ loadings, specific, factors: k }: FactorMetric, x: Float64Array, out: Float64Array): void {
+function multiplyFactors({ loadings, specific, factors: k }: FactorMetric, x: Float64Array, out: Float64Array): void {
   const n = x.length;
-  const scores = factorScores(loadings, k, x);
+  const scores = computeFactorScores(loadings, k, x);
   let i = 0;
   for (; i + 3 < n; i += 4) {
     const row = i * k;
@@ -126,10 +126,10 @@ function factorTimes({ loadings, specific, factors: k }: FactorMetric, x: Float6
 }
 
 /** Computes loadings'x, [k], for eight variables per pass, summed in order. */
-function factorScores(loadings: Float64Array, k: number, x: Float64Array): Float64Array {
+function computeFactorScores(loadings: Float64Array, k: number, x: Float64Array): Float64Array {
   const scores = new Float64Array(k);
   if (k === 0) return scores;
-  const starts = rowsOfMoved(x, k);
+  const starts = listMovedRows(x, k);
   let r = 0;
   for (; r + 7 < starts.length; r += 8) {
     const [a, b, c, d] = [starts[r]!, starts[r + 1]!, starts[r + 2]!, starts[r + 3]!];
@@ -194,10 +194,10 @@ export interface WeightedMetric {
 export function addMetrics(parts: readonly WeightedMetric[]): Metric {
   const { n } = parts[0]!.metric;
   const factored = parts.flatMap(({ metric, weight }) => (metric.form === 'factor' ? [{ metric, weight }] : []));
-  return factored.length === parts.length ? sumOfFactors(factored, n) : sumOfMatrices(parts, n);
+  return factored.length === parts.length ? sumFactors(factored, n) : sumMatrices(parts, n);
 }
 
-function sumOfMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric {
+function sumMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric {
   const matrix = new Float64Array(n * n);
   for (const { metric, weight } of parts) {
     const values = createMetricMatrix(metric);
@@ -207,7 +207,7 @@ function sumOfMatrices(parts: readonly WeightedMetric[], n: number): DenseMetric
 }
 
 /** Parts with identical loadings are merged. */
-function sumOfFactors(
+function sumFactors(
   parts: readonly { readonly metric: FactorMetric; readonly weight: number }[],
   n: number,
 ): FactorMetric {
@@ -284,13 +284,13 @@ export function selectMetric(metric: Metric, keep: Int32Array): Metric {
 }
 
 /** Maximum fraction of nonzero variables for which products with the other variables are skipped. */
-const FEW = 0.25;
+const FEW_SHARE = 0.25;
 
 /** Computes x'P x. @cost n^2, less if x is mostly zero; 2 k per nonzero variable with loadings */
 export function computeMetricSquare(metric: Metric, x: Float64Array): number {
-  const held = rowsOfMoved(x, 1);
-  if (held.length <= FEW * x.length)
-    return metric.form === 'dense' ? denseSquare(metric.matrix, x, held) : factorSquare(metric, x, held);
+  const held = listMovedRows(x, 1);
+  if (held.length <= FEW_SHARE * x.length)
+    return metric.form === 'dense' ? computeDenseSquare(metric.matrix, x, held) : computeFactorSquare(metric, x, held);
   const product = new Float64Array(x.length);
   multiplyMetric(metric, x, product);
   let total = 0;
@@ -299,7 +299,7 @@ export function computeMetricSquare(metric: Metric, x: Float64Array): number {
 }
 
 /** Computes x'P x from the nonzero variables only. */
-function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
+function computeDenseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
   let total = 0;
   for (let p = 0; p < held.length; p++) {
     const i = held[p]!;
@@ -311,8 +311,12 @@ function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): n
   return total;
 }
 
-function factorSquare({ loadings, specific, factors: k }: FactorMetric, x: Float64Array, held: Int32Array): number {
-  const scores = factorScores(loadings, k, x);
+function computeFactorSquare(
+  { loadings, specific, factors: k }: FactorMetric,
+  x: Float64Array,
+  held: Int32Array,
+): number {
+  const scores = computeFactorScores(loadings, k, x);
   let total = 0;
   for (let p = 0; p < held.length; p++) {
     const i = held[p]!;

@@ -62,7 +62,7 @@ export function createLagrangianCurvature(
 }
 
 /** Returns the mean of the diagonal of a norm's metric. */
-export function averageSquares({ metric: own, n }: Program, { metric: kind }: Norm): number {
+export function computeMeanSquare({ metric: own, n }: Program, { metric: kind }: Norm): number {
   if (kind === 'identity') return 1;
   return computeMetricDiagonal(kind === 'metric' ? own! : kind).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
 }

@@ -9,7 +9,7 @@ export function multiplyCurvature({ metric, curvature, ridge }: Program, step: F
 }
 
 /** Returns the gradient of the objective without its kinks, [n]. @cost n^2 */
-export function smoothGradient(program: Program, x: Float64Array): Float64Array {
+export function computeSmoothGradient(program: Program, x: Float64Array): Float64Array {
   const gradient = new Float64Array(x.length);
   multiplyCurvature(
     program,

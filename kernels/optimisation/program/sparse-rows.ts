@@ -32,7 +32,7 @@ export function createSparseRows(): SparseRows {
   let sparse = false;
 
   /** Records the positions of nonzero entries; returns false if there are too many. */
-  function note(): boolean {
+  function recordPositions(): boolean {
     const size = rowCount * width;
     if (size < ENTRIES_MIN) return false;
     let left = Math.floor(SPARSE_SHARE * size);
@@ -54,7 +54,7 @@ export function createSparseRows(): SparseRows {
     read(values, rows, columns) {
       matrix = values;
       [rowCount, width] = [rows, columns];
-      sparse = note();
+      sparse = recordPositions();
     },
     isSparse: () => sparse,
     addColumns(x, out, times = 1) {

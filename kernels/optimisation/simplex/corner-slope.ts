@@ -2,7 +2,7 @@ import { solveSquare } from '../../algebra/solve-square.js';
 import { FREE, IDLE, UPPER } from '../active-set/active-state.js';
 import type { ProgramAnswer } from '../program-answer.js';
 import type { Program } from '../program/program.js';
-import { smoothGradient } from '../program/smooth-gradient.js';
+import { computeSmoothGradient } from '../program/smooth-gradient.js';
 
 /** Minimum rate, relative to the largest gain, that is not a rounding error. */
 const RATE_MIN = 1e-12;
@@ -26,45 +26,47 @@ export function computeCornerSlope(
   gain: Float64Array,
 ): number | undefined {
   const { n, rows, kinks, norms } = program;
-  const free = positions(state.names, (held) => held === FREE);
-  const held = positions(state.rows, (side) => side !== IDLE);
+  const free = listPositions(state.names, (held) => held === FREE);
+  const held = listPositions(state.rows, (side) => side !== IDLE);
   if (kinks.length > 0 || norms.length > 0 || free.length !== held.length) return undefined;
-  const own = smoothGradient(program, point.x);
+  const own = computeSmoothGradient(program, point.x);
   const k = free.length;
   const sides = new Float64Array(2 * k);
   for (const [p, i] of free.entries()) [sides[2 * p], sides[2 * p + 1]] = [-own[i]!, gain[i]!];
-  const square = Float64Array.from({ length: k * k }, (_, e) => entry(rows, n, held[e % k]!, free[Math.floor(e / k)]!));
+  const square = Float64Array.from({ length: k * k }, (_, e) =>
+    readEntry(rows, n, held[e % k]!, free[Math.floor(e / k)]!),
+  );
   if (!solveSquare(square, k, sides, 2)) return undefined;
   // Multipliers of the rows are those of the objective plus the slope times those of the gain; likewise for the forces
   // on variables.
-  const signs: Sign[] = [];
+  const signs: SignCondition[] = [];
   const force = own.slice();
   const growth = gain.map((value) => -value);
   for (const [p, r] of held.entries()) {
     const [base, rate] = [sides[2 * p]!, sides[2 * p + 1]!];
     for (let i = 0; i < n; i++) {
-      force[i]! += base * entry(rows, n, r, i);
-      growth[i]! += rate * entry(rows, n, r, i);
+      force[i]! += base * readEntry(rows, n, r, i);
+      growth[i]! += rate * readEntry(rows, n, r, i);
     }
-    if (rows.lower[r] !== rows.upper[r]) signs.push(signOf(state.rows[r] === UPPER, base, rate));
+    if (rows.lower[r] !== rows.upper[r]) signs.push(createSign(state.rows[r] === UPPER, base, rate));
   }
   for (let i = 0; i < n; i++)
     if (state.names[i] !== FREE && program.lower[i] !== program.upper[i])
-      signs.push(signOf(state.names[i] !== UPPER, force[i]!, growth[i]!));
+      signs.push(createSign(state.names[i] !== UPPER, force[i]!, growth[i]!));
   return findLeastRise(signs, RATE_MIN * gain.reduce((most, value) => Math.max(most, Math.abs(value)), 0));
 }
 
 /** Sign condition on a multiplier: base + slope x rate must not be negative. */
-interface Sign {
+interface SignCondition {
   readonly base: number;
   readonly rate: number;
 }
 
-function signOf(isPositive: boolean, base: number, rate: number): Sign {
+function createSign(isPositive: boolean, base: number, rate: number): SignCondition {
   return isPositive ? { base, rate } : { base: -base, rate: -rate };
 }
 
-function findLeastRise(signs: readonly Sign[], rateMin: number): number | undefined {
+function findLeastRise(signs: readonly SignCondition[], rateMin: number): number | undefined {
   let rise = 0;
   for (const { base, rate } of signs) {
     if (base >= 0 && rate >= -rateMin) continue;
@@ -74,10 +76,10 @@ function findLeastRise(signs: readonly Sign[], rateMin: number): number | undefi
   return rise;
 }
 
-function positions(states: Int8Array, isWanted: (state: number) => boolean): readonly number[] {
+function listPositions(states: Int8Array, isWanted: (state: number) => boolean): readonly number[] {
   return [...states.keys()].filter((at) => isWanted(states[at]!));
 }
 
-function entry({ coefficients }: Program['rows'], n: number, row: number, name: number): number {
+function readEntry({ coefficients }: Program['rows'], n: number, row: number, name: number): number {
   return coefficients[row * n + name]!;
 }

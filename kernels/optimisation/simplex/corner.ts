@@ -8,7 +8,7 @@ import {
   UPPER,
   createColdState,
   createIterate,
-  findPlace,
+  findStateValue,
   settleSides,
   type ActiveState,
   type Iterate,
@@ -42,7 +42,7 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
     iterate.x[segments.nameOf[j]!]! += corner.z[j]!;
     if (corner.isBasic[j] === 1) between[segments.nameOf[j]!] = 1;
   }
-  for (let i = 0; i < program.n; i++) settleName(program, { state, iterate }, i, between[i] === 1);
+  for (let i = 0; i < program.n; i++) settleVariable(program, { state, iterate }, i, between[i] === 1);
   settleRows(program, segments, corner, { state, iterate });
   return { state, iterate, pivots: corner.pivots };
 }
@@ -50,16 +50,16 @@ export function solveCorner(program: Program): SolvedCorner | undefined {
 /**
  * Distance, relative to 1 + |bound|, within which a weight counts as at a bound or kink, because sums of lengths round.
  */
-const THERE = 1e-14;
+const CONTACT = 1e-14;
 
-function settleName(
+function settleVariable(
   program: Program,
   { state, iterate }: Pick<SolvedCorner, 'state' | 'iterate'>,
   i: number,
   isBetween: boolean,
 ): void {
   const { lower, upper, kinks } = program;
-  const isAt = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= THERE * (1 + Math.abs(bound));
+  const isAt = (bound: number): boolean => Math.abs(iterate.x[i]! - bound) <= CONTACT * (1 + Math.abs(bound));
   const pinned = kinks.findIndex(({ at, left, right }) => left[i] !== right[i] && isAt(at[i]!));
   state.names[i] = FREE;
   if (!isBetween) {
@@ -67,7 +67,7 @@ function settleName(
     else if (isAt(upper[i]!)) state.names[i] = UPPER;
     else if (pinned >= 0) state.names[i] = PINNED + pinned;
   }
-  iterate.x[i] = findPlace(program, state.names[i]!, i, iterate.x[i]!);
+  iterate.x[i] = findStateValue(program, state.names[i]!, i, iterate.x[i]!);
   settleSides(program, state, i, iterate.x[i]!);
 }
 

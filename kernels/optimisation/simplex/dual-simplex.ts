@@ -17,13 +17,13 @@ export interface Corner {
 const PIVOTS_PER_ROW = 20;
 
 /** Maximum violation of a row, relative to 1 + |bound|. */
-const HELD = 1e-12;
+const VIOLATION_MAX = 1e-12;
 
 /** Smallest entry of the tableau that is not a rounding error. */
 const PIVOT_MIN = 1e-9;
 
 /** Relative difference below which two ratios count as equal. The larger pivot is then used. */
-const SAME = 1e-12;
+const RATIO_TOLERANCE = 1e-12;
 
 /**
  * Solves a linear program by the dual simplex method on a dense tableau. It begins with every variable at the bound
@@ -36,12 +36,12 @@ const SAME = 1e-12;
  *           Techniques of the Simplex Method, section 10.2, for the longest step.
  */
 export function solveByDualSimplex(program: LinearProgram): Corner | undefined {
-  const tableau = newTableau(program);
+  const tableau = createTableau(program);
   const pivotsMax = PIVOTS_PER_ROW * (program.m + 1);
   for (let pivots = 0; pivots < pivotsMax; pivots++) {
-    const row = furthest(tableau);
-    if (row < 0) return cornerOf(tableau, pivots);
-    if (!release(tableau, row)) return undefined;
+    const row = findLargestViolation(tableau);
+    if (row < 0) return createCorner(tableau, pivots);
+    if (!enterBasis(tableau, row)) return undefined;
   }
   return undefined;
 }
@@ -70,7 +70,7 @@ interface Tableau {
   readonly upper: Float64Array;
 }
 
-function newTableau(program: LinearProgram): Tableau {
+function createTableau(program: LinearProgram): Tableau {
   const { n, m, coefficients, cost } = program;
   const lower = new Float64Array(n + m);
   lower.set(program.lower, n);
@@ -88,12 +88,12 @@ function newTableau(program: LinearProgram): Tableau {
     lower,
     upper,
   };
-  revalue(tableau);
+  computeBasicValues(tableau);
   return tableau;
 }
 
 /** Computes the values of the basic variables from the nonbasic ones. */
-function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upper }: Tableau): void {
+function computeBasicValues({ program: { n, m }, entries, other, values, isHigh, lower, upper }: Tableau): void {
   const at = Float64Array.from(other, (variable, j) => (isHigh[j] === 1 ? upper[variable]! : lower[variable]!));
   for (let r = 0; r < m; r++) {
     let value = 0;
@@ -103,13 +103,14 @@ function revalue({ program: { n, m }, entries, other, values, isHigh, lower, upp
 }
 
 /** Returns the row of the basic variable with the largest violation; -1 if all are within their bounds. */
-function furthest({ program: { m }, basic, values, lower, upper }: Tableau): number {
+function findLargestViolation({ program: { m }, basic, values, lower, upper }: Tableau): number {
   let [worst, found] = [0, -1];
   for (let r = 0; r < m; r++) {
     const [low, high] = [lower[basic[r]!]!, upper[basic[r]!]!];
     const under = low - values[r]!;
     const over = values[r]! - high;
-    const beyond = under > over ? under - HELD * (1 + Math.abs(low)) : over - HELD * (1 + Math.abs(high));
+    const beyond =
+      under > over ? under - VIOLATION_MAX * (1 + Math.abs(low)) : over - VIOLATION_MAX * (1 + Math.abs(high));
     if (beyond > worst) [worst, found] = [beyond, r];
   }
   return found;
@@ -125,13 +126,13 @@ interface Mover {
 }
 
 /** Moves a violated basic variable to its bound. @returns false if no column can move it there */
-function release(tableau: Tableau, row: number): boolean {
+function enterBasis(tableau: Tableau, row: number): boolean {
   const { program, entries, basic, other, values, isHigh, lower, upper } = tableau;
   const { n, m } = program;
   const isUnder = values[row]! < lower[basic[row]!]!;
   const target = isUnder ? lower[basic[row]!]! : upper[basic[row]!]!;
-  const movers = moversOf(tableau, row, isUnder ? 1 : -1);
-  const entering = passed(tableau, movers, Math.abs(target - values[row]!));
+  const movers = listMovers(tableau, row, isUnder ? 1 : -1);
+  const entering = countPassed(tableau, movers, Math.abs(target - values[row]!));
   if (entering < 0) return false;
   for (let k = 0; k < entering; k++) {
     const { column } = movers[k]!;
@@ -149,7 +150,7 @@ function release(tableau: Tableau, row: number): boolean {
   isHigh[column] = isUnder ? 0 : 1;
   other[column] = basic[row]!;
   basic[row] = entered;
-  exchange(tableau, row, column);
+  substituteColumn(tableau, row, column);
   return true;
 }
 
@@ -157,7 +158,11 @@ function release(tableau: Tableau, row: number): boolean {
  * Returns the columns that can move a basic variable up (1) or down (-1), in the order in which their reduced costs
  * change sign.
  */
-function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper }: Tableau, row: number, way: number) {
+function listMovers(
+  { program: { n }, entries, prices, other, isHigh, lower, upper }: Tableau,
+  row: number,
+  way: number,
+) {
   const movers: Mover[] = [];
   for (let column = 0; column < n; column++) {
     const pull = way * entries[row * n + column]! * (isHigh[column] === 1 ? -1 : 1);
@@ -172,14 +177,14 @@ function moversOf({ program: { n }, entries, prices, other, isHigh, lower, upper
  * bound; the next column enters the basis. Returns -1 if all columns together are not sufficient. Among columns whose
  * reduced costs change sign at the same point, the one with the largest effect enters.
  */
-function passed({ other, lower, upper }: Tableau, movers: Mover[], way: number): number {
+function countPassed({ other, lower, upper }: Tableau, movers: Mover[], way: number): number {
   let left = way;
   for (let k = 0; k < movers.length; k++) {
     const { column, pull, ratio } = movers[k]!;
     left -= pull * (upper[other[column]!]! - lower[other[column]!]!);
     if (left >= 0) continue;
     let best = k;
-    for (let e = k + 1; e < movers.length && movers[e]!.ratio <= ratio + SAME * (1 + ratio); e++)
+    for (let e = k + 1; e < movers.length && movers[e]!.ratio <= ratio + RATIO_TOLERANCE * (1 + ratio); e++)
       if (movers[e]!.pull > movers[best]!.pull) best = e;
     [movers[k], movers[best]] = [movers[best]!, movers[k]!];
     return k;
@@ -188,23 +193,23 @@ function passed({ other, lower, upper }: Tableau, movers: Mover[], way: number):
 }
 
 /** Solves a row for the variable of a column, and substitutes it in the other rows. */
-function exchange({ program: { n, m }, entries, prices }: Tableau, row: number, column: number): void {
+function substituteColumn({ program: { n, m }, entries, prices }: Tableau, row: number, column: number): void {
   const pivot = entries[row * n + column]!;
   const own = entries.subarray(row * n, row * n + n);
   for (let j = 0; j < n; j++) own[j] = -own[j]! / pivot;
   own[column] = 1 / pivot;
-  const into = (line: Float64Array): void => {
+  const substituteRow = (line: Float64Array): void => {
     const times = line[column]!;
     if (times === 0) return;
     line[column] = 0;
     for (let j = 0; j < n; j++) line[j]! += times * own[j]!;
   };
-  for (let r = 0; r < m; r++) if (r !== row) into(entries.subarray(r * n, r * n + n));
-  into(prices);
+  for (let r = 0; r < m; r++) if (r !== row) substituteRow(entries.subarray(r * n, r * n + n));
+  substituteRow(prices);
 }
 
-function cornerOf(tableau: Tableau, pivots: number): Corner {
-  revalue(tableau);
+function createCorner(tableau: Tableau, pivots: number): Corner {
+  computeBasicValues(tableau);
   const { program, prices, basic, other, values, isHigh, lower, upper } = tableau;
   const { n, m } = program;
   const z = new Float64Array(n);

@@ -48,7 +48,7 @@ export function createSegments(program: Program): Segments | undefined {
   if (!isLinear(program)) return undefined;
   const upper = findImpliedUpper(program);
   if (upper === undefined) return undefined;
-  const pieces = piecesOf(program, upper);
+  const pieces = listPieces(program, upper);
   const limited = [...kinks.keys()].filter((k) => kinks[k]!.limit !== null);
   const [m, n] = [rows.count + limited.length, pieces.length];
   if (m * n > TABLEAU_MAX) return undefined;
@@ -64,7 +64,7 @@ export function createSegments(program: Program): Segments | undefined {
     from: Float64Array.from(pieces, ({ from }) => from),
     limited,
   };
-  fill(segments, program);
+  fillSegments(segments, program);
   return segments;
 }
 
@@ -102,7 +102,7 @@ interface Piece {
   readonly to: number;
 }
 
-function piecesOf({ n, lower, kinks }: Program, upper: Float64Array): Piece[] {
+function listPieces({ n, lower, kinks }: Program, upper: Float64Array): Piece[] {
   const pieces: Piece[] = [];
   for (let name = 0; name < n; name++) {
     const [low, high] = [lower[name]!, upper[name]!];
@@ -116,7 +116,7 @@ function piecesOf({ n, lower, kinks }: Program, upper: Float64Array): Piece[] {
   return pieces;
 }
 
-function fill(segments: Segments, program: Program): void {
+function fillSegments(segments: Segments, program: Program): void {
   const { n, coefficients, cost, length, lower, upper, nameOf, from, limited } = segments;
   const { rows, kinks, linear, lower: least } = program;
   for (let j = 0; j < n; j++) cost[j] = linear[nameOf[j]!]!;
@@ -127,15 +127,16 @@ function fill(segments: Segments, program: Program): void {
     lower[r] = rows.lower[r]! - before;
     upper[r] = rows.upper[r]! - before;
   }
-  const slope = (k: number, j: number): number => {
+  const findSlope = (k: number, j: number): number => {
     const { at, left, right } = kinks[k]!;
     const i = nameOf[j]!;
     return from[j]! + length[j]! / 2 > at[i]! ? right[i]! : left[i]!;
   };
-  for (const [k, { limit }] of kinks.entries()) if (limit === null) for (let j = 0; j < n; j++) cost[j]! += slope(k, j);
+  for (const [k, { limit }] of kinks.entries())
+    if (limit === null) for (let j = 0; j < n; j++) cost[j]! += findSlope(k, j);
   for (const [position, k] of limited.entries()) {
     const r = rows.count + position;
-    for (let j = 0; j < n; j++) coefficients[r * n + j] = slope(k, j);
+    for (let j = 0; j < n; j++) coefficients[r * n + j] = findSlope(k, j);
     upper[r] = kinks[k]!.limit! - sumKinks(kinks[k]!, least);
   }
 }

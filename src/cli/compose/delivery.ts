@@ -21,7 +21,7 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
     callbacks: callbacks.places,
     hasMail: mailServer !== undefined,
     mailDomains: settings.mailDomains,
-    bucketService: (region) => bucketServiceOf(settings, region),
+    bucketService: (region) => selectBucketService(settings, region),
   });
   const clients = createClients({ documents, secrets, places });
   const records = createDeliveryRecords(documents);
@@ -30,7 +30,7 @@ export function composeDelivery({ documents, secrets, artifacts, settings, callb
   return { clients, records, deliver, handlers: createClientHandlers(clients, records, removals) };
 }
 
-function bucketServiceOf(settings: Settings, region: string | null): BucketService {
+function selectBucketService(settings: Settings, region: string | null): BucketService {
   const aws = selectAwsSettings(settings);
   const chosen = chooseKeys(aws);
   const place = region ?? chosen.region;

@@ -48,7 +48,7 @@ export function composeDatasets(core: Core, removals: Removals) {
 }
 
 /** Returns the limits that health reports. Other nodes may claim a job once the lease of its node has expired. */
-function limitsOf(settings: Settings): Health['limits'] {
+function createLimits(settings: Settings): Health['limits'] {
   const { database, lease, keyQuotaMegabytes, jobsKept, jobsWaiting } = settings;
   const own = { MAX_QUEUED_JOBS: jobsWaiting, MAX_ENDED_JOBS: jobsKept };
   const limits = { ...LIMITS, ...own, MAX_KEY_STORED_BYTES: keyQuotaMegabytes * 2 ** 20 };
@@ -66,7 +66,7 @@ function checkPeriodically(health: Pick<HealthService, 'look'>, stopping: AbortS
 }
 
 /** Returns the contract that the build wrote, which is faster than generating it again. */
-function contractOf({ built, openApi }: DocumentationSources): OpenApiDocument {
+function readContract({ built, openApi }: DocumentationSources): OpenApiDocument {
   const page = built('contract');
   return page === undefined ? openApi() : (JSON.parse(new TextDecoder().decode(page.bytes)) as OpenApiDocument);
 }
@@ -123,7 +123,7 @@ export function composeOperations(
   const documentation = openDocumentationSources();
   return {
     handlers: {
-      ...createHealthHandlers(health, limitsOf(core.settings)),
+      ...createHealthHandlers(health, createLimits(core.settings)),
       ...createMetricsHandlers(metrics),
       ...createChangelogHandlers(changelog),
       ...principalHandlers,
@@ -133,7 +133,7 @@ export function composeOperations(
         api: API,
         version,
         isReadOnly: core.settings.readOnly,
-        openApi: () => contractOf(documentation),
+        openApi: () => readContract(documentation),
         pages: documentation.guide,
         answerFor,
       }),

@@ -47,7 +47,7 @@ export function composeRuns(
   const views = createViewCache();
   const maker = createViewMaker({ ...core, views });
   const runnables = createRunnableRuns(core);
-  const kinds = kindsOf(core, runnables);
+  const kinds = createKinds(core, runnables);
 
   const texts = createRunTexts(core);
   const analytics = createAnalytics({ ...core, kind: kinds.backtest, maker, texts, runnables, engineVersion });
@@ -90,7 +90,7 @@ export function composeRuns(
 }
 
 /** Returns the kinds of job that compute runs and results of runs. */
-function kindsOf(core: JobComponents, runnables: RunnableRuns) {
+function createKinds(core: JobComponents, runnables: RunnableRuns) {
   const { runsKept, workers } = core.settings;
   const ofJobs = { ...core, documents: core.documentsOfJobs };
   const runMaker = createRunMaker(ofJobs);

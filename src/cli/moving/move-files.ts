@@ -19,7 +19,7 @@ export type FileLocation =
 export interface FileMove {
   /** Copies the files of a document. @returns its body for the target, with the new locations of its files */
   take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
-  /** Copies artifacts between places of one kind. */
+  /** Copies artifacts between locations of the same kind. */
   copy(refs: readonly ArtifactRef[]): Promise<void>;
   /** Names of artifacts that are missing or damaged at their source. */
   readonly damaged: readonly string[];

@@ -29,10 +29,10 @@ export interface OpenLocation {
   /** Undefined if files are not copied. */
   readonly files: FileLocation | undefined;
   /**
-   * Marks the place as incomplete until `finish`, so that no service uses it meanwhile, even if this process is
+   * Marks the location as incomplete until `finish`, so that no service uses it meanwhile, even if this process is
    * killed. Deletes documents of an earlier interrupted move.
    * @returns true if there was one, so that some of its files may exist
-   * @throws StartRefusal 78 if the place contains other documents
+   * @throws StartRefusal 78 if the location contains other documents
    */
   begin(): Promise<boolean>;
   finish(): Promise<void>;

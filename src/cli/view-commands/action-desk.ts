@@ -5,7 +5,7 @@ import { createViewCommand } from './view-command.js';
 const ACTION = { name: 'ACTION', help: 'Id of a corporate action.' };
 const COLUMNS = ['action_id', 'ex_date', 'identifier', 'type', 'value', 'state', 'flags'];
 const rowOf = ({ flags, ...action }: DeskAction) => ({ ...action, flags: flags.join(' ') });
-const historyOf = ({ decisions }: DeskAction): string[] =>
+const formatHistory = ({ decisions }: DeskAction): string[] =>
   decisions.map(
     ({ at, author, decision, comment }) => `${at} ${author} ${decision}${comment === null ? '' : `: ${comment}`}`,
   );
@@ -48,7 +48,7 @@ export const deskAction = createViewCommand({
   notices: (action) => [
     `${action.type} of ${action.identifier} on ${action.ex_date}, ${action.value}: ${action.state}`,
     ...action.flags,
-    ...historyOf(action),
+    ...formatHistory(action),
   ],
 });
 
@@ -70,7 +70,7 @@ function createDecisionCommand(verb: string, decision: DeskDecisionRequest['deci
     },
     records: (action) => [rowOf(action)],
     columns: COLUMNS,
-    notices: historyOf,
+    notices: formatHistory,
   });
 }
 

@@ -38,7 +38,7 @@ export const view = createViewCommand({
     const operation = known.get(name);
     if (operation === undefined)
       throw new UsageError(`Unknown view ${name}; the views are ${[...known.keys()].toSorted().join(', ')}.`);
-    const given = parametersOf(flags.text('with') ?? '');
+    const given = parseParameters(flags.text('with') ?? '');
     const { date, identifier, ...query } = given;
     const params = {
       index_id,
@@ -53,7 +53,7 @@ export const view = createViewCommand({
 
 type Call = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
 
-function parametersOf(text: string): Readonly<Record<string, string>> {
+function parseParameters(text: string): Readonly<Record<string, string>> {
   const parts = text.split(',').filter((part) => part !== '');
   return Object.fromEntries(
     parts.map((part) => {

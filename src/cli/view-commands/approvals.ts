@@ -31,7 +31,7 @@ async function readNumbers(client: DivisorClient, word: string): Promise<number[
   throw new UsageError(`no approval of ${word} is pending; divisor approval list shows them`);
 }
 
-const historyOf = ({ history }: Approval): string[] =>
+const formatHistory = ({ history }: Approval): string[] =>
   history.map(
     ({ at, author, action, comment }) => `${at} ${author} ${action}${comment === null ? '' : `: ${comment}`}`,
   );
@@ -75,7 +75,7 @@ export const showApproval = createViewCommand({
   ask: (client, [word = '']) => client.call('getApproval', { params: { approval_id: numberOf(word) } }),
   records: (approval) => [approval],
   columns: COLUMNS,
-  notices: (approval) => [...historyOf(approval), ...formatFacts(approval.facts)],
+  notices: (approval) => [...formatHistory(approval), ...formatFacts(approval.facts)],
 });
 
 function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], summary: string, isRequired: boolean) {
@@ -99,7 +99,7 @@ function createDecisionCommand(decision: ApprovalDecisionRequest['decision'], su
     records: (decided) => decided,
     columns: COLUMNS,
     notices: (decided) =>
-      decided.flatMap((approval) => historyOf(approval).map((line) => `${approval.approval_id}: ${line}`)),
+      decided.flatMap((approval) => formatHistory(approval).map((line) => `${approval.approval_id}: ${line}`)),
   });
 }
 

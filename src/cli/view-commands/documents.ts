@@ -44,12 +44,12 @@ async function callOperation<A>(
   [family = '', id = '']: readonly string[],
   { params, ...request }: Asked,
 ): Promise<A> {
-  const { noun, param } = FAMILIES[familyOf(family)];
+  const { noun, param } = FAMILIES[parseFamily(family)];
   const whole = { ...request, params: { ...params, [param]: id } };
   return (await client.call(operation(noun), whole as never)) as A; // the operation determines the types of request and response
 }
 
-function familyOf(word: string): Family {
+function parseFamily(word: string): Family {
   if (Object.hasOwn(FAMILIES, word)) return word as Family; // the test above proves that the word is a family
   throw new UsageError(`FAMILY must be one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
 }

@@ -53,13 +53,13 @@ export function Bars({ label, bars, isRunning = false, isPlain = false, format }
   );
 }
 
-interface Placed {
+interface PlacedBar {
   readonly bar: Bar;
   readonly from: number;
   readonly to: number;
 }
 
-function placeBars(bars: readonly Bar[], isRunning: boolean): readonly Placed[] {
+function placeBars(bars: readonly Bar[], isRunning: boolean): readonly PlacedBar[] {
   let reached = 0;
   return bars.map((bar) => {
     const from = isRunning && bar.isTotal !== true ? reached : 0;

@@ -7,24 +7,24 @@ import { notifyChange } from '../state/resource.js';
 import { troubleOf, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
 import { Button } from './button.js';
-import { Conflict, type Clash } from './conflict/conflict.js';
+import { Conflict, type ConcurrentChange } from './conflict/conflict.js';
 import { Confirm } from './confirm.js';
 import { isFocusLost, rescueFocus } from './focus.js';
 import { MayNot } from './may-not.js';
 import { NoteInput } from './note-input.js';
 import { Page } from './page.js';
 import { Problem } from './problem.js';
-import type { Versioned } from './versions/families.js';
+import type { VersionedFamily } from './versions/families.js';
 import { VersionHistory } from './versions/version-history.js';
 
 /** A stored document with its ETag, or a new document with the ETag null. */
-export interface Opened {
+export interface OpenedDocument {
   readonly document: JsonObject;
   readonly etag: string | null;
 }
 
 /** Parameters of a write request in addition to the document. */
-export interface Write {
+export interface WriteTerms {
   /** ETag of the version to overwrite; undefined for a new document. */
   readonly ifMatch: string | undefined;
   /** Reason for the change. */
@@ -32,7 +32,7 @@ export interface Write {
 }
 
 /** A document that is being edited. */
-export interface Edited {
+export interface EditedDocument {
   readonly document: JsonObject;
   readonly findings: readonly Finding[];
   readonly isChanged: boolean;
@@ -52,7 +52,7 @@ interface EditorProps {
   readonly title: string;
   readonly subtitle?: string | undefined;
   readonly above: Parameters<typeof Page>[0]['above'];
-  readonly opened: Opened;
+  readonly opened: OpenedDocument;
   /** Validates a document with the service. Default: the document is validated when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
   /** Returns true if a document may be saved. Default: any document without errors. */
@@ -62,20 +62,20 @@ interface EditorProps {
   /** False for a document with a reason in each row. Default: each version has a reason. */
   readonly hasNote?: boolean;
   /** Document whose versions are listed below the editor. */
-  readonly versioned?: Versioned | undefined;
+  readonly versioned?: VersionedFamily | undefined;
   /** Reads the stored document, which is shown next to the draft if someone else changed it. */
-  readonly reread: () => Promise<Opened>;
+  readonly reread: () => Promise<OpenedDocument>;
   /**
    * Saves the document.
    * @returns the ETag of the stored version
    */
-  readonly save: (document: JsonObject, version: Write) => Promise<{ readonly etag: string | null }>;
+  readonly save: (document: JsonObject, version: WriteTerms) => Promise<{ readonly etag: string | null }>;
   readonly remove?: () => Promise<unknown>;
-  readonly actions?: (edited: Edited) => ComponentChildren;
+  readonly actions?: (edited: EditedDocument) => ComponentChildren;
   readonly onSaved: (document: JsonObject) => void;
   readonly onRemoved?: () => void;
   readonly onReload: () => void;
-  readonly children: (edited: Edited) => ComponentChildren;
+  readonly children: (edited: EditedDocument) => ComponentChildren;
 }
 
 /**
@@ -132,7 +132,7 @@ export function Editor(props: EditorProps) {
           onResolve={(document) => void resolve(document).then((isSaved) => report(isSaved, document))}
         />
       )}
-      {trouble !== null && <Refused trouble={trouble} />}
+      {trouble !== null && <RefusedChange trouble={trouble} />}
       {children(edited)}
       {isStored && versioned !== undefined && <VersionHistory {...versioned} onRestored={onReload} />}
     </Page>
@@ -143,7 +143,7 @@ export function Editor(props: EditorProps) {
  * Renders the reason why a document was not saved. The element receives the focus, because the disabled save button
  * lost it.
  */
-function Refused({ trouble }: { readonly trouble: Trouble }) {
+function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
   const own = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     if (isFocusLost()) own.current?.focus();
@@ -156,17 +156,17 @@ function Refused({ trouble }: { readonly trouble: Trouble }) {
 }
 
 /** Describes the missing id of a document, without which the document has no address. */
-function missingId(path: string): Trouble {
+function describeMissingId(path: string): Trouble {
   const message = 'An id is required.';
   const finding: Finding = { severity: 'error', code: 'REQUIRED', path, message };
   return { ...troubleOf(new Error(message)), findings: [finding] };
 }
 
 interface Editing {
-  readonly edited: Edited;
+  readonly edited: EditedDocument;
   readonly trouble: Trouble | null;
   /** The version that someone else saved after the document was opened. */
-  readonly clash: Clash | null;
+  readonly clash: ConcurrentChange | null;
   /**
    * Saves the document over the version of `clash` after a review.
    * @returns true if the document was stored
@@ -179,7 +179,7 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
   const [trouble, setTrouble] = useState<Trouble | null>(null);
-  const [clash, setClash] = useState<Clash | null>(null);
+  const [clash, setClash] = useState<ConcurrentChange | null>(null);
   const shown = useRef(opened);
   const text = JSON.stringify(document);
   /** Text of the last save; null after the page has read the saved version. */
@@ -198,9 +198,9 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
     setClash(null);
   }, [opened]);
   const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
-  const store = async (written: JsonObject, over: Opened) => {
+  const store = async (written: JsonObject, over: OpenedDocument) => {
     if (idMember !== undefined && (written[idMember] ?? '') === '') {
-      setTrouble(missingId(idMember));
+      setTrouble(describeMissingId(idMember));
       return false;
     }
     try {
@@ -220,7 +220,7 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
     notifyChange();
     return true;
   };
-  const edited: Edited = {
+  const edited: EditedDocument = {
     document,
     findings: [...(checked.data ?? []), ...(trouble?.findings ?? [])],
     isChanged: text !== JSON.stringify(first.document),

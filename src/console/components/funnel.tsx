@@ -59,7 +59,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
               {excluded.length > 0 && count(-excluded.length)}
             </span>
           </button>
-          {open === String(position) && <Fallen names={excluded} onName={onName} />}
+          {open === String(position) && <ExcludedSecurities names={excluded} onName={onName} />}
         </li>
       ))}
       {held !== last && (
@@ -71,12 +71,12 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
   );
 }
 
-interface FallenProps {
+interface ExcludedProps {
   readonly names: readonly string[];
   readonly onName: ((identifier: string) => void) | undefined;
 }
 
-function Fallen({ names, onName }: FallenProps) {
+function ExcludedSecurities({ names, onName }: ExcludedProps) {
   return (
     <p class="funnel-names">
       {names.slice(0, SHOWN_MAX).map((name) =>

@@ -45,7 +45,10 @@ export function JobTable({ jobs, label, name, height = 560, searches = false, ..
   );
 }
 
-/** A list of ended jobs has no progress column, and one without remarks no description. */
+/**
+ * Returns the columns of a list of jobs: without progress if all jobs have ended, and without a description if there
+ * are no remarks.
+ */
 function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Column<JobStatus>[] {
   const hidden = new Set([
     ...(isOneKind ? ['kind'] : []),
@@ -59,7 +62,7 @@ const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${j
 
 export const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
 
-/** Renders the button that cancels a job, or repeats a failed one. */
+/** Renders the button that cancels an unfinished job or repeats a failed job. */
 export function JobAct({ job }: { readonly job: JobStatus }) {
   const { job_id: id, status } = job;
   if (status === 'failed')

@@ -15,7 +15,7 @@ export interface Metric {
 }
 
 /** Prevents line breaks within the dates of a text. */
-const wholeDates = (text: string): ComponentChildren =>
+const keepDatesWhole = (text: string): ComponentChildren =>
   text.split(/(\d{4}-\d\d-\d\d)/).map((part, k) => (k % 2 === 0 ? part : <span class="whole-date">{part}</span>));
 
 /** Minimum width of a figure in pixels. */
@@ -45,7 +45,7 @@ export function Metrics({ metrics, label }: { readonly metrics: readonly Metric[
           <dt>{term}</dt>
           <dd class={kind}>{value}</dd>
           {note !== undefined && (
-            <dd class="metric-note quiet">{typeof note === 'string' ? wholeDates(note) : note}</dd>
+            <dd class="metric-note quiet">{typeof note === 'string' ? keepDatesWhole(note) : note}</dd>
           )}
         </div>
       ))}

@@ -16,7 +16,7 @@ interface ProblemProps {
  * that waits for approval is shown as information, not as an error.
  */
 export function Problem({ trouble, onRetry }: ProblemProps) {
-  if (trouble.code === 'APPROVAL_REQUIRED') return <Awaited trouble={trouble} />;
+  if (trouble.code === 'APPROVAL_REQUIRED') return <AwaitedApproval trouble={trouble} />;
   const { message, code, findings, requestId } = trouble;
   const store = trouble.code === 'STORE_MISMATCH' ? storeOf(trouble.detail) : null;
   const [first] = findings;
@@ -65,7 +65,7 @@ export function Problem({ trouble, onRetry }: ProblemProps) {
   );
 }
 
-function Awaited({ trouble: { message, detail } }: Pick<ProblemProps, 'trouble'>) {
+function AwaitedApproval({ trouble: { message, detail } }: Pick<ProblemProps, 'trouble'>) {
   const { approval_id: id } = detail as { readonly approval_id: number };
   return (
     <Banner kind="info" title={message}>

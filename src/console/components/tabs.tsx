@@ -18,17 +18,17 @@ interface TabsProps {
 }
 
 /** Width of the menu of hidden tabs, in pixels. */
-const MORE = 84;
+const MENU_WIDTH = 84;
 
 /**
  * Renders the tabs of a page, each with an address. Tabs that do not fit are in a menu; the open tab is always visible.
  */
 export function Tabs({ label, tabs, name = 'tab' }: TabsProps) {
-  const open = openTab(tabs, name);
+  const open = findOpenTab(tabs, name);
   const list = useRef<HTMLElement>(null);
   const width = useWidth(list);
   const widths = useTabWidths(list, tabs);
-  const shown = widths === null || isPrinting.value ? tabs : fittingTabs(tabs, { widths, width, open });
+  const shown = widths === null || isPrinting.value ? tabs : selectFittingTabs(tabs, { widths, width, open });
   const rest = tabs.filter((tab) => !shown.includes(tab));
   const link = ({ id, text }: Tab) => (
     <a
@@ -86,12 +86,12 @@ interface Fitting {
 }
 
 /** Returns the tabs that fit, always including the open one. */
-function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): readonly Tab[] {
+function selectFittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): readonly Tab[] {
   const total = widths.reduce((sum, own) => sum + own, 0);
   if (total <= width) return tabs;
   const widthOf = (tab: Tab) => widths[tabs.indexOf(tab)] ?? 0;
   const current = tabs.find(({ id }) => id === open);
-  let room = width - MORE - (current === undefined ? 0 : widthOf(current));
+  let room = width - MENU_WIDTH - (current === undefined ? 0 : widthOf(current));
   const kept = new Set(current === undefined ? [] : [current]);
   for (const tab of tabs) {
     if (tab === current) continue;
@@ -103,7 +103,7 @@ function fittingTabs(tabs: readonly Tab[], { widths, width, open }: Fitting): re
 }
 
 /** Returns the id of the open tab: the one in the address, or the first tab. */
-export function openTab(tabs: readonly Tab[], name = 'tab'): string {
+export function findOpenTab(tabs: readonly Tab[], name = 'tab'): string {
   const asked = parameter(name);
   return (tabs.find(({ id }) => id === asked) ?? tabs[0]!).id; // a page has at least one tab
 }

@@ -10,7 +10,7 @@ export interface Page {
   readonly prime?: (params: Readonly<Record<string, string>>) => void;
 }
 
-/** All registers share one script, because their pages share components. */
+/** Loads the pages of the registers, which share one script because they share components. */
 const governance = async () => (await import('../pages/governance/governance-page.js')).GovernancePage;
 
 /**
@@ -137,34 +137,34 @@ export const PAGES: readonly Page[] = [
   { path: '/console/sweeps/:id', load: async () => (await import('../pages/sweeps/sweep-page.js')).SweepPage },
 ];
 
-export interface Found {
+export interface FoundPage {
   readonly page: Page;
   readonly params: Readonly<Record<string, string>>;
 }
 
-export function findPage(path: string): Found | undefined {
-  const parts = partsOf(path);
+export function findPage(path: string): FoundPage | undefined {
+  const parts = splitPath(path);
   for (const page of PAGES) {
-    const params = match(partsOf(page.path), parts);
+    const params = matchPattern(splitPath(page.path), parts);
     if (params !== undefined) return { page, params };
   }
   return undefined;
 }
 
-const partsOf = (path: string): readonly string[] => path.split('/').filter(Boolean);
+const splitPath = (path: string): readonly string[] => path.split('/').filter(Boolean);
 
-function match(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
+function matchPattern(pattern: readonly string[], parts: readonly string[]): Record<string, string> | undefined {
   if (pattern.length !== parts.length) return undefined;
   const params: Record<string, string> = {};
   for (const [i, word] of pattern.entries()) {
     const part = parts[i]!; // both lists have the same length
-    if (word.startsWith(':')) params[word.slice(1)] = decode(part);
+    if (word.startsWith(':')) params[word.slice(1)] = decodePart(part);
     else if (word !== part) return undefined;
   }
   return params;
 }
 
-function decode(part: string): string {
+function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {

@@ -7,7 +7,7 @@ import { startTour, STEPS } from '../state/tour.js';
 import { indexAddress } from '../words/addresses.js';
 import type { Target } from '../words/search.js';
 
-interface Known {
+interface KnownSubjects {
   readonly indices: readonly { readonly id: string }[];
   readonly stores: readonly { readonly store_id: string; readonly active: boolean }[];
   /** Opens the list of keyboard shortcuts. */
@@ -24,7 +24,7 @@ const action = (name: string, text: string, act: () => unknown): Target => ({
 const link = (address: string, text: string): Target => ({ address, text, kind: 'action' });
 
 /** Returns the global actions that the API key allows. */
-export function actionsFor({ indices, stores, onShortcuts }: Known): readonly Target[] {
+export function actionsFor({ indices, stores, onShortcuts }: KnownSubjects): readonly Target[] {
   return [
     ...indices.flatMap(({ id }) => [
       ...(may('run') ? [action(`run ${id}`, `Run ${id}`, () => runIndex(id, { if_stale: true }))] : []),

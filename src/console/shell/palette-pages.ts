@@ -7,7 +7,7 @@ import type { Target } from '../words/search.js';
 const page = (address: string, text: string, words = ''): Target => ({ address, text, kind: 'page', words });
 
 /** Pages without an id in their address, with alternative search words. */
-export const PLACES: readonly Target[] = [
+export const PAGE_TARGETS: readonly Target[] = [
   page('/', 'Indices', 'home overview'),
   page('/console/dashboard', 'Dashboard', 'pinned'),
   page('/console/compare', 'Compare', 'comparison correlation'),
@@ -55,7 +55,7 @@ const FORMS: readonly (readonly [string, string, string])[] = [
 ];
 
 /** Returns the actions that create a document, if the API key allows writing. */
-export const forms = (): readonly Target[] =>
+export const listFormTargets = (): readonly Target[] =>
   may('write')
     ? FORMS.map(([address, text, words]) => ({
         address: `form ${text}`,
@@ -81,7 +81,7 @@ interface Subjects {
  * Returns the tabs of all indices, strategies and data stores, the closures of the calendars, and the statement and the
  * form of a new strategy for each index.
  */
-export function partsOf({ indices, strategies, stores }: Subjects): readonly Target[] {
+export function listPartTargets({ indices, strategies, stores }: Subjects): readonly Target[] {
   const calendars = [...new Set(indices.map(({ calendar }) => calendar))];
   const parts =
     (list: readonly { readonly id: string; readonly text: string }[], addressOfPage: (id: string) => string) =>

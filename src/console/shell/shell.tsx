@@ -18,7 +18,7 @@ import { session, signOut } from '../state/session.js';
 import { forgetKey, hasKey, isReached, keyWanted, troubleOf, type Trouble } from '../state/service.js';
 import { KeyPage } from './key-page.js';
 import { Navigation } from './navigation.js';
-import { findPage, type Found } from './pages.js';
+import { findPage, type FoundPage } from './pages.js';
 import type { PageProps } from '../state/page-props.js';
 import { Toasts } from './toasts.js';
 import { TourCard } from './tour-card.js';
@@ -163,8 +163,8 @@ function Notices() {
   );
 }
 
-interface Loaded {
-  readonly found: Found;
+interface LoadedPage {
+  readonly found: FoundPage;
   readonly Page: ComponentType<PageProps> | null;
   readonly trouble: Trouble | null;
   /** Value of `world` when the page was loaded. A failed page is loaded again when `world` changes. */
@@ -172,13 +172,13 @@ interface Loaded {
 }
 
 function CurrentPage({ path }: { readonly path: string }) {
-  const [loaded, setLoaded] = useState<Loaded | null>(null);
+  const [loaded, setLoaded] = useState<LoadedPage | null>(null);
   const found = findPage(path);
   const isFirst = useRef(true);
   useEffect(() => {
     if (found === undefined) return undefined;
     let isWanted = true;
-    const take = (one: Loaded) => isWanted && setLoaded(one);
+    const take = (one: LoadedPage) => isWanted && setLoaded(one);
     if (loaded === null && keyWanted.peek() === null) found.page.prime?.(found.params);
     found.page.load().then(
       (Page) => take({ found, Page, trouble: null, world: world.peek() }),
@@ -212,14 +212,14 @@ function CurrentPage({ path }: { readonly path: string }) {
   if (Page === null || trouble !== null)
     return <Problem trouble={trouble ?? troubleOf('The page is empty.')} onRetry={() => location.reload()} />;
   return (
-    <Guarded key={path}>
+    <ErrorBoundary key={path}>
       <Page params={found.params} />
-    </Guarded>
+    </ErrorBoundary>
   );
 }
 
 /** Catches errors of a page and renders the error in its place, so that other pages stay available. */
-function Guarded({ children }: { readonly children: ComponentChildren }) {
+function ErrorBoundary({ children }: { readonly children: ComponentChildren }) {
   const [failure, reset] = useErrorBoundary((thrown: unknown) => reportError(thrown));
   const { query } = place.value;
   useEffect(() => {

@@ -16,7 +16,7 @@ import {
 import { moment } from '../words/dates.js';
 import { jobAddress, jobIdent, jobSubject } from '../words/jobs.js';
 import { actionsFor } from './palette-actions.js';
-import { forms, partsOf, PLACES } from './palette-pages.js';
+import { listFormTargets, listPartTargets, PAGE_TARGETS } from './palette-pages.js';
 import { findTargets, type Target } from '../words/search.js';
 
 const SHOWN_MAX = 12;
@@ -52,7 +52,7 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
     { follows: false },
   );
   const all: readonly Target[] = [
-    ...PLACES,
+    ...PAGE_TARGETS,
     ...savedViews.value.map(({ name, address }) => ({ address, text: name, kind: 'view' })),
     ...(indices.data?.indices ?? []).map(({ id, name, kind }) => ({
       address: indexAddress(id),
@@ -103,15 +103,15 @@ export function useTargets(typed: string, onShortcuts: () => void): readonly Tar
         .filter(({ address }) => address !== place.value.path)
         .slice(0, RECENT_SHOWN)
         .map((visit) => ({ ...visit, kind: 'recent' })),
-      ...PLACES.filter(({ address }) => recent.value.every((visit) => visit.address !== address)),
+      ...PAGE_TARGETS.filter(({ address }) => recent.value.every((visit) => visit.address !== address)),
     ].slice(0, SHOWN_MAX);
   const actions = actionsFor({ indices: indices.data?.indices ?? [], stores: stores.data?.stores ?? [], onShortcuts });
-  const parts = partsOf({
+  const parts = listPartTargets({
     indices: indices.data?.indices ?? [],
     strategies: (strategies.data?.strategies ?? []).map(({ strategy }) => strategy),
     stores: (stores.data?.stores ?? []).map(({ store_id: id, name }) => ({ id, name })),
   });
-  return [...findTargets([...all, ...forms(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
+  return [...findTargets([...all, ...listFormTargets(), ...actions, ...parts], text), ...ofMarket].slice(0, SHOWN_MAX);
 }
 
 /** Returns the entry of a job result, for example `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */

@@ -6,7 +6,7 @@ import { parameter, setParameters } from './place.js';
 const TEXT_MAX = 12_000;
 
 /** A text kept in the address, or only in memory if it is too long. */
-export interface Addressed {
+export interface AddressedText {
   readonly text: string | null;
   /** True if the address does not contain the text. */
   readonly isTooLong: boolean;
@@ -14,7 +14,7 @@ export interface Addressed {
 }
 
 /** Returns an address parameter that can be updated during typing. */
-export function useAddressed(name: string): Addressed {
+export function useAddressed(name: string): AddressedText {
   const given = parameter(name);
   const [long, setLong] = useState<string | null>(null);
   useEffect(() => {

@@ -3,12 +3,12 @@ import { signal } from '@preact/signals';
 /** Files dropped or selected on another page, which the import page takes over. */
 const waiting = signal<readonly File[]>([]);
 
-export function bring(files: readonly File[]): void {
+export function offerFiles(files: readonly File[]): void {
   waiting.value = files;
 }
 
 /** Returns the waiting files and clears the list. */
-export function takeBrought(): readonly File[] {
+export function takeOfferedFiles(): readonly File[] {
   const files = waiting.peek();
   waiting.value = [];
   return files;

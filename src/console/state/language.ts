@@ -1,5 +1,5 @@
 /** Replaces an invalid browser language such as `en-US@posix`, because uPlot fails on it when it is loaded. */
-export function mendLanguage(): void {
+export function replaceInvalidLanguage(): void {
   if (!isTag(navigator.language)) Object.defineProperty(navigator, 'language', { value: 'en-GB' });
 }
 

@@ -64,13 +64,13 @@ const SILENCE_MS = 32_000;
 /** Id of the stream that supplies this tab, opened by any tab; empty before the first stream. */
 let stream = '';
 /** Id that no stream has, so that the next stream is treated as new. */
-const LEFT = 'left';
+const NO_STREAM = 'left';
 
 /**
  * Records the id of the stream. A change reloads the pages, because jobs that ended between two streams were reported
  * by neither.
  */
-function takeStream(next: string): void {
+function recordStream(next: string): void {
   const isOther = stream !== '' && next !== stream;
   stream = next;
   if (isOther) notifyChange();
@@ -97,14 +97,14 @@ export function startLive(): void {
 async function follow(name: string, ended: AbortSignal): Promise<void> {
   let leads = false;
   // A hidden tab received no events.
-  if (stream !== '') stream = LEFT;
-  void lookAround().catch(() => undefined);
+  if (stream !== '') stream = NO_STREAM;
+  void checkHealth().catch(() => undefined);
   await shareAmongTabs<Message>(
     {
       name,
       ended,
       onMessage(message, tell) {
-        if (!leads) void hear(message);
+        if (!leads) void handleMessage(message);
         else if (message.kind === 'ask') tell(all());
       },
       lead(tell) {
@@ -118,23 +118,23 @@ async function follow(name: string, ended: AbortSignal): Promise<void> {
 
 const all = (): Message => ({ kind: 'all', isOpen: isFollowing.peek(), stream, jobs: liveJobs.peek() });
 
-async function hear(message: Message): Promise<void> {
-  if (message.kind === 'status') note(message.job);
+async function handleMessage(message: Message): Promise<void> {
+  if (message.kind === 'status') recordJob(message.job);
   if (message.kind !== 'all') return;
   const { isOpen, jobs, stream: told } = message;
   const isBack = isOpen && !isReached.peek();
   const isNews = isOpen !== isFollowing.peek();
   isFollowing.value = isOpen;
-  if (isNews) await lookAround().catch(() => undefined);
+  if (isNews) await checkHealth().catch(() => undefined);
   if (isBack) notifyChange();
   if (!isOpen) return;
-  takeStream(told);
+  recordStream(told);
   await noteAll(jobs);
 }
 
 /** Adds the states of all unfinished jobs. */
 async function noteAll(jobs: readonly JobStatus[]): Promise<void> {
-  for (const job of jobs) note(job);
+  for (const job of jobs) recordJob(job);
   await settleMissing(new Set(jobs.map(({ job_id: id }) => id)));
 }
 
@@ -145,7 +145,7 @@ const POLLED_MAX = 100;
 async function pollUntil(ended: AbortSignal): Promise<void> {
   while (!ended.aborted) {
     try {
-      if (!isFollowing.peek()) await lookAround();
+      if (!isFollowing.peek()) await checkHealth();
       const query = { status: ['pending' as const, 'running' as const], limit: POLLED_MAX };
       const { jobs } = await service.peek().call('listJobs', { query, signal: ended });
       if (!isFollowing.peek()) notifyChange();
@@ -164,7 +164,7 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
     const stop = () => given.abort();
     ended.addEventListener('abort', stop);
     try {
-      await lookAround();
+      await checkHealth();
       await followOnce(given, tell);
     } catch {
       // The stream ended or was lost, which a banner reports.
@@ -190,7 +190,7 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
     if (ended.aborted || !isFollowing.peek() || (isWell(health.peek()) && waited < HEALTH_MS.ok)) continue;
     waited = 0;
     const before = health.peek()?.store;
-    await lookAround().catch(() => undefined);
+    await checkHealth().catch(() => undefined);
     if (JSON.stringify(before) !== JSON.stringify(health.peek()?.store)) notifyChange();
   }
 }
@@ -199,9 +199,9 @@ async function watchHealth(ended: AbortSignal): Promise<void> {
  * Reads the health of the service and compares its identity with the last known identity. Before the first response,
  * concurrent calls share one request.
  */
-export function lookAround(): Promise<void> {
-  if (health.peek() !== null) return look();
-  looking ??= look().finally(() => {
+export function checkHealth(): Promise<void> {
+  if (health.peek() !== null) return readHealth();
+  looking ??= readHealth().finally(() => {
     looking = null;
   });
   return looking;
@@ -209,7 +209,7 @@ export function lookAround(): Promise<void> {
 
 let looking: Promise<void> | null = null;
 
-async function look(): Promise<void> {
+async function readHealth(): Promise<void> {
   const before = health.peek();
   const now = await service.peek().call('getHealth');
   if (!('store' in now)) return; // the key is no longer valid; other requests report it
@@ -234,10 +234,10 @@ async function followOnce(given: AbortController, tell: Tell): Promise<void> {
       if (event === 'status') {
         const job = data as JobStatus; // the contract defines the events of the stream
         seen.add(job.job_id);
-        note(job);
+        recordJob(job);
         tell({ kind: 'status', job });
       } else if (event === 'caught-up') {
-        takeStream(own);
+        recordStream(own);
         await settleMissing(seen);
         tell(all());
       }
@@ -247,14 +247,14 @@ async function followOnce(given: AbortController, tell: Tell): Promise<void> {
   }
 }
 
-function note(job: JobStatus): void {
+function recordJob(job: JobStatus): void {
   const before = known.peek().get(job.job_id);
   known.value = new Map(known.peek()).set(job.job_id, job);
   const hasEnded = !isUnfinished(job) && (before === undefined || isUnfinished(before));
   if (!hasEnded) return;
   announceEnd(job);
   notifyChange();
-  void lookAround().catch(() => undefined);
+  void checkHealth().catch(() => undefined);
 }
 
 function announceEnd(job: JobStatus): void {
@@ -272,7 +272,7 @@ async function settleMissing(seen: ReadonlySet<string>): Promise<void> {
       .peek()
       .call('getJob', { params: { job_id: jobId } })
       .catch(() => null);
-    if (job !== null) note({ ...job, result: null });
+    if (job !== null) recordJob({ ...job, result: null });
     else known.value = new Map([...known.peek()].filter(([id]) => id !== jobId));
   }
 }

@@ -13,7 +13,7 @@ export function findChosenRange(): { readonly from: string; readonly to: string 
 export function chooseRange(range: { readonly from: string; readonly to: string } | null): void {
   const before = findChosenRange();
   if (before?.from === range?.from && before?.to === range?.to) return;
-  if (range !== null) noteRange(range);
+  if (range !== null) recordRange(range);
   go(addQuery({ from: range?.from ?? null, to: range?.to ?? null }));
 }
 
@@ -29,7 +29,7 @@ const { items, set } = createStoredList<DateRange>('divisor.ranges', RANGES_MAX)
 /** Date ranges selected in this browser, newest last. */
 export const earlierRanges = items;
 
-function noteRange(range: DateRange): void {
+function recordRange(range: DateRange): void {
   set([...items.peek().filter(({ from, to }) => from !== range.from || to !== range.to), range]);
 }
 

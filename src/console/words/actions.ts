@@ -9,7 +9,7 @@ const CASH: ReadonlySet<string> = new Set([
   'SILENT_DELISTING',
   'ACQUISITION',
 ]);
-/** Actions that give further shares. */
+/** Types of actions that distribute additional shares. */
 export const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
 /** Maximum number of decimals of amounts and ratios, as in the data. */

@@ -70,7 +70,7 @@ function areLater(before: JsonObject, after: JsonObject, through: string): boole
 const amendmentsOf = ({ amendments }: JsonObject): readonly JsonObject[] =>
   Array.isArray(amendments) ? (amendments as readonly Json[]).filter(isObject) : [];
 
-interface Amended {
+interface AmendedDefinition {
   /** The stored definition. */
   readonly before: JsonObject;
   /** The edited definition. */
@@ -81,23 +81,23 @@ interface Amended {
 /**
  * Returns the definition in force on a date, with the earlier amendments applied, before and after the new amendment.
  */
-export function textsOn(
+export function computeDefinitionsOn(
   date: string,
-  { before, after, amendable }: Amended,
+  { before, after, amendable }: AmendedDefinition,
 ): { readonly inForce: JsonObject; readonly amended: JsonObject } {
   const { amendments: _, ...first } = before;
   const inForce = amendmentsOf(before)
     .filter(({ effective_from: from }) => String(from) <= date)
     .reduce<Json>((text, { changes }) => mergePatch(text, changes ?? {}), first) as JsonObject; // a merge patch of an object returns an object
   const amended = amendable.reduce<Json>((text, { path }) => {
-    const own = wholeLists(path, before, inForce);
+    const own = cutAtChangedList(path, before, inForce);
     return addValue(text, own, valueAt(after, own));
   }, inForce) as JsonObject; // replacing members of an object returns an object
   return { inForce, amended };
 }
 
 /** Cuts a path at the first list that an earlier amendment changed, because positions in this list differ. */
-function wholeLists(path: Path, before: JsonObject, inForce: JsonObject): Path {
+function cutAtChangedList(path: Path, before: JsonObject, inForce: JsonObject): Path {
   const at = path.findIndex(
     (step, k) =>
       typeof step === 'number' &&
@@ -107,9 +107,9 @@ function wholeLists(path: Path, before: JsonObject, inForce: JsonObject): Path {
 }
 
 /** Returns the stored definition with an added amendment, and with the changes that do not affect closes. */
-export function addAmendment(date: string, terms: JsonObject, changed: Amended): JsonObject {
+export function addAmendment(date: string, terms: JsonObject, changed: AmendedDefinition): JsonObject {
   const { before, after } = changed;
-  const { inForce, amended } = textsOn(date, changed);
+  const { inForce, amended } = computeDefinitionsOn(date, changed);
   const amendment = { ...terms, effective_from: date, changes: patchBetween(inForce, amended) };
   const described = Object.fromEntries(DESCRIPTIVE.map((member) => [member, after[member]]));
   return {

@@ -116,7 +116,7 @@ export type RollingMeasure = 'volatility' | 'correlation' | 'beta';
 export function computeRolling(
   measure: RollingMeasure,
   levels: Levels,
-  { reference, window, sessions }: Rolled,
+  { reference, window, sessions }: RollingTerms,
 ): Levels {
   const [all, others] = [returnsOf(levels), returnsOf(reference)];
   return levels.map((_, t) => {
@@ -128,7 +128,7 @@ export function computeRolling(
   });
 }
 
-interface Rolled {
+interface RollingTerms {
   readonly reference: Levels;
   readonly window: number;
   readonly sessions: number;

@@ -12,8 +12,8 @@ const MS_PER_DAY = 86_400_000;
 export function moment(timestamp: string | null): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
-  const date = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
-  return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
+  const date = `${time.getFullYear()}-${padTwo(time.getMonth() + 1)}-${padTwo(time.getDate())}`;
+  return `${date} ${padTwo(time.getHours())}:${padTwo(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
 }
 
 /** Returns a timestamp as a figure, with the date as its value and the time as its note. */
@@ -25,10 +25,10 @@ export function momentFigure(timestamp: string): { readonly value: string; reado
 /** Formats the local time of a timestamp, for example `16:30:05`. */
 export function clock(timestamp: string): string {
   const time = new Date(timestamp);
-  return [time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':');
+  return [time.getHours(), time.getMinutes(), time.getSeconds()].map(padTwo).join(':');
 }
 
-const two = (value: number): string => String(value).padStart(2, '0');
+const padTwo = (value: number): string => String(value).padStart(2, '0');
 
 /**
  * Formats a time zone offset.
@@ -37,7 +37,7 @@ const two = (value: number): string => String(value).padStart(2, '0');
 export function zoneText(minutes: number): string {
   if (minutes === 0) return 'UTC';
   const size = Math.abs(minutes);
-  return `${minutes < 0 ? '\u2212' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+  return `${minutes < 0 ? '\u2212' : '+'}${padTwo(Math.floor(size / 60))}:${padTwo(size % 60)}`;
 }
 
 /** Formats a duration, for example `0.4 s`, `12 s`, `3 min 20 s` or `2 h 5 min`. */

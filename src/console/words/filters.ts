@@ -10,11 +10,11 @@ export function parseFilter(
 ): ((value: Value) => boolean) | undefined {
   const text = typed.trim();
   if (text === '') return undefined;
-  return ofNumbers ? numeric(text, isPercent) : words(text);
+  return ofNumbers ? parseComparison(text, isPercent) : parseWords(text);
 }
 
 /** Returns a filter for texts that contain all words, and none of the words prefixed by a minus. */
-function words(text: string): (value: Value) => boolean {
+function parseWords(text: string): (value: Value) => boolean {
   const all = text.toLowerCase().split(/\s+/);
   const unwanted = all.filter((word) => word.length > 1 && word.startsWith('-')).map((word) => word.slice(1));
   const wanted = all.filter((word) => !(word.length > 1 && word.startsWith('-')));
@@ -26,7 +26,7 @@ function words(text: string): (value: Value) => boolean {
 
 const COMPARED = /^(>=|<=|>|<|=)(.+)$/;
 
-function numeric(text: string, isPercent: boolean): ((value: Value) => boolean) | undefined {
+function parseComparison(text: string, isPercent: boolean): ((value: Value) => boolean) | undefined {
   const [least, most, ...more] = text.split('..');
   if (least !== undefined && most !== undefined && more.length === 0) {
     const [low, high] = [numberOf(least, isPercent), numberOf(most, isPercent)];

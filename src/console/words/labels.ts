@@ -8,7 +8,6 @@ export function labelOf(name: string): string {
   const words = name
     .replace(/_(?:id|bps)$/, '')
     .replaceAll('_', ' ')
-    .replace('half lives', 'half-lives')
     .replaceAll(/\b(?:aum|adv|fx)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

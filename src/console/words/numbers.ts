@@ -9,7 +9,7 @@ type Maybe = number | null | undefined;
 
 const formats = new Map<string, Intl.NumberFormat>();
 
-function fixed(value: number, digits: number, isSigned = false, least = digits): string {
+function formatFixed(value: number, digits: number, isSigned = false, least = digits): string {
   const name = `${least} ${digits}${isSigned ? '+' : ''}`;
   let format = formats.get(name);
   if (format === undefined) {
@@ -24,15 +24,15 @@ function fixed(value: number, digits: number, isSigned = false, least = digits):
 }
 
 /** Formats a number with at most the given number of decimals, for example `1.25`. */
-export const formatAtMost = (value: number, digits: number): string => fixed(value, digits, false, 0);
+export const formatAtMost = (value: number, digits: number): string => formatFixed(value, digits, false, 0);
 
 /** Formats a fraction as a percentage: 0.0523 becomes `5.23%`. */
 export const percent = (value: Maybe, digits = 2): string =>
-  value === null || value === undefined ? NONE : `${fixed(value * 100, digits)}%`;
+  value === null || value === undefined ? NONE : `${formatFixed(value * 100, digits)}%`;
 
 /** Formats a fraction as a percentage with its sign, for example `+5.23%`. */
 export const change = (value: Maybe, digits = 2): string =>
-  value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
+  value === null || value === undefined ? NONE : `${formatFixed(value * 100, digits, true)}%`;
 
 /** Formats a difference of two percentages in percentage points: `+5.23 pp`. */
 export const points = (value: Maybe): string => change(value).replace('%', ' pp');
@@ -45,7 +45,7 @@ export const residualText = (value: number): string => (Math.abs(value) < ROUNDI
 
 /** Formats a fraction in basis points: 0.000523 becomes `5.23 bps`. */
 export const bps = (value: Maybe): string =>
-  value === null || value === undefined ? NONE : `${fixed(value * 1e4, 2)} bps`;
+  value === null || value === undefined ? NONE : `${formatFixed(value * 1e4, 2)} bps`;
 
 /**
  * Formats trading costs, a fraction, in basis points. Zero is written as `none`, because runs without costs are common.
@@ -54,22 +54,22 @@ export const costText = (value: Maybe): string => (value === 0 ? 'none' : bps(va
 
 /** Formats a ratio, level or price, for example `1,234.50`. */
 export const decimal = (value: Maybe, digits = 2): string =>
-  value === null || value === undefined ? NONE : fixed(value, digits);
+  value === null || value === undefined ? NONE : formatFixed(value, digits);
 
 /** Appends the currency to a formatted amount, if both are known. */
 export const formatMoney = (written: string, currency: string | null): string =>
   currency === null || written === NONE ? written : `${written} ${currency}`;
 
 /** Formats a count, for example `1,234`. */
-export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : fixed(value, 0));
+export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : formatFixed(value, 0));
 
 /** Formats a number of unknown magnitude with significant digits. */
 export function figure(value: Maybe): string {
   if (value === null || value === undefined) return NONE;
-  if (Number.isInteger(value) && Math.abs(value) < 1e15) return fixed(value, 0);
+  if (Number.isInteger(value) && Math.abs(value) < 1e15) return formatFixed(value, 0);
   const size = Math.abs(value);
   if (size >= 1e15 || size < 1e-6) return value.toExponential(3).replaceAll('-', MINUS);
-  return fixed(value, size >= 1000 ? 2 : size >= 1 ? 4 : 6);
+  return formatFixed(value, size >= 1000 ? 2 : size >= 1 ? 4 : 6);
 }
 
 const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
@@ -77,13 +77,13 @@ const BYTES = ['B', 'KB', 'MB', 'GB', 'TB'] as const;
 export function bytes(value: Maybe): string {
   if (value === null || value === undefined) return NONE;
   const step = Math.min(BYTES.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, value)) / 3)));
-  return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
+  return `${formatFixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
 /** Converts mebibytes in a text to the largest suitable unit: `70121 MiB` becomes `68.5 GiB`. */
 export const formatLargeUnits = (text: string): string =>
   text.replaceAll(/(?<!\d)(\d{1,15}) MiB/g, (own, size: string) =>
-    Number(size) < 1024 ? own : `${fixed(Number(size) / 1024, 1)} GiB`,
+    Number(size) < 1024 ? own : `${formatFixed(Number(size) / 1024, 1)} GiB`,
   );
 
 /** Formats a limit in the unit given by the suffix of its name. */

@@ -45,13 +45,13 @@ const partsAt = (text: string, at: number): readonly [string, string] =>
   at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 
 /** A selected file and its table; the table is null if the file contains all tables. */
-interface Chosen {
+interface ChosenFile {
   readonly name: string;
   readonly table: string | null;
 }
 
 /** Returns the file of a finding by its name, otherwise by its table; undefined if the file is not unique. */
-export function fileOf<F extends Chosen>(
+export function fileOf<F extends ChosenFile>(
   { path, file }: Pick<Finding, 'path' | 'file'>,
   files: readonly F[],
 ): F | undefined {

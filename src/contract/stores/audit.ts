@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { Id } from '#domain/schema/shape.js';
-import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
+import { DATA_WARNING_KINDS } from '#domain/market/doubt-kinds.js';
 import { Finding } from '../common.js';
 import { Name } from './store.js';
 
@@ -37,7 +37,7 @@ export const DataDoubt = defineObject(() => ({
   id: z
     .string()
     .meta({ description: 'Id of the data warning in a request for repairs; unchanged data has unchanged ids.' }),
-  kind: z.enum(DOUBT_KINDS),
+  kind: z.enum(DATA_WARNING_KINDS),
   identifier: z.string(),
   date: z.string(),
   confidence: z.number().min(0).max(1),

@@ -5,12 +5,12 @@ import { CHECK_NAMES } from '../daily-plans/check-catalogue.js';
 import { AcceptedFinding } from '../daily-plans/judgement-document.js';
 import { LevelChange } from '../documents/published-error.js';
 
-const level = (variant: string) =>
+const defineLevel = (variant: string) =>
   z
     .number()
     .nullable()
     .meta({ description: `${variant} return level; null if none.` });
-const levels = { price: level('Price'), total: level('Total'), net: level('Net') };
+const levels = { price: defineLevel('Price'), total: defineLevel('Total'), net: defineLevel('Net') };
 
 const Levels = z.strictObject(levels).meta({ id: 'ApprovedLevels' });
 const DatedLevels = defineObject(() => ({ date: z.string(), ...levels })).meta({ id: 'ApprovedClose' });

@@ -1,16 +1,16 @@
-import type { CalledRebalance } from '../schedule/index-schedule.js';
+import type { TriggeredRebalance } from '../schedule/index-schedule.js';
 import type { Compositions } from '../books/compositions.js';
 
 /**
  * Returns the rebalances triggered by breaches in a run, in ascending order, including a pending one. For an overlay,
  * returns the triggered rebalances of its underlying indices.
  */
-export function listCalledRebalances(index: Compositions): CalledRebalance[] {
+export function listCalledRebalances(index: Compositions): TriggeredRebalance[] {
   const byEffective = new Map(selectCalledRebalances(index).map((one) => [one.effective, one]));
   return [...byEffective.values()].toSorted((a, b) => a.effective - b.effective);
 }
 
-function selectCalledRebalances({ list, sm, called, overlay }: Compositions): CalledRebalance[] {
+function selectCalledRebalances({ list, sm, called, overlay }: Compositions): TriggeredRebalance[] {
   if (overlay !== undefined) return overlay.sources.flatMap(selectCalledRebalances);
   const traded = list
     .filter(({ cause }) => cause === 'breach')

@@ -161,9 +161,9 @@ interface FirstInput {
 function findFirstSessionOfRun(composer: Composer, { indexId, start, first, to }: FirstInput): number {
   const sm = composer.market(indexId);
   let from = Math.max(first, findFirstAtLeast(sm.sessions, start));
-  const isPriced = (session: number) =>
+  const hasPricedSecurity = (session: number) =>
     composer.universe(indexId, session).some((column) => sm.lastBar[readPanelRow(sm, session) + column] === session);
-  while (from <= to && from > first && !isPriced(from)) from++;
+  while (from <= to && from > first && !hasPricedSecurity(from)) from++;
   if (from < to) return from;
   const count = Math.max(0, to - from + 1);
   throw new Refusal(

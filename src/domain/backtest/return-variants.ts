@@ -1,7 +1,7 @@
 import type { ReturnVariant } from '../market/market-data.js';
 import type { Finding } from '../refusals/findings.js';
 import { UNTAXED_TWINS, resolveVariant, listVariants } from '../market/price-basis.js';
-import type { Book, BriefEnd } from '../books/book.js';
+import type { Book, LevelsOnlyEnd } from '../books/book.js';
 import type { Compositions } from '../books/compositions.js';
 import { simulateIndexBook, type IndexRun } from '../books/index-run.js';
 import { toStoredIndex, type StoredOverlay } from './extend/overlay-state.js';
@@ -20,7 +20,7 @@ export function computeVariants({ compositions, book }: IndexRun, to: number): C
   } = compositions;
   const own = resolveVariant(market, treatment.dividends);
   const known = new Map<ReturnVariant, VariantLevel>([[own, toVariantLevel(book)]]);
-  const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
+  const ends: Partial<Record<ReturnVariant, LevelsOnlyEnd>> = {};
   const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
   for (const variant of listVariants(market)) {
     if (known.has(variant)) continue;

@@ -8,7 +8,7 @@ import type { BacktestMetrics } from '../analytics/series.js';
 import type { StoredModels } from '../risk/stored-model.js';
 import type { StoredOverlay } from './extend/overlay-state.js';
 import type { BenchmarkRun } from '../books/benchmark.js';
-import type { Book, BriefEnd, Gap } from '../books/book.js';
+import type { Book, LevelsOnlyEnd, Gap } from '../books/book.js';
 import type { Composer, Composition, Compositions, DeciderFactory } from '../books/compositions.js';
 import type { DecisionMemory } from '../books/decider.js';
 import type { KnownMarkets } from '../books/decision-seats.js';
@@ -68,10 +68,10 @@ export interface VariantLevel {
 /** End state of a run that is not part of its results. */
 export interface RunRemains {
   /** End states of the books that were simulated only for their levels. */
-  readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
+  readonly variants: Readonly<Partial<Record<ReturnVariant, LevelsOnlyEnd>>>;
   /** Books of the overlay in the other return variants; only for an overlay. */
   readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
-  readonly uncapped: BriefEnd | null;
+  readonly uncapped: LevelsOnlyEnd | null;
   readonly findings: FindingGroups;
   /** Findings of the decisions on underlying indices, one list per index; only for an overlay. */
   readonly decisionsBeneath?: readonly (readonly Finding[])[];

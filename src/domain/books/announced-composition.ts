@@ -5,7 +5,7 @@ import { addComposition, decideOne } from './decide-index.js';
 import { areAllAnnounced, toDueRebalance, findNextRebalances, type NextRebalance } from './next-rebalance.js';
 import { findPendingChange, addReplacements } from './pending-changes.js';
 
-export interface AnnouncedInput {
+export interface AnnouncedIndexInput {
   readonly indexId: string;
   readonly session: number;
   /** Compositions before `session`, ascending. */
@@ -19,7 +19,7 @@ export interface AnnouncedInput {
  */
 export function composeAsIfEffective(
   composer: Composer,
-  { indexId, session, before, next }: AnnouncedInput,
+  { indexId, session, before, next }: AnnouncedIndexInput,
 ): { readonly list: readonly Composition[]; readonly findings: readonly Finding[] } {
   const sm = composer.market(indexId);
   const list = [...before];
@@ -55,7 +55,7 @@ export interface UnannouncedIndex {
  */
 export function findAnnouncedIndex(
   composer: Composer,
-  { indexId, session }: Pick<AnnouncedInput, 'indexId' | 'session'>,
+  { indexId, session }: Pick<AnnouncedIndexInput, 'indexId' | 'session'>,
 ): AnnouncedIndex | UnannouncedIndex {
   const compositions = composer.compositions(indexId);
   const { sm, list } = compositions;

@@ -13,7 +13,7 @@ import { listBookDays, simulateIndexBook, createIndexTerms } from './index-run.j
 import type { ResolvedRequest } from '../documents/backtest-plan.js';
 import { findLastAtMost } from '../numbers/search.js';
 import type { Day } from '../time/days.js';
-import { findSeriesCurrency, refuseNotAboveZero, refuseMissingRate } from './series-benchmark.js';
+import { findSeriesCurrency, refuseNonPositiveValue, refuseMissingRate } from './series-benchmark.js';
 import { limitToCoverage, type CalendarCoverage } from './window.js';
 
 /** External benchmark of a run. */
@@ -173,7 +173,7 @@ function readExternalLevels(
   return Float64Array.from({ length: to - from + 1 }, (_, at) => {
     const day = sm.sessions[from + at]!;
     const close = closeOn(series, day);
-    if (close <= 0) throw refuseNotAboveZero(identifier, close, day);
+    if (close <= 0) throw refuseNonPositiveValue(identifier, close, day);
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
     const way = { from: currency, to: document.currency, session: from + at };

@@ -88,13 +88,13 @@ function listConversions(state: BookState, session: number): Map<number, number>
   return conversions;
 }
 
-interface LeavingInput {
+interface LeavingSecuritiesInput {
   readonly targets: Targets | undefined;
   readonly conversions: ReadonlyMap<number, number>;
 }
 
 /** Returns the held columns that leave at this close, ascending. */
-function listLeaving(state: BookState, session: number, { targets, conversions }: LeavingInput): number[] {
+function listLeaving(state: BookState, session: number, { targets, conversions }: LeavingSecuritiesInput): number[] {
   const { sm, today, treatment } = state;
   const leaving: number[] = [];
   for (const column of today?.exits.keys() ?? []) {

@@ -3,7 +3,7 @@ import { applyRounding, computeOpeningDivisor } from './book-rounding.js';
 import { readPriceSessions, countStaleSessions } from '../documents/stale-sessions.js';
 import { formatDay } from '../time/days.js';
 import { requireRate } from '../market/exchange-rates.js';
-import { closeOfEffect, findEffect } from '../index-mathematics/session-effects.js';
+import { findCloseOfEffect, findEffect } from '../index-mathematics/session-effects.js';
 import { toShortTerms } from '../index-mathematics/growth-terms.js';
 import { readPanelRow } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
@@ -98,7 +98,7 @@ function adjustCash(state: BookState, session: number): void {
     const cashInIndex = columnB === column ? inIndex.cash[b++]! : 0;
     const place = findSlot(state, column);
     if (place < 0 || hasSeparateTerms(state, place)) continue;
-    const price = columnA === column ? closeOfEffect(sm, own, a - 1) : closeOfEffect(sm, inIndex, b - 1);
+    const price = columnA === column ? findCloseOfEffect(sm, own, a - 1) : findCloseOfEffect(sm, inIndex, b - 1);
     changeUnits(state, place, (price + cash) / (price + cashInIndex));
   }
 }
@@ -273,7 +273,7 @@ function computeReinvestmentFactor(state: BookState, session: number): number {
         ? weights[findRowOffset(state, session) + slotOf[column]!]!
         : (units[place]! * index[readPanelRow(sm, session) + column]!) / path;
     const cash = weight < 0 || isForAll ? ofShorts.cash[e]! : (findEffect(own, session, column)?.cash ?? 0);
-    if (cash > 0) factor -= (weight * cash) / (closeOfEffect(sm, ofShorts, e) + cash);
+    if (cash > 0) factor -= (weight * cash) / (findCloseOfEffect(sm, ofShorts, e) + cash);
     if (rights[e]! > 0 && own.terms.rights === 'constituent')
       factor +=
         (weight * ofShorts.ratio[e]! * rights[e]! * ofShorts.subscription[e]!) / sm.carriedClose(session - 1, column);

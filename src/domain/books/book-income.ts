@@ -158,7 +158,7 @@ export function reinvestDividends(state: BookState, session: number, before: num
   recordLevels(state, session, yields);
 }
 
-function recordLevels({ reinvested, input, drift }: BookState, session: number, yields: Yields): void {
+function recordLevels({ reinvested, input, drift }: BookState, session: number, yields: ReturnVariantYields): void {
   if (reinvested === null) return;
   const { levels, points, netPoints } = reinvested;
   const at = session - input.from;
@@ -168,4 +168,4 @@ function recordLevels({ reinvested, input, drift }: BookState, session: number, 
   netPoints[at] = computeDividendPoints(levels.price[at]!, yields.net);
 }
 
-type Yields = Readonly<Record<keyof NonNullable<BookState['reinvested']>['levels'], number>>;
+type ReturnVariantYields = Readonly<Record<keyof NonNullable<BookState['reinvested']>['levels'], number>>;

@@ -14,7 +14,7 @@ export interface FrozenSlots {
   readonly waiting: readonly number[];
 }
 
-export interface FrozenInput {
+export interface FrozenSlotsInput {
   readonly input: Pick<BookInput, 'sm' | 'from' | 'fills' | 'tolerance' | 'treatment'>;
   readonly columns: Int32Array;
   readonly session: number;
@@ -28,14 +28,14 @@ export interface FrozenInput {
  * Returns the maximum age of a trade price in sessions of the security's calendar, under the definition that takes
  * effect at the close.
  */
-function findPriceAgeMax({ fills, treatment: dated, sm }: FrozenInput['input'], session: number): number {
+function findPriceAgeMax({ fills, treatment: dated, sm }: FrozenSlotsInput['input'], session: number): number {
   const treatment = findTreatment(dated, sm.sessions[session]! + 1);
   if (treatment.stale_targets === 'defer') return 0;
   return fills === 'all' ? Infinity : readPriceSessions(treatment);
 }
 
 /** Returns the slots that are not traded: without a price, or close enough to the target. */
-export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenInput): FrozenSlots {
+export function findFrozenSlots({ input, columns, session, slots, before, asked }: FrozenSlotsInput): FrozenSlots {
   const { sm, from } = input;
   const oldest = findPriceAgeMax(input, session);
   const tolerance = session === from ? undefined : input.tolerance;

@@ -124,7 +124,7 @@ export interface PendingSecurities {
 }
 
 /** End state of a portfolio that follows a book: values at the last close and at the start of the holding period. */
-export interface FollowEnd {
+export interface FollowerEnd {
   readonly stretchValue: number;
   readonly value: number;
   /** Fraction invested in the overlay; only for a strategy that holds an overlay. */
@@ -132,7 +132,7 @@ export interface FollowEnd {
 }
 
 /** Stored state of a portfolio without separate holdings. */
-export interface StoredFollow extends FollowEnd {
+export interface StoredFollower extends FollowerEnd {
   /** Orders by column, relative to the portfolio's first session; only for a strategy on an overlay that has orders. */
   readonly orders?: readonly UnfilledOrder[];
 }
@@ -141,7 +141,7 @@ export interface StoredFollow extends FollowEnd {
  * End state of a book that was simulated only for its levels. Orders are by column, relative to the book's first
  * session.
  */
-export interface BriefEnd {
+export interface LevelsOnlyEnd {
   readonly end: BookEnd;
   readonly orders: readonly UnfilledOrder[];
 }
@@ -201,7 +201,7 @@ export interface Book {
   /** Securities without a price at the close of `followedFrom`; null if no portfolio follows the book. */
   readonly pending: PendingSecurities | null;
   /** State after the last close, for an extension. */
-  readonly end: BookEnd | FollowEnd;
+  readonly end: BookEnd | FollowerEnd;
   /** Return components of an overlay that do not come from weights. */
   readonly overlay?: BookOverlay;
   /** Original book, if this book is mapped to another calendar. */

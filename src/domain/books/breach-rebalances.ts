@@ -10,7 +10,7 @@ import type { Book } from './book.js';
 import { findInForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { addComposition, decideOne } from './decide-index.js';
 import { hasAnyBar, type DueRebalance } from './due-rebalances.js';
-import { simulateBookUntil, extendStoredUntil, type WatchInput } from './watched-book.js';
+import { simulateBookUntil, updateStoredBook, type WatchInput } from './watched-book.js';
 import type { StoredBook } from './resumed-book.js';
 
 /** Number of sessions simulated at a time. A breach requires a new simulation of at most this many sessions. */
@@ -56,7 +56,7 @@ export function decideWithBreaches(composer: Composer, input: WatchInput): Watch
     state.rule = rule;
     const span: Span = { stored, at, to, known, decide: decideAndRecord, sm, text };
     const book = watchSpan(composer, input, span, state);
-    stored = extendStoredUntil(stored, book);
+    stored = updateStoredBook(stored, book);
     at = to;
   }
   return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
@@ -146,7 +146,7 @@ function findDayAfter({ sessions, calendar }: SessionMarket, session: number, co
   return calendar.sessions[findFirstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }
 
-interface WatchedSpan {
+interface BreachSearchSpan {
   readonly rule: LimitRuleName;
   readonly from: number;
   readonly to: number;
@@ -155,7 +155,7 @@ interface WatchedSpan {
 }
 
 /** Returns the first session at whose close a breach begins that triggers a rebalance. */
-function findNextBreach(book: Book, { rule, from, to, span, state }: WatchedSpan): number | null {
+function findNextBreach(book: Book, { rule, from, to, span, state }: BreachSearchSpan): number | null {
   const { sm, columns, weights } = book;
   const names = Array.from(columns, (column) => sm.identifiers[column]!);
   const watch = createBreachWatch({ rule, market: sm.market, names, open: state.open });

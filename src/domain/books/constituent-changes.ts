@@ -49,7 +49,7 @@ export interface ConstituentChange {
   readonly price: number;
   /** Quotation currency of the security. */
   readonly currency: string;
-  /** Day of the security's latest price bar at that time. */
+  /** Day of the security's latest price bar at the time of the change. */
   readonly lastBar: Day | null;
   /** Rebalance day of an order that had to wait; otherwise null. */
   readonly orderedOn: Day | null;

@@ -20,7 +20,10 @@ export interface ConstituentSwap {
   readonly ranked: number | null;
   /** Rank of the security that entered; 1 is the best. */
   readonly rank: number;
-  /** Rank of the replaced constituent in that ranking; null if it left through a corporate action or has no value. */
+  /**
+   * Rank of the replaced constituent in the ranking that selected its replacement; null if the constituent left through
+   * a corporate action or has no value.
+   */
   readonly leftRank: number | null;
 }
 

@@ -1,6 +1,6 @@
 import { listTexts } from '../documents/amended-texts.js';
 import { findTreatment } from '../documents/treatment.js';
-import { dateFindings, type Finding } from '../refusals/findings.js';
+import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusals/refusal.js';
 import type { Review } from '../documents/reviews.js';
@@ -8,7 +8,7 @@ import { DEFAULT_REVIEW } from '../schedule/review-scopes.js';
 import { findInForce, isReview, type Composer, type Composition, type SelectionReference } from './compositions.js';
 import { decideReview, hasCounts, type ReviewInput } from './decide-review.js';
 import { findDecider } from './decided-by.js';
-import { warnOfUnkeptLimit } from './exceeded-limit.js';
+import { warnOfExceededLimit } from './exceeded-limit.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { refuseEmptyIndex, reportHeld, takeEffect, type AdoptingIndex } from './take-effect.js';
 import { beginPhase, continuePhase } from './transition.js';
@@ -91,12 +91,12 @@ function decideNew(composer: Composer, input: DecideDueInput): DecidedRebalance 
       const before = findInForce(known, rebalance.session - 1);
       const isPhased = rebalance.phase !== undefined && before !== undefined;
       const composition = addReviews(input, isPhased ? beginPhase(index, rebalance, { before, whole }) : whole);
-      const findings = dateFindings(decision.findings, rebalance.date);
-      return { composition, findings: [...findings, ...warnOfUnkeptLimit(composer, indexId, composition)] };
+      const findings = addRebalanceDate(decision.findings, rebalance.date);
+      return { composition, findings: [...findings, ...warnOfExceededLimit(composer, indexId, composition)] };
     }
   }
   if (known.length === 0) throw refuseEmptyIndex(indexId, sm, { rebalance, decision });
-  return { findings: dateFindings([reportHeld(rebalance, decision)], rebalance.date) };
+  return { findings: addRebalanceDate([reportHeld(rebalance, decision)], rebalance.date) };
 }
 
 /** A review of share counts uses them as index shares on the reference date. */

@@ -37,7 +37,7 @@ export interface Decider {
   readonly pool?: ReviewPool;
 }
 
-/** Securities to rank, with the constituents at that time. */
+/** Securities to rank, with the constituents at the time of the ranking. */
 export interface RankedSecurities {
   readonly columns: Int32Array;
   readonly constituents: Int32Array;

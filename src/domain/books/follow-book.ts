@@ -1,6 +1,6 @@
 import { findLongestStale } from '../documents/stale-sessions.js';
 import { readPanelRow } from '../market/session-market.js';
-import type { Book, BookEvent, BookInput, FollowEnd } from './book.js';
+import type { Book, BookEvent, BookInput, FollowerEnd } from './book.js';
 import { createTransfers } from './transfers.js';
 import { sumExitsBySide } from './book-close.js';
 import { findFrozenSlots } from './book-orders.js';
@@ -17,7 +17,7 @@ import { tradeToTargets } from './trade-to-targets.js';
  * @param resume state of the portfolio at the first session, to resume from.
  * @cost O(T + E H)
  */
-export function followBook(input: BookInput, like: Book, resume?: FollowEnd): Book | undefined {
+export function followBook(input: BookInput, like: Book, resume?: FollowerEnd): Book | undefined {
   const { sm, from, to, initialValue, costRate } = input;
   if (like.unfilled.length > 0) return undefined;
   const length = to - from + 1;

@@ -19,13 +19,13 @@ export interface IndexShares {
   readonly factors: Float64Array | null;
 }
 
-export type SharesOf = (composition: Composition) => IndexShares;
+export type IndexSharesReader = (composition: Composition) => IndexShares;
 
 /**
  * Returns a function that computes the index shares of compositions: market value of each constituent over its price,
  * at the effective close.
  */
-export function createIndexShares(book: Book, currency: string): SharesOf {
+export function createIndexShares(book: Book, currency: string): IndexSharesReader {
   const known = sharesCache.get(book) ?? new WeakMap<Composition, IndexShares>();
   sharesCache.set(book, known);
   const sharesOf = countShares(book, currency);
@@ -39,7 +39,7 @@ export function createIndexShares(book: Book, currency: string): SharesOf {
 /** Index shares by composition of a book, cached because record and result both use them. */
 const sharesCache = new WeakMap<Book, WeakMap<Composition, IndexShares>>();
 
-function countShares(book: Book, currency: string): SharesOf {
+function countShares(book: Book, currency: string): IndexSharesReader {
   const { sm, from, value, divisor, exactDivisor, reinvested, overlay } = book;
   const level = reinvested?.levels.price ?? value;
   return (composition) => {
@@ -75,7 +75,7 @@ function computeHeldWeights(book: Book, { session, columns, weights }: Compositi
 /**
  * Returns a function that leaves compositions without index shares, because a strategy optimises or trades its weights.
  */
-export function omitIndexShares(sm: SessionMarket): SharesOf {
+export function omitIndexShares(sm: SessionMarket): IndexSharesReader {
   return (composition) => ({ ...readDecisionDates(sm, composition), shares: null, factors: null });
 }
 

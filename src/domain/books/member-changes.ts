@@ -1,7 +1,7 @@
 import type { IndexDocument } from '../documents/index-document.js';
 import { listTexts, type IndexText } from '../documents/amended-texts.js';
 import { changesMembers, EventsSpec } from '../documents/events-spec.js';
-import { dateFindings, type Finding } from '../refusals/findings.js';
+import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Book, BookEvent } from './book.js';
 import { findInForce, isReview, type Composer, type Composition, type Compositions } from './compositions.js';
@@ -26,7 +26,7 @@ import {
   chooseReplacements,
   type EnteringSecurity,
 } from './replacements.js';
-import { extendStoredUntil, type WatchInput } from './watched-book.js';
+import { updateStoredBook, type WatchInput } from './watched-book.js';
 
 /**
  * Number of sessions simulated at a time. A change of constituents requires a new simulation of at most this many
@@ -74,11 +74,11 @@ function createWatches(composer: Composer, input: WatchInput): MemberWatch[] {
   );
 }
 
-interface TextInput extends WatchInput, Pick<MemberWatch, 'known' | 'findings'> {
+interface WatchedTextInput extends WatchInput, Pick<MemberWatch, 'known' | 'findings'> {
   readonly text: IndexText;
 }
 
-export function createWatch(whole: Composer, { text, ...input }: TextInput): MemberWatch {
+export function createWatch(whole: Composer, { text, ...input }: WatchedTextInput): MemberWatch {
   const { document, position } = text;
   const composer = whole.under(input.indexId, position);
   const sm = composer.market(input.indexId);
@@ -150,14 +150,17 @@ export function refillIndex(watch: MemberWatch, composition: Composition): Compo
   const wanted = (targets?.columns.length ?? 0) - columns.length;
   if (targets === undefined || events.replacement === 'none' || wanted <= 0 || composition.transition)
     return composition;
-  const left = Array.from(targets.columns, (column, k): Leaver => ({ column, weight: targets.weights[k]! }))
+  const left = Array.from(targets.columns, (column, k): DepartedConstituent => ({
+    column,
+    weight: targets.weights[k]!,
+  }))
     .filter(({ column }) => !columns.includes(column))
     .slice(0, wanted);
   const result = listReplacementCandidates(
     { composer, indexId, pool, session, staying: columns, ranking, wanted },
     events,
   );
-  if (result.length < left.length) findings.push(warnOfUnreplaced(sm, session, left.slice(result.length)));
+  if (result.length < left.length) findings.push(warnOfMissingReplacement(sm, session, left.slice(result.length)));
   if (result.length === 0) return composition;
   const gone = 1 - left.reduce((sum, { weight }) => sum + weight, 0);
   const entering = composeEntering({
@@ -215,8 +218,8 @@ function searchSpan(under: readonly MemberWatch[], standing: WatchedBooks, to: n
   const uncapped = isCapped(first) ? simulateWatchedBook(first, standing, to, true) : null;
   return {
     at: to,
-    book: extendStoredUntil(standing.book, book),
-    uncapped: uncapped && extendStoredUntil(standing.uncapped, uncapped),
+    book: updateStoredBook(standing.book, book),
+    uncapped: uncapped && updateStoredBook(standing.uncapped, uncapped),
     unit: computeMarketValueUnit(first, { standing, book, session: to }),
   };
 }
@@ -243,7 +246,7 @@ const replaceLeavers: MemberChange = (watch, at) => {
     wanted: left.length,
   };
   const result = listReplacementCandidates(request, events);
-  if (result.length < left.length) findings.push(warnOfUnreplaced(sm, at.session, left.slice(result.length)));
+  if (result.length < left.length) findings.push(warnOfMissingReplacement(sm, at.session, left.slice(result.length)));
   const gone = 1 - event.exits.reduce((sum, { change }) => sum - change, 0);
   const entries = result.map(({ column }, k): EnteringSecurity => ({ column, replaced: left[k]!.weight / gone }));
   if (entries.length === 0) return undefined;
@@ -257,13 +260,13 @@ const replaceLeavers: MemberChange = (watch, at) => {
   return composeEntering({ ...weighEntrants(watch, at, ends), cause: 'replacement', leaving: [], entries, swaps });
 };
 
-interface Leaver {
+interface DepartedConstituent {
   readonly column: number;
   readonly weight: number;
 }
 
 /** Returns the constituents that left at a close, at a price or by converting into another constituent. */
-function listLeavers({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): Leaver[] {
+function listLeavers({ columns }: Book, { exits, conversions }: BookEvent, members: Int32Array): DepartedConstituent[] {
   const into = conversions.filter(({ into: other }) => members.includes(columns[other]!));
   const left = new Map<number, number>();
   for (const { slot, weight } of into) left.set(columns[slot]!, weight);
@@ -273,9 +276,9 @@ function listLeavers({ columns }: Book, { exits, conversions }: BookEvent, membe
   return [...left].filter(([column]) => members.includes(column)).map(([column, weight]) => ({ column, weight }));
 }
 
-function warnOfUnreplaced(sm: SessionMarket, session: number, left: readonly Leaver[]): Finding {
+function warnOfMissingReplacement(sm: SessionMarket, session: number, left: readonly DepartedConstituent[]): Finding {
   const names = left.map(({ column }) => sm.identifiers[column]!).join(', ');
-  const [finding] = dateFindings(
+  const [finding] = addRebalanceDate(
     [
       {
         severity: 'warning',

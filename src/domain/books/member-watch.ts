@@ -1,6 +1,6 @@
 import type { EventsSpec } from '../documents/events-spec.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { fixesOwnWeights } from '../documents/share-terms.js';
+import { hasIndependentWeights } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { Book } from './book.js';
@@ -8,7 +8,7 @@ import { simulateBookUntil, type WatchInput } from './watched-book.js';
 import { findInForce, isReview, type Composer, type Composition } from './compositions.js';
 import type { ReviewPool } from './decider.js';
 import type { DueRebalance } from './due-rebalances.js';
-import { computePoolValue, type EnteringInput } from './replacements.js';
+import { computePoolValue, type EnteringSecuritiesInput } from './replacements.js';
 import { requireOwnEnd, type StoredBook } from './resumed-book.js';
 
 /** Index that is searched for changes of constituents between reviews. */
@@ -78,7 +78,7 @@ export function isInPhase(known: readonly Composition[], session: number): boole
   return findInForce(known, session)?.transition !== undefined;
 }
 
-export interface ClosingHoldings extends Pick<EnteringInput, 'held' | 'uncapped'> {
+export interface ClosingHoldings extends Pick<EnteringSecuritiesInput, 'held' | 'uncapped'> {
   readonly marketValue: number;
 }
 
@@ -94,13 +94,13 @@ export function weighEntrants(
   watch: MemberWatch,
   at: WatchPosition,
   { held, uncapped, marketValue: worth }: ClosingHoldings,
-): Omit<EnteringInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
+): Omit<EnteringSecuritiesInput, 'cause' | 'leaving' | 'entries' | 'swaps'> {
   const { composer, indexId, pool, known } = watch;
   const { session } = at;
   const unit = computeMarketValueUnit(watch, at);
   const before = findInForce(known, session)!;
   const findWorthOfPool = (): number | null => {
-    const isSelfWeighing = fixesOwnWeights(watch.document.pipeline?.weighting);
+    const isSelfWeighing = hasIndependentWeights(watch.document.pipeline?.weighting);
     return isSelfWeighing ? computePoolValue(pool, session, { ...held, without: before.capped }) : null;
   };
   return {

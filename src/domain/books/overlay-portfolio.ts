@@ -1,8 +1,8 @@
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { checkHeldAsOne } from '../overlays/single-holding.js';
+import { checkSingleHolding } from '../overlays/single-holding.js';
 import type { OverlayPath } from '../overlays/overlay-type.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
-import { moveOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
+import { moveOrder, type Book, type BookEvent, type StoredFollower } from './book.js';
 import { createTransfers } from './transfers.js';
 import { createPathBook } from './overlay-book.js';
 import type { EarlierOrders } from './overlay-orders.js';
@@ -158,7 +158,7 @@ interface ResumedSpan {
   readonly plan: BacktestPlan;
   /** Rebalance sessions of a strategy. */
   readonly rebalances: readonly number[];
-  readonly stored: StoredFollow;
+  readonly stored: StoredFollower;
   /** First session of the portfolio, and level of the overlay on that session. */
   readonly first: number;
   readonly levelAtStart: number;
@@ -202,6 +202,6 @@ export function resumeOverlayPortfolio(book: Book, span: ResumedSpan): Book {
 export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
   const { transaction_cost_bps: transactionCostBps } = request;
   const hasConstraints = strategy?.constraints !== undefined;
-  const findings = checkHeldAsOne({ indexId, transactionCostBps, hasConstraints });
+  const findings = checkSingleHolding({ indexId, transactionCostBps, hasConstraints });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
 }

@@ -9,7 +9,7 @@ import type { SecurityCounts } from './security-counts.js';
 import { createShareChangeTerms } from './share-changes.js';
 import { simulateBook } from './simulate-book.js';
 
-export interface PendingInput {
+export interface PendingSharesInput {
   readonly sm: SessionMarket;
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
@@ -36,7 +36,7 @@ export interface PendingShares {
  * @cost O((session - pricing) N)
  */
 export function computePendingShares(
-  { sm, document, treatment, outside, pricing, session }: PendingInput,
+  { sm, document, treatment, outside, pricing, session }: PendingSharesInput,
   targets: Omit<Targets, 'session'>,
 ): PendingShares {
   const growth = createIndexTerms({ treatment, document }, 'price');

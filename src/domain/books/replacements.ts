@@ -73,7 +73,7 @@ export function chooseReplacements({ rule, before, decision, found, left }: Repl
   }));
 }
 
-export interface EnteringInput {
+export interface EnteringSecuritiesInput {
   readonly composer: Composer;
   readonly indexId: string;
   readonly pool: ReviewPool;
@@ -100,7 +100,7 @@ export interface EnteringInput {
  * Returns the composition of an index after a close at which securities enter between reviews. Other constituents keep
  * their index shares. A security enters with its market value, or with the weight of the security that it replaces.
  */
-export function composeEntering(input: EnteringInput): Composition {
+export function composeEntering(input: EnteringSecuritiesInput): Composition {
   const { composer, indexId, session, decision, cause, before, held, uncapped, worth, swaps } = input;
   const { columns, weights, grown } = computeEnteredWeights(input, { ...held, worth, cap: before.cap });
   const ofUncapped =
@@ -148,7 +148,14 @@ export function composeEntering(input: EnteringInput): Composition {
 }
 
 /** Returns the money amount that converts a market value into a weight of the index without caps. */
-function findUncappedWorth({ pool, session, uncapped, leaving, entries, worth }: EnteringInput): number | null {
+function findUncappedWorth({
+  pool,
+  session,
+  uncapped,
+  leaving,
+  entries,
+  worth,
+}: EnteringSecuritiesInput): number | null {
   if (worth === null || entries.length === 0) return null;
   return computePoolValue(pool, session, { ...uncapped, without: leaving });
 }
@@ -176,7 +183,7 @@ interface EnteredHoldings extends Pick<BookEnd, 'held' | 'weights'> {
 }
 
 function computeEnteredWeights(
-  { pool, session, leaving, entries }: EnteringInput,
+  { pool, session, leaving, entries }: EnteringSecuritiesInput,
   { worth, cap, ...held }: EnteredHoldings,
 ): Pick<Composition, 'columns' | 'weights'> & { readonly grown: number } {
   const most = cap === null || cap >= 1 ? Infinity : cap / (1 - cap);

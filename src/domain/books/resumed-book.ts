@@ -1,7 +1,7 @@
-import { moveOrder, type Book, type BookEnd, type BookResume, type BriefEnd } from './book.js';
+import { moveOrder, type Book, type BookEnd, type BookResume, type LevelsOnlyEnd } from './book.js';
 
 /** Stored book with its first session and columns. */
-export interface StoredBook extends BriefEnd {
+export interface StoredBook extends LevelsOnlyEnd {
   readonly first: number;
   readonly columns: Int32Array;
 }
@@ -24,7 +24,7 @@ export function createBookResume({ end, first, columns, orders }: StoredBook, fr
 }
 
 /** Returns the end state of a book that is simulated only for its levels. */
-export function shortenBookEnd(book: Book): BriefEnd {
+export function shortenBookEnd(book: Book): LevelsOnlyEnd {
   return {
     end: requireOwnEnd(book),
     orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })),

@@ -44,7 +44,7 @@ export function assertAboveZero(
 ): void {
   const last = findLastAtMost(days, end);
   for (let at = findFirstAtLeast(days, start); at <= last; at++)
-    if (closes[at]! <= 0 && isSession(days[at]!)) throw refuseNotAboveZero(identifier, closes[at]!, days[at]!);
+    if (closes[at]! <= 0 && isSession(days[at]!)) throw refuseNonPositiveValue(identifier, closes[at]!, days[at]!);
 }
 
 interface SeriesCheckInput {
@@ -54,7 +54,7 @@ interface SeriesCheckInput {
 }
 
 /** Returns the refusal of a value of 0 or less, from which no growth can be computed. */
-export const refuseNotAboveZero = (identifier: string, close: number, day: Day): Refusal =>
+export const refuseNonPositiveValue = (identifier: string, close: number, day: Day): Refusal =>
   new Refusal(
     'NUMERIC_FAILURE',
     `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a benchmark level must be greater than 0.`,

@@ -1,7 +1,7 @@
 import type { Book } from './book.js';
 
 /** Memory for the weights of sparse books, which only one book uses at a time. */
-export interface SparseRoom {
+export interface SparseWeightMemory {
   /** Returns zeroed memory; a new allocation if another book is using the shared memory. */
   take(cells: number): Float64Array;
   /**
@@ -19,7 +19,7 @@ export interface SparseRoom {
  * Creates memory that sparse books reuse: clearing the few rows that a book writes is faster than zeroing all rows, and
  * produces no garbage.
  */
-export function createSparseRoom(): SparseRoom {
+export function createSparseRoom(): SparseWeightMemory {
   let kept = new Float64Array(0);
   let taken: Float64Array | undefined;
   return {

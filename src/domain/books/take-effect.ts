@@ -8,7 +8,7 @@ import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
 import { sumMovedWeight } from './moved-weight.js';
 import type { DecidedComposition, FailedDecision } from './decider.js';
 import { isEqual } from '../numbers/number-types.js';
-import { computePendingShares, type PendingInput, type PendingShares } from './pending-shares.js';
+import { computePendingShares, type PendingSharesInput, type PendingShares } from './pending-shares.js';
 import { takeOver } from './proceeds.js';
 import { readCounts, createShareChangeTerms } from './share-changes.js';
 import type { DueRebalance } from './due-rebalances.js';
@@ -26,7 +26,7 @@ export function takeEffect(
   const { pricing: _, ...unpriced } = due;
   // A basket consists of fixed numbers of shares, which need no conversion.
   const timing: DueRebalance = decided.basket === undefined ? due : unpriced;
-  const taken = takeComposition(index, timing, decided);
+  const taken = adoptDecision(index, timing, decided);
   const { ranking } = decided;
   const worth = timing.pricing === undefined ? decided.worth : undefined; // Money amount at the decision.
   if (taken === undefined || (ranking === undefined && worth === undefined)) return taken;
@@ -37,7 +37,7 @@ export function takeEffect(
   };
 }
 
-function takeComposition(
+function adoptDecision(
   index: AdoptingIndex,
   timing: DueRebalance,
   decided: DecidedComposition,
@@ -62,7 +62,7 @@ function takeComposition(
 }
 
 /** Index that adopts a composition. */
-export interface AdoptingIndex extends Pick<PendingInput, 'sm' | 'document' | 'treatment' | 'outside'> {
+export interface AdoptingIndex extends Pick<PendingSharesInput, 'sm' | 'document' | 'treatment' | 'outside'> {
   /** Setting `weights_as` of the review that decided the composition. */
   readonly weightsAs: RebalanceSpec['weights_as'];
 }

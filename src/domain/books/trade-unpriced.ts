@@ -64,7 +64,7 @@ export function tradeUnpriced(input: TradeInput, unpriced: ReadonlySet<number> =
 
 const NO_SLOTS: ReadonlySet<number> = new Set();
 
-/** Fraction of the value below which cash is rounding. */
+/** Fraction of the value below which cash counts as a rounding error. */
 const CASH_MIN = 1e-12;
 
 /**

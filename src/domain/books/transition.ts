@@ -13,7 +13,7 @@ import { sumMovedWeight } from './moved-weight.js';
 import { alignToColumns, type AdoptingIndex } from './take-effect.js';
 
 /** Rebalance that is spread over a phase. */
-export interface WholeRebalance {
+export interface PhasedRebalance {
   /** Composition in force before the phase. */
   readonly before: Composition;
   /** Composition that results if the whole rebalance takes effect at one close. */
@@ -24,7 +24,7 @@ export interface WholeRebalance {
  * Starts a phase at its first close. Both portfolios have the market value of the index, and index shares move from the
  * old to the new portfolio in the increments of the phase.
  */
-export function beginPhase(index: AdoptingIndex, due: DueRebalance, { before, whole }: WholeRebalance): Composition {
+export function beginPhase(index: AdoptingIndex, due: DueRebalance, { before, whole }: PhasedRebalance): Composition {
   const { session } = due;
   const isBasket = before.basket !== undefined && whole.basket !== undefined;
   const createOldPortfolio = (weights: Float64Array): PhasePortfolio => {

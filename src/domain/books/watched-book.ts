@@ -60,5 +60,5 @@ export function simulateBookUntil(
 }
 
 /** Returns the stored state after the sessions simulated last. */
-export const extendStoredUntil = (before: StoredBook | null, book: Book): StoredBook =>
+export const updateStoredBook = (before: StoredBook | null, book: Book): StoredBook =>
   before === null ? toStoredBook(book) : extendStoredBook(before, book);

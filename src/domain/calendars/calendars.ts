@@ -1,6 +1,6 @@
 import type { Calendar, CalendarOption, Calendars } from './calendar.js';
 import type { Day } from '../time/days.js';
-import { createCoverage, expand, type Expansion } from './expand.js';
+import { createCoverage, expandCalendar, type Expansion } from './expand.js';
 import { DateTables, FamilyFile, RuleFile, type CalendarIndex, type IndexEntry } from './rule-file.js';
 import type { TradingHours } from './trading-hours.js';
 
@@ -31,19 +31,19 @@ export interface CalendarSources {
  * are cached and never change. Codes with the same sessions share one expansion.
  */
 export function createCalendars({ index, read }: CalendarSources): ExchangeCalendars {
-  const options = index.map(optionOf).sort((a, b) => (a.code < b.code ? -1 : 1));
+  const options = index.map(createOption).sort((a, b) => (a.code < b.code ? -1 : 1));
   const entries = new Map(index.map((entry) => [entry.code, entry]));
   const expansions = new Map<string, Expansion>();
   const calendars = new Map<string, ExchangeCalendar>();
   let tables: DateTables['tables'] | undefined;
 
-  const expansionOf = (rules: string): Expansion => {
+  const findExpansion = (rules: string): Expansion => {
     const known = expansions.get(rules);
     if (known !== undefined) return known;
     tables ??= DateTables.parse(read('dates')).tables;
     const file = RuleFile.parse(read(createFileName(rules)));
     const families = file.extends.map((name) => FamilyFile.parse(read(`families/${name}`)));
-    const expansion = expand({ file, families, feasts: tables });
+    const expansion = expandCalendar({ file, families, feasts: tables });
     expansions.set(rules, expansion);
     return expansion;
   };
@@ -55,7 +55,7 @@ export function createCalendars({ index, read }: CalendarSources): ExchangeCalen
       if (known !== undefined) return known;
       const entry = entries.get(code);
       if (entry === undefined) return undefined;
-      const calendar = calendarOf(optionOf(entry), expansionOf(entry.rules));
+      const calendar = createCalendar(createOption(entry), findExpansion(entry.rules));
       calendars.set(code, calendar);
       return calendar;
     },
@@ -67,11 +67,11 @@ export function createFileName(code: string): string {
   return code.replace('/', '-');
 }
 
-function optionOf({ code, name, tz, coverage }: IndexEntry): CalendarOption {
+function createOption({ code, name, tz, coverage }: IndexEntry): CalendarOption {
   return { code, name, region: tz.split('/')[0]!, tz, coverage: createCoverage(coverage) };
 }
 
-function calendarOf(
+function createCalendar(
   option: CalendarOption,
   { sessions, bits, earlyCloses, closures, hoursOn }: Expansion,
 ): ExchangeCalendar {

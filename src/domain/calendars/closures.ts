@@ -54,7 +54,7 @@ export function listClosures(documents: Readonly<Record<string, WithClosures>>):
 }
 
 /** Describes a recorded change, as in `closed: National day of mourning`. */
-export function changeText({ session, opens, closes, reason }: SessionChange): string {
+export function describeChange({ session, opens, closes, reason }: SessionChange): string {
   const hours = [
     opens === undefined ? [] : [`opens ${opens}`],
     closes === undefined ? [] : [`closes ${closes}`],

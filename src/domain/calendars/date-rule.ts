@@ -32,21 +32,21 @@ function parseBase(base: string, feasts: FeastDays): DateRule | undefined {
   if (base === 'easter') return (year) => [computeEasterSunday(year)];
   if (base === 'orthodox-easter') return (year) => [computeOrthodoxEasterSunday(year)];
   const feast = feasts[base];
-  if (feast !== undefined) return (year) => datesOfYear(feast, year);
+  if (feast !== undefined) return (year) => listDatesOfYear(feast, year);
   const fixed = /^(\d\d)-(\d\d)$/.exec(base);
-  if (fixed) return (year) => dayInYear(year, Number(fixed[1]), Number(fixed[2]));
+  if (fixed) return (year) => findDayInYear(year, Number(fixed[1]), Number(fixed[2]));
   const nth = /^([a-z]{3})#(\d|last)\/(\d\d)$/.exec(base);
-  if (nth) return nthWeekday(parseWeekday(nth[1]!), nth[2]!, Number(nth[3]));
+  if (nth) return createNthWeekdayRule(parseWeekday(nth[1]!), nth[2]!, Number(nth[3]));
   const near = /^([a-z]{3})([<>])=(\d\d)-(\d\d)$/.exec(base);
-  if (near) return nearWeekday(parseWeekday(near[1]!), near[2] === '>', Number(near[3]), Number(near[4]));
+  if (near) return createNearWeekdayRule(parseWeekday(near[1]!), near[2] === '>', Number(near[3]), Number(near[4]));
   return undefined;
 }
 
-function dayInYear(year: number, month: number, day: number): readonly Day[] {
+function findDayInYear(year: number, month: number, day: number): readonly Day[] {
   return day <= countDaysInMonth(year, month) ? [toDay({ year, month, day })] : [];
 }
 
-function nthWeekday(weekday: number, which: string, month: number): DateRule {
+function createNthWeekdayRule(weekday: number, which: string, month: number): DateRule {
   if (which === 'last')
     return (year) => [findWeekdayOnOrBefore(toDay({ year, month, day: countDaysInMonth(year, month) }), weekday)];
   const weeks = Number(which) - 1;
@@ -56,7 +56,7 @@ function nthWeekday(weekday: number, which: string, month: number): DateRule {
   };
 }
 
-function nearWeekday(weekday: number, after: boolean, month: number, dayOfMonth: number): DateRule {
+function createNearWeekdayRule(weekday: number, after: boolean, month: number, dayOfMonth: number): DateRule {
   return (year) => {
     const day = toDay({ year, month, day: dayOfMonth });
     return [after ? findWeekdayOnOrAfter(day, weekday) : findWeekdayOnOrBefore(day, weekday)];
@@ -73,15 +73,15 @@ export function findWeekdayOnOrBefore(day: Day, weekday: number): Day {
 
 /** Returns every day of a table, ascending within a year. */
 export function listDates(dates: DatesByYear): Day[] {
-  return Object.keys(dates).flatMap((year) => datesOfYear(dates, Number(year)));
+  return Object.keys(dates).flatMap((year) => listDatesOfYear(dates, Number(year)));
 }
 
-function datesOfYear(dates: DatesByYear, year: number): Day[] {
+function listDatesOfYear(dates: DatesByYear, year: number): Day[] {
   const text = dates[String(year)];
-  return text === undefined ? [] : text.split(' ').flatMap((item) => spanOf(item, year));
+  return text === undefined ? [] : text.split(' ').flatMap((item) => listSpan(item, year));
 }
 
-function spanOf(item: string, year: number): Day[] {
+function listSpan(item: string, year: number): Day[] {
   const [first, last = first] = item.split('..').map((monthDay) => parseValidDay(`${year}-${monthDay}`));
   if (first === undefined || last === undefined || last < first)
     throw new Error(`not a span of days: ${item} in ${year}`);

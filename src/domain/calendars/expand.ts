@@ -29,29 +29,29 @@ export interface ExpansionSources {
 /**
  * Computes the sessions, holidays and hours of a calendar. @cost O(days + rules x years): about 5 ms for sixty years
  */
-export function expand({ file, families, feasts }: ExpansionSources): Expansion {
+export function expandCalendar({ file, families, feasts }: ExpansionSources): Expansion {
   const coverage = createCoverage(file.coverage);
-  const isBusinessDay = weekOf(file);
+  const isBusinessDay = createWeekTest(file);
   const closures = [...families.flatMap((family) => family.closed), ...file.closed];
-  const closed = listObservedDays(holidaysOf(closures, coverage, feasts), isBusinessDay);
+  const closed = listObservedDays(listHolidays(closures, coverage, feasts), isBusinessDay);
   const opened = new Set(file.open.flatMap((rule) => listDates(rule.dates)));
   const isSession = (day: Day) => opened.has(day) || (isBusinessDay(day) && !closed.has(day));
   const { sessions, bits } = collect(coverage, isSession);
   const shorts = [...families.flatMap((family) => family.early), ...file.early];
-  const earlyCloses = earlyClosesOf(shorts, coverage, feasts, isSession);
+  const earlyCloses = listEarlyCloses(shorts, coverage, feasts, isSession);
   const usual = createHoursLookup(file.hours);
-  const hoursOn = (session: Day) => {
+  const findHours = (session: Day) => {
     const close = earlyCloses.get(session);
     return close === undefined ? usual(session) : closeHoursAt(usual(session), close);
   };
-  return { sessions, bits, earlyCloses, closures: closed, hoursOn };
+  return { sessions, bits, earlyCloses, closures: closed, hoursOn: findHours };
 }
 
 export function createCoverage({ from, publishedTo, to }: RuleFile['coverage']): CalendarCoverage {
   return { from: parseValidDay(from), publishedTo: parseValidDay(publishedTo), to: parseValidDay(to) };
 }
 
-function weekOf(file: RuleFile): (day: Day) => boolean {
+function createWeekTest(file: RuleFile): (day: Day) => boolean {
   const weeks = file.week.map(({ from, days }) => ({
     from: from === undefined ? -Infinity : parseValidDay(from),
     mask: parseWeekdayMask(days),
@@ -62,13 +62,13 @@ function weekOf(file: RuleFile): (day: Day) => boolean {
   };
 }
 
-function holidaysOf(rules: readonly ClosureRule[], coverage: CalendarCoverage, feasts: FeastDays): Holiday[] {
+function listHolidays(rules: readonly ClosureRule[], coverage: CalendarCoverage, feasts: FeastDays): Holiday[] {
   const asWritten = parseObservance(undefined);
   return rules.flatMap((rule) => {
     const { name } = rule;
     if (isDated(rule)) return listDates(rule.dates).map((day) => ({ day, observance: asWritten, name }));
     const observance = parseObservance(rule.observed);
-    return daysOf(rule, coverage, feasts).map((day) => ({
+    return listRuleDays(rule, coverage, feasts).map((day) => ({
       day: day + observance.shifts[toWeekday(day)]!,
       observance,
       name,
@@ -89,10 +89,10 @@ interface Recurrence {
  * Returns the days of a recurring rule in the covered years and in the adjacent years, whose observed days may be in a
  * covered year.
  */
-function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
+function listRuleDays({ on, only, years, except }: Recurrence, coverage: CalendarCoverage, feasts: FeastDays): Day[] {
   const rules = (typeof on === 'string' ? [on] : on).map((text) => parseDateRule(text, feasts));
-  const applies = yearsOf(years);
-  const excepted = except === undefined ? () => false : yearsOf(except);
+  const applies = createYearTest(years);
+  const excepted = except === undefined ? () => false : createYearTest(except);
   const mask = only === undefined ? 0b1111111 : parseWeekdayMask(only);
   const days: Day[] = [];
   for (let year = toCivilDate(coverage.from).year - 1; year <= toCivilDate(coverage.to).year + 1; year++) {
@@ -104,7 +104,7 @@ function daysOf({ on, only, years, except }: Recurrence, coverage: CalendarCover
   return days;
 }
 
-function yearsOf(text: string | undefined): (year: number) => boolean {
+function createYearTest(text: string | undefined): (year: number) => boolean {
   if (text === undefined) return () => true;
   const spans = text.split(' ').map((span) => {
     const [first, last = first] = span.split('-');
@@ -129,7 +129,7 @@ function collect(
   return { sessions: days.slice(0, count), bits };
 }
 
-function earlyClosesOf(
+function listEarlyCloses(
   rules: readonly ShortSession[],
   coverage: CalendarCoverage,
   feasts: FeastDays,
@@ -137,7 +137,7 @@ function earlyClosesOf(
 ): Map<Day, string> {
   const closes = new Map<Day, string>();
   for (const rule of rules) {
-    for (const day of 'dates' in rule ? listDates(rule.dates) : shortDaysOf(rule, coverage, feasts, isSession)) {
+    for (const day of 'dates' in rule ? listDates(rule.dates) : listShortDays(rule, coverage, feasts, isSession)) {
       if (day >= coverage.from && day <= coverage.to && isSession(day)) closes.set(day, rule.at);
     }
   }
@@ -147,13 +147,13 @@ function earlyClosesOf(
 /** Maximum length of a closure before which the last session closes early; used to search for that session. */
 const CLOSURE_DAYS_MAX = 14;
 
-function shortDaysOf(
+function listShortDays(
   rule: Recurrence & { readonly observed?: string | undefined },
   coverage: CalendarCoverage,
   feasts: FeastDays,
   isSession: (day: Day) => boolean,
 ): Day[] {
-  const days = daysOf(rule, coverage, feasts);
+  const days = listRuleDays(rule, coverage, feasts);
   if (rule.observed !== 'previous-session') {
     const { shifts } = parseObservance(rule.observed);
     return days.map((day) => day + shifts[toWeekday(day)]!);

@@ -42,7 +42,8 @@ export type Corrections = z.infer<typeof Corrections>;
  */
 export function readSessionReference(value: unknown): SessionReference {
   const listed = ListedSessions.safeParse(value);
-  if (listed.success) return ofSessions(listed.data.code, listed.data.sessions.map(parseValidDay), listed.data.range);
+  if (listed.success)
+    return createReference(listed.data.code, listed.data.sessions.map(parseValidDay), listed.data.range);
   const { code, range, weekmask, holidays, special_sessions } = ListedClosures.parse(value);
   const weeks = weekmask.map(({ from, mask }) => ({ from: from === null ? -Infinity : parseValidDay(from), mask }));
   const closed = new Set(holidays.map(parseValidDay));
@@ -69,20 +70,20 @@ export function parseSessionReference(code: string, text: string): SessionRefere
     .map((cell) => parseDay(cell.slice(0, 10)));
   if (column < 0 || sessions.length === 0 || sessions.includes(undefined))
     throw new Error('a column named "date" with dates is required');
-  return ofSessions(
+  return createReference(
     code,
     sessions.filter((day) => day !== undefined),
   );
 }
 
-function ofSessions(code: string, sessions: readonly Day[], range?: readonly [string, string]): SessionReference {
+function createReference(code: string, sessions: readonly Day[], range?: readonly [string, string]): SessionReference {
   const days = new Set(sessions);
   const [first, last] = range?.map(parseValidDay) ?? [Math.min(...sessions), Math.max(...sessions)];
   return { code, from: first!, to: last!, isSession: (day) => days.has(day) };
 }
 
 /** Applies the corrections with the given confidences to a reference. */
-export function correct(
+export function correctReference(
   reference: SessionReference,
   corrections: Corrections,
   confidences: readonly string[],

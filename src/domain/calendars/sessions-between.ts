@@ -2,7 +2,7 @@ import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { parseValidDay } from '../time/days.js';
 
 /** Returns the sessions between two dates, both inclusive. */
-export function countSessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
+export function listSessionsBetween(sessions: Int32Array, start: string, end: string): Int32Array {
   return sessions.slice(
     findFirstAtLeast(sessions, parseValidDay(start)),
     findLastAtMost(sessions, parseValidDay(end)) + 1,

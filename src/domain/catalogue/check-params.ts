@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Finding } from '../refusals/findings.js';
 import { suggestName } from '#base/text/nearest-name.js';
-import { checkShape, type Shaped } from '../schema/shape.js';
+import { checkShape, type ShapeResult } from '../schema/shape.js';
 import { reportUnreadParameters } from './unread-parameters.js';
 
 /**
@@ -14,7 +14,7 @@ export function checkParams<S extends z.ZodObject>(
   schema: S,
   params: unknown,
   at: { readonly path: string; readonly rowId: string | null },
-): Shaped<z.output<S>> {
+): ShapeResult<z.output<S>> {
   const shaped = checkShape(schema, params, {
     path: at.path,
     rowId: at.rowId,

@@ -100,14 +100,14 @@ export function createTypeSpec(entry: CatalogueEntry): TypeSpec {
  * the texts of forms: the unit is appended to the help, and `ref` names the component schema of a `json` parameter.
  */
 export function createParameterSpecs(params: z.ZodObject): ParameterSpec[] {
-  return Object.entries(memberSpecs(params)).map(([name, spec]) => {
+  return Object.entries(createMemberSpecs(params)).map(([name, spec]) => {
     const { inner } = unwrap(params.shape[name] as z.ZodType);
     const members = inner instanceof z.ZodArray ? unwrap(inner.element as z.ZodType).inner : inner;
-    return { ...spec, fields: members instanceof z.ZodObject ? Object.values(memberSpecs(members)) : null };
+    return { ...spec, fields: members instanceof z.ZodObject ? Object.values(createMemberSpecs(members)) : null };
   });
 }
 
-function memberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> {
+function createMemberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> {
   const specs = Object.entries(params.shape).map(([name, schema], order) => {
     const { inner, meta, fallback } = unwrap(schema as z.ZodType);
     const help = [meta.help ?? meta.description, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
@@ -115,15 +115,15 @@ function memberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> 
     );
     const spec: MemberSpec = {
       name,
-      label: meta.label ?? labelOf(name),
-      type: displayType(inner),
+      label: meta.label ?? formatLabel(name),
+      type: findDisplayType(inner),
       required: fallback === undefined,
       ...(fallback === undefined ? {} : { default: fallback.value }),
       order,
-      choices: choicesOf(inner),
+      choices: listChoices(inner),
       help: help.length === 0 ? null : help.join(' '),
       ref: meta.ref ?? null,
-      format: meta.format ?? formatOf(inner),
+      format: meta.format ?? findFormat(inner),
       when: meta.when ?? null,
     };
     return [name, spec] as const;
@@ -132,19 +132,19 @@ function memberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> 
 }
 
 /** Returns the values of an enumeration, or of a union of numbers. */
-function choicesOf(schema: z.ZodType): string[] | null {
+function listChoices(schema: z.ZodType): string[] | null {
   if (schema instanceof z.ZodEnum) return schema.options.map(String);
-  return literals(schema)?.map(String) ?? null;
+  return listLiterals(schema)?.map(String) ?? null;
 }
 
-function literals(schema: z.ZodType): number[] | null {
+function listLiterals(schema: z.ZodType): number[] | null {
   if (!(schema instanceof z.ZodUnion)) return null;
   const values = schema.options.map((option) => (option instanceof z.ZodLiteral ? option.value : null));
   return values.every((value) => typeof value === 'number') ? values : null;
 }
 
 /** Returns the format of texts and lists; null if the schema states none. */
-function formatOf(schema: z.ZodType): Format | null {
+function findFormat(schema: z.ZodType): Format | null {
   if (schema instanceof z.ZodObject) return 'object';
   if (schema instanceof z.ZodRecord)
     return unwrap(schema.valueType as z.ZodType).inner instanceof z.ZodNumber ? 'numbers' : null;
@@ -155,7 +155,7 @@ function formatOf(schema: z.ZodType): Format | null {
   return element instanceof z.ZodNumber ? 'integers' : null;
 }
 
-interface Words {
+interface SchemaTexts {
   readonly label?: string;
   readonly help?: string;
   readonly description?: string;
@@ -167,16 +167,16 @@ interface Words {
   readonly stated?: unknown;
 }
 
-interface Unwrapped {
+interface UnwrappedSchema {
   readonly inner: z.ZodType;
-  readonly meta: Words;
+  readonly meta: SchemaTexts;
   /** Default of the parameter; absent for a required parameter. */
   readonly fallback: { readonly value: unknown } | undefined;
 }
 
 /** Returns the schema within defaults and nullability, with the outermost texts. */
-function unwrap(schema: z.ZodType): Unwrapped {
-  const words = (schema.meta() ?? {}) as Words; // calls of `.meta` in this program: see `createParameterSpecs`
+function unwrap(schema: z.ZodType): UnwrappedSchema {
+  const words = (schema.meta() ?? {}) as SchemaTexts; // calls of `.meta` in this program: see `createParameterSpecs`
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault) {
     const below = unwrap(schema.def.innerType as z.ZodType);
     const { stated = schema.def.defaultValue } = words;
@@ -193,10 +193,10 @@ function unwrap(schema: z.ZodType): Unwrapped {
   return { inner: schema, meta: words, fallback: undefined };
 }
 
-function displayType(schema: z.ZodType): ParameterSpec['type'] {
+function findDisplayType(schema: z.ZodType): ParameterSpec['type'] {
   if (schema instanceof z.ZodNumber)
     return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
-  if (literals(schema) !== null) return 'integer';
+  if (listLiterals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodNumber)) return 'number';
   // Forms use a text field if a value may be a text or an object.
@@ -209,7 +209,7 @@ const isObject = (schema: unknown): boolean =>
 const isText = (schema: unknown): boolean => schema instanceof z.ZodString || schema instanceof z.ZodEnum;
 
 /** Converts `enter_rank` to `Enter rank`. */
-function labelOf(name: string): string {
+function formatLabel(name: string): string {
   const words = name.replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -4,13 +4,13 @@ import { formatPath } from '../schema/shape.js';
 import { createParameterSpecs, type Condition } from './type-spec.js';
 
 /** Parameter that has an effect only with some values of other parameters. */
-interface Conditional {
+interface ConditionalParameter {
   readonly name: string;
   readonly when: readonly Condition[];
   readonly usual: unknown;
 }
 
-const known = new WeakMap<z.ZodObject, readonly Conditional[]>();
+const conditionalBySchema = new WeakMap<z.ZodObject, readonly ConditionalParameter[]>();
 
 /**
  * Reports parameters with a value other than the default that have no effect in combination with other parameters, as
@@ -23,7 +23,7 @@ export function reportUnreadParameters(
   values: Readonly<Record<string, unknown>>,
   path: string,
 ): Finding[] {
-  return conditionalOf(schema).flatMap(({ name, when, usual }): Finding[] => {
+  return listConditional(schema).flatMap(({ name, when, usual }): Finding[] => {
     const value = values[name];
     if (JSON.stringify(value) === JSON.stringify(usual)) return [];
     const beside = findFirstAgainst(when, values);
@@ -34,13 +34,13 @@ export function reportUnreadParameters(
   });
 }
 
-function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
-  const entry = known.get(schema);
+function listConditional(schema: z.ZodObject): readonly ConditionalParameter[] {
+  const entry = conditionalBySchema.get(schema);
   if (entry !== undefined) return entry;
   const conditional = createParameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
     when === null ? [] : [{ name, when, usual }],
   );
-  known.set(schema, conditional);
+  conditionalBySchema.set(schema, conditional);
   return conditional;
 }
 

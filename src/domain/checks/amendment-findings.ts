@@ -2,7 +2,7 @@ import { findBreachRule } from '../compliance/breach-watch.js';
 import { changesMembers } from '../documents/events-spec.js';
 import { findCountedShares } from '../documents/share-terms.js';
 import { findOverlayType } from '../overlays/catalogue.js';
-import { AMENDABLE, FIXED_TREATMENT } from '../documents/amendment.js';
+import { AMENDABLE_MEMBERS, FIXED_TREATMENT } from '../documents/amendment.js';
 import { amendText } from '../documents/amended-texts.js';
 import {
   IndexDocument,
@@ -11,7 +11,7 @@ import {
   listWatchlists,
   type UniverseSpec,
 } from '../documents/index-document.js';
-import { holdsPrices } from '../documents/share-terms.js';
+import { isPriceWeighted } from '../documents/share-terms.js';
 import type { Finding } from '../refusals/findings.js';
 import { createError, isObject, type UncheckedBody } from './index-context.js';
 
@@ -23,9 +23,9 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   const { amendments, ...first } = body;
   if (!Array.isArray(amendments) || !amendments.every(isAmendment)) return [];
   const findings = [
-    ...orderFindings(amendments, first),
-    ...amendments.flatMap(announcementFindings),
-    ...amendments.flatMap(memberFindings),
+    ...reportOrder(amendments, first),
+    ...amendments.flatMap(reportAnnouncement),
+    ...amendments.flatMap(reportMembers),
   ];
   if (findings.length > 0) return findings;
   let text: UncheckedBody = first;
@@ -33,21 +33,24 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   return amendments.flatMap((amendment, k) => {
     const before = text;
     text = amendText(before, amendment) as UncheckedBody; // The result of patching an object is an object.
-    const matches = [...check(text), ...findFixedMembers(first, text), ...bookFindings(first, text)].filter(
+    const matches = [...check(text), ...findFixedMembers(first, text), ...reportBookChanges(first, text)].filter(
       (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
     );
     for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain the invalid change as well.
-    return [...matches.map((finding) => inChanges(finding, k)), ...idleFindings({ before, text, amendment }, k)];
+    return [
+      ...matches.map((finding) => moveToChanges(finding, k)),
+      ...reportIdleAmendment({ before, text, amendment }, k),
+    ];
   });
 }
 
 /** Warns of an amendment that changes nothing, and of an amendment without a later review. */
-function idleFindings(
+function reportIdleAmendment(
   {
     before,
     text,
     amendment,
-  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: Sent },
+  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: SentAmendment },
   k: number,
 ): Finding[] {
   const path = `amendments[${k}]`;
@@ -64,7 +67,7 @@ function idleFindings(
 }
 
 /** Returns a finding of an amended document with the path in the amendment, also in its message. */
-function inChanges({ path, message, ...finding }: Finding, k: number): Finding {
+function moveToChanges({ path, message, ...finding }: Finding, k: number): Finding {
   const sent = path === '' ? `amendments[${k}].changes` : `amendments[${k}].changes.${path}`;
   const isNamed = path !== '' && message.startsWith(`${path} `);
   return { ...finding, path: sent, message: isNamed ? `${sent}${message.slice(path.length)}` : message };
@@ -76,10 +79,10 @@ const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code
  * Reports changes of members that determine how prices and actions change index shares, because a run needs one
  * treatment for all sessions.
  */
-function bookFindings(first: UncheckedBody, text: UncheckedBody): Finding[] {
+function reportBookChanges(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [IndexDocument.safeParse(first), IndexDocument.safeParse(text)];
   if (!before.success || !after.success) return [];
-  const [had, has] = [before.data, after.data].map(({ pipeline }) => holdsPrices(pipeline?.weighting));
+  const [had, has] = [before.data, after.data].map(({ pipeline }) => isPriceWeighted(pipeline?.weighting));
   if (had === has) return [];
   const message = `An amendment cannot change between fixed and other index shares: it ${SHARES_FIXED}.`;
   return [createError('IMMUTABLE_FIELD', 'pipeline.weighting', message)];
@@ -87,17 +90,17 @@ function bookFindings(first: UncheckedBody, text: UncheckedBody): Finding[] {
 
 const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 
-interface Sent {
+interface SentAmendment {
   readonly effective_from: string;
   readonly announced?: unknown;
   readonly rebalance?: unknown;
   readonly changes: UncheckedBody;
 }
 
-const isAmendment = (value: unknown): value is Sent =>
+const isAmendment = (value: unknown): value is SentAmendment =>
   isObject(value) && typeof value['effective_from'] === 'string' && isObject(value['changes']);
 
-function orderFindings(amendments: readonly Sent[], { base_date: base }: UncheckedBody): Finding[] {
+function reportOrder(amendments: readonly SentAmendment[], { base_date: base }: UncheckedBody): Finding[] {
   return amendments.flatMap(({ effective_from: date }, k) => {
     const [before, what] = k === 0 ? [base, 'the base date'] : [amendments[k - 1]!.effective_from, 'the one before'];
     if (typeof before !== 'string' || date > before) return [];
@@ -109,20 +112,22 @@ function orderFindings(amendments: readonly Sent[], { base_date: base }: Uncheck
 }
 
 /** Reports an amendment that is announced after its effective date. */
-function announcementFindings({ announced, effective_from: date }: Sent, k: number): Finding[] {
+function reportAnnouncement({ announced, effective_from: date }: SentAmendment, k: number): Finding[] {
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
   const message = `${path} is ${announced}; it must be on or before effective_from, ${date}.`;
   return [createError('INVALID_RANGE', path, message, { value: announced })];
 }
 
-function memberFindings({ changes }: Sent, k: number): Finding[] {
+function reportMembers({ changes }: SentAmendment, k: number): Finding[] {
   const path = `amendments[${k}].changes`;
-  const unknown = Object.keys(changes).filter((member) => !(AMENDABLE as readonly string[]).includes(member));
+  const unknown = Object.keys(changes).filter((member) => !(AMENDABLE_MEMBERS as readonly string[]).includes(member));
   const { pipeline, universe } = changes;
   return [
     ...unknown.map((member) =>
-      createError('UNKNOWN_FIELD', `${path}.${member}`, unknownMessage(member), { accepted: [...AMENDABLE] }),
+      createError('UNKNOWN_FIELD', `${path}.${member}`, describeUnknownMember(member), {
+        accepted: [...AMENDABLE_MEMBERS],
+      }),
     ),
     ...findFixedTreatment(isObject(pipeline) ? pipeline['treatment'] : undefined, `${path}.pipeline.treatment`),
     ...(isObject(universe) && listWatchlists(universe as unknown as UniverseSpec).length > 0
@@ -185,16 +190,17 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
 /** Requires the same trigger of changes between reviews, breaches or events, in all versions. */
 function requireOneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
-  const isCalled = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
-  const changes = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
-  const isMixed = (isCalled(before) && changes(after)) || (isCalled(after) && changes(before));
+  const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
+  const hasMemberChanges = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);
+  const isMixed =
+    (hasBreachRule(before) && hasMemberChanges(after)) || (hasBreachRule(after) && hasMemberChanges(before));
   if (!isMixed) return [];
   const message =
     'One version is rebalanced on breaches and another changes constituents by events; an index can use only one of these.';
   return [createError('IMMUTABLE_FIELD', 'pipeline.treatment.on_breach', message)];
 }
 
-function unknownMessage(member: string): string {
+function describeUnknownMember(member: string): string {
   const where = member === 'treatment' ? ' treatment is a member of pipeline.' : '';
-  return `An amendment cannot change ${member}; it can change ${AMENDABLE.join(', ')}.${where}`;
+  return `An amendment cannot change ${member}; it can change ${AMENDABLE_MEMBERS.join(', ')}.${where}`;
 }

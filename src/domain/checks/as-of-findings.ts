@@ -9,16 +9,16 @@ export function checkAsOf(asOf: string, dates: ArrayLike<number>): Finding[] {
   const [first, last] = [dates[0], dates[dates.length - 1]];
   if (first === undefined || last === undefined) return [];
   const day = parseValidDay(asOf);
-  const warning = (code: Finding['code'], message: string): Finding[] => [
+  const createWarning = (code: Finding['code'], message: string): Finding[] => [
     { severity: 'warning', code, path: 'as_of', message, value: asOf },
   ];
   if (day < first)
-    return warning(
+    return createWarning(
       'INVALID_RANGE',
       `as_of ${asOf} is before the first date of the data, ${formatDay(first)}: no security can be selected.`,
     );
   if (day > last + GAP_DAYS_MAX)
-    return warning(
+    return createWarning(
       'WINDOW_CUT',
       `as_of ${asOf} is after the last date of the data, ${formatDay(last)}, which is used for decisions.`,
     );

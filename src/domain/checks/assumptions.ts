@@ -15,7 +15,7 @@ import {
 import { readDefaultStaleSessions, STALE_SESSIONS } from '../documents/stale-sessions.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { listConvertedCurrencies } from './overlay-on-market.js';
-import { findUnknownNames, findUnknownRowNames } from './identifiers-on-market.js';
+import { findUnknownSecurities, findUnknownRowSecurities } from './identifiers-on-market.js';
 
 /** Definition, its own or inherited treatment, and the market on which it is computed. */
 export interface AssumptionInput {
@@ -37,17 +37,17 @@ export interface AssumptionInput {
 export function reportAssumptions(assumed: AssumptionInput): Finding[] {
   const { document, market, rows } = assumed;
   return [
-    ...basisFindings(assumed),
-    ...staleFindings(assumed),
-    ...currencyFindings(assumed),
+    ...reportBasis(assumed),
+    ...reportStaleDefault(assumed),
+    ...reportCurrencies(assumed),
     ...reportCrossedRates(assumed),
-    ...findUnknownNames(document, market),
-    ...findUnknownRowNames(rows ?? [], market, 'constraints'),
+    ...findUnknownSecurities(document, market),
+    ...findUnknownRowSecurities(rows ?? [], market, 'constraints'),
   ];
 }
 
 /** Warns if the price data do not permit the stated treatment of dividends. @cost O(A) */
-function basisFindings({ document, treatment: { dividends }, market }: AssumptionInput): Finding[] {
+function reportBasis({ document, treatment: { dividends }, market }: AssumptionInput): Finding[] {
   const path = isDerivedDocument(document) ? 'derivation.source_index_id' : 'pipeline.treatment.dividends';
   if (!listVariants(market).includes(dividends)) {
     const message = `The treatment requests the ${dividends} return, but the prices of the data store include dividends (adjustment total), so every level is a total return.`;
@@ -62,7 +62,7 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumptio
  * Reports the default of the longest gap that follows from the store. A run always reports it; other callers report it
  * only if it differs from the default of a store without delistings.
  */
-function staleFindings({ document, market, isRun }: AssumptionInput): Finding[] {
+function reportStaleDefault({ document, market, isRun }: AssumptionInput): Finding[] {
   const { pipeline } = document;
   if (pipeline === null || pipeline.treatment.max_stale_sessions !== undefined) return [];
   const path = 'pipeline.treatment.max_stale_sessions';
@@ -76,16 +76,16 @@ function staleFindings({ document, market, isRun }: AssumptionInput): Finding[] 
 }
 
 /** Maximum number of securities that an assumption lists; the others are counted. */
-const NAMES_LISTED_MAX = 3;
+const SECURITIES_LISTED_MAX = 3;
 
 /**
  * Warns about securities without a stated currency: the currency of the index, or of the underlying index that holds
  * them, is assumed.
  */
-function currencyFindings({ document, market, indexOf }: AssumptionInput): Finding[] {
-  if (!isOverlayDocument(document)) return currencyFindingsOf(document, market, 'the index');
-  return holdersBeneath(document, indexOf).flatMap((holder) =>
-    currencyFindingsOf(holder, market, `the underlying index ${holder.id}`),
+function reportCurrencies({ document, market, indexOf }: AssumptionInput): Finding[] {
+  if (!isOverlayDocument(document)) return reportCurrenciesOf(document, market, 'the index');
+  return listUnderlyingHolders(document, indexOf).flatMap((holder) =>
+    reportCurrenciesOf(holder, market, `the underlying index ${holder.id}`),
   );
 }
 
@@ -94,7 +94,7 @@ function currencyFindings({ document, market, indexOf }: AssumptionInput): Findi
  * overlay.
  */
 function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Finding[] {
-  const holders = isOverlayDocument(document) ? holdersBeneath(document, indexOf) : [document];
+  const holders = isOverlayDocument(document) ? listUnderlyingHolders(document, indexOf) : [document];
   const needed = [
     ...holders.flatMap((holder) =>
       listRequiredCurrencies(market, holder).map((from) => [from, holder.currency] as const),
@@ -117,7 +117,7 @@ function reportCrossedRates({ document, market, indexOf }: AssumptionInput): Fin
 }
 
 /** Returns the distinct underlying indices of an overlay that hold securities. */
-function holdersBeneath(overlay: OverlayDocument, indexOf: AssumptionInput['indexOf']): IndexDocument[] {
+function listUnderlyingHolders(overlay: OverlayDocument, indexOf: AssumptionInput['indexOf']): IndexDocument[] {
   const results = new Map<string, IndexDocument>();
   const visit = (document: IndexDocument): void => {
     if (results.has(document.id)) return;
@@ -128,12 +128,12 @@ function holdersBeneath(overlay: OverlayDocument, indexOf: AssumptionInput['inde
   return [...results.values()].filter((document) => !isOverlayDocument(document));
 }
 
-function currencyFindingsOf(document: IndexDocument, market: MarketData, holder: string): Finding[] {
+function reportCurrenciesOf(document: IndexDocument, market: MarketData, holder: string): Finding[] {
   const names = listSecuritiesWithoutCurrency(market, document);
   if (names.length === 0) return [];
   const { currency } = document;
-  const more = names.length - NAMES_LISTED_MAX;
-  const list = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = names.length - SECURITIES_LISTED_MAX;
+  const list = `${names.slice(0, SECURITIES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const message = `${names.length} of ${market.identifiers.length} securities of the data store have no CURRENCY (${list}) and the store declares none: their prices are assumed to be in ${currency}, the currency of ${holder}.`;
   return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

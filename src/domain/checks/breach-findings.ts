@@ -44,61 +44,61 @@ export function checkUnkeptRule(document: IndexDocument): Finding[] {
   const rule = findBreachRule(document.pipeline.treatment);
   if (rule === null) return [];
   const { weighting } = document.pipeline;
-  const count = securitiesOf(document);
+  const count = countSecurities(document);
   const isEqual = weighting.type === equalWeight.type;
   if (isEqual && count === null) return [];
-  const unkept = isEqual ? findRowViolatedByEqualWeights(rule, count!) : unkeptUnder(rule, weighting);
+  const unkept = isEqual ? findRowViolatedByEqualWeights(rule, count!) : findRowWithoutGuarantee(rule, weighting);
   if (unkept === null) return [];
   const [path, why, remedy] = isEqual
     ? ['pipeline.weighting', `Equal weights of ${count} securities are`, 'weights of at most']
-    : reasonOf(weighting);
-  const most = percent(findLargestCap(rule));
-  const message = `${why} beyond ${rule} on the day they are decided: ${reachSentence(unkept)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
-  return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(capBound(weighting)) }];
+    : describeReason(weighting);
+  const most = formatPercent(findLargestCap(rule));
+  const message = `${why} beyond ${rule} on the day they are decided: ${describeReach(unkept)}. A rebalance to such weights does not end the breach; ${remedy} ${most} ${isEqual ? 'keep' : 'keeps'} the rule.`;
+  return [{ severity: 'warning', code: 'LIMIT_NOT_KEPT', path, message, ...keepSmallValue(findCapBound(weighting)) }];
 }
 
-function unkeptUnder(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
+function findRowWithoutGuarantee(rule: LimitRuleName, weighting: WeightingSpec): RowWithoutGuarantee | null {
   const { ladder_caps: ladder } = weighting;
   return ladder === undefined
-    ? findRowViolatedUnderCap(rule, capBound(weighting) ?? 1)
+    ? findRowViolatedUnderCap(rule, findCapBound(weighting) ?? 1)
     : findRowViolatedUnderStages(rule, ladder);
 }
 
 /** Returns the maximum weight under the cap of a weighting; null if the cap states no number. */
-function capBound({ cap }: WeightingSpec): number | null {
-  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : boundOf(toNode(toRequest(cap)));
+function findCapBound({ cap }: WeightingSpec): number | null {
+  const bound = cap === null ? Infinity : typeof cap === 'number' ? cap : findBound(toNode(toRequest(cap)));
   return bound < 1 ? bound : null;
 }
 
 /** Returns the maximum value of an expression: a constant, or the smallest constant in a minimum. */
-function boundOf(node: ExpressionNode): number {
+function findBound(node: ExpressionNode): number {
   if (node.node === 'value') return typeof node.value === 'number' ? node.value : Infinity;
   if (node.node !== 'function' || node.name !== 'min' || node.window !== undefined) return Infinity;
-  return Math.min(...node.operands.map(boundOf));
+  return Math.min(...node.operands.map(findBound));
 }
 
-function reasonOf(weighting: WeightingSpec): readonly [string, string, string] {
+function describeReason(weighting: WeightingSpec): readonly [string, string, string] {
   const path = 'pipeline.weighting';
   if (weighting.ladder_caps !== undefined)
     return [`${path}.ladder_caps`, 'Weights under these caps in stages may be', 'a cap of at most'];
-  const bound = capBound(weighting);
-  const why = bound === null ? 'Weights without a cap may be' : `Weights capped at ${percent(bound)} may be`;
+  const bound = findCapBound(weighting);
+  const why = bound === null ? 'Weights without a cap may be' : `Weights capped at ${formatPercent(bound)} may be`;
   return [`${path}.cap`, why, 'a cap of at most'];
 }
 
-function reachSentence({ row, value }: RowWithoutGuarantee): string {
+function describeReach({ row, value }: RowWithoutGuarantee): string {
   const verb = row.side === 'upper' ? 'up to' : 'as little as';
-  return `${row.row} ${verb} ${percent(value)}, the limit is ${percent(row.limit)}`;
+  return `${row.row} ${verb} ${formatPercent(value)}, the limit is ${formatPercent(row.limit)}`;
 }
 
 /**
  * Returns the number of securities of a definition, from its last rule that states a count, or from its list; null if
  * neither states it.
  */
-function securitiesOf({ universe, pipeline: { selection } }: RuleDocument): number | null {
+function countSecurities({ universe, pipeline: { selection } }: RuleDocument): number | null {
   const count = selection.findLast(({ params }) => typeof params['count'] === 'number')?.params['count'];
   if (typeof count === 'number') return count;
   return universe?.kind === 'list' ? (universe.identifiers?.length ?? null) : null;
 }
 
-const percent = (fraction: number): string => `${Number((fraction * 100).toPrecision(6))} %`;
+const formatPercent = (fraction: number): string => `${Number((fraction * 100).toPrecision(6))} %`;

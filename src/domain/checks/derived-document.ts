@@ -7,7 +7,7 @@ import type { IndexDocument } from '../documents/index-document.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { optimisationFields, checkOptimisation } from '../documents/optimisation-spec.js';
 import { INHERITED_FIELDS } from './validate-derivation.js';
-import { requestWithTrees } from '../documents/request-expressions.js';
+import { parseRequest } from '../documents/request-expressions.js';
 import { isObject } from './index-context.js';
 
 /** Fields of a request for a new derived index. The other fields are copied from the parent. */
@@ -22,7 +22,7 @@ export type DerivationRequest = z.infer<typeof DerivationRequest>;
 
 /** Reads the request in a body. @throws Refusal VALIDATION_FAILED with the path of each invalid row */
 export function readDerivation(body: unknown): DerivationRequest {
-  const { body: raw, findings: ofTexts } = requestWithTrees(isObject(body) ? body : {});
+  const { body: raw, findings: ofTexts } = parseRequest(isObject(body) ? body : {});
   const { value, findings } = checkShape(DerivationRequest, isObject(body) ? raw : body);
   const all = [...findings, ...ofTexts, ...checkOptimisation(raw, ''), ...checkRows(raw['constraints'], 'constraints')];
   assertNoErrors('request', all);

@@ -38,19 +38,19 @@ export function parseDocumentExpressions(sent: UncheckedBody, market: MarketData
   const { datapoints, pipeline, derivation, reviews } = sent;
   const body: UncheckedBody = {
     ...sent,
-    ...(isObject(pipeline) ? { pipeline: rowsWithTrees(pipeline, 'pipeline', read) } : {}),
+    ...(isObject(pipeline) ? { pipeline: parseRows(pipeline, 'pipeline', read) } : {}),
     ...(Array.isArray(reviews)
       ? {
           reviews: reviews.map((review: unknown, i) =>
-            isObject(review) ? rowsWithTrees(review, `reviews[${i}]`, read) : review,
+            isObject(review) ? parseRows(review, `reviews[${i}]`, read) : review,
           ),
         }
       : {}),
     ...(isObject(derivation) ? { derivation: parseDerivation(derivation, 'derivation.', read) } : {}),
-    ...(isObject(datapoints) ? { datapoints: definitionsWithTrees(datapoints, { findings, texts }) } : {}),
+    ...(isObject(datapoints) ? { datapoints: parseDefinitions(datapoints, { findings, texts }) } : {}),
   };
-  if (isObject(body['datapoints'])) findings.push(...definitionFindings(body['datapoints'], market));
-  findings.push(...pluginNameFindings(body, market));
+  if (isObject(body['datapoints'])) findings.push(...reportDefinitions(body['datapoints'], market));
+  findings.push(...reportPluginNames(body, market));
   return { body, findings, texts };
 }
 
@@ -67,7 +67,7 @@ function addNumber(weighting: UncheckedBody): UncheckedBody {
 }
 
 /** Parses the selection and weighting of a pipeline or a review. */
-function rowsWithTrees(holder: UncheckedBody, path: string, read: ReadRow): UncheckedBody {
+function parseRows(holder: UncheckedBody, path: string, read: ReadRow): UncheckedBody {
   const { selection, weighting } = holder;
   const rows = Array.isArray(selection)
     ? selection.map((row: unknown, i) => parseRow(row, findSelectionClass, { path: `${path}.selection[${i}]`, read }))
@@ -84,7 +84,7 @@ function rowsWithTrees(holder: UncheckedBody, path: string, read: ReadRow): Unch
   };
 }
 
-function definitionsWithTrees(
+function parseDefinitions(
   datapoints: UncheckedBody,
   { findings, texts }: { readonly findings: Finding[]; readonly texts: Map<string, ReadText> },
 ): UncheckedBody {
@@ -111,12 +111,12 @@ function definitionsWithTrees(
 
 const isTree = (entry: [string, unknown]): entry is [string, ExpressionNode] => isShaped(entry[1]);
 
-const RESERVED: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
+const RESERVED_NAMES: ReadonlySet<string> = new Set([...DERIVED_NAMES, 'DIVIDEND']);
 
 /** Reports ambiguous names, definitions that refer to themselves, and definitions that read too much data. */
-function definitionFindings(datapoints: UncheckedBody, market: MarketData | undefined): Finding[] {
+function reportDefinitions(datapoints: UncheckedBody, market: MarketData | undefined): Finding[] {
   const trees = new Map(Object.entries(datapoints).filter(isTree));
-  const named = [...trees.keys()].flatMap((name) => nameFindings(name, `datapoints.${name}`, market));
+  const named = [...trees.keys()].flatMap((name) => reportName(name, `datapoints.${name}`, market));
   const circle = findCircle(trees);
   if (circle.length > 0) {
     const message = `The datapoint ${circle[0]} refers to itself: ${circle.join(', ')}.`;
@@ -130,18 +130,18 @@ function definitionFindings(datapoints: UncheckedBody, market: MarketData | unde
 }
 
 /** Reports ambiguous names of plug-ins. */
-function pluginNameFindings({ plugins, datapoints }: UncheckedBody, market: MarketData | undefined): Finding[] {
+function reportPluginNames({ plugins, datapoints }: UncheckedBody, market: MarketData | undefined): Finding[] {
   if (!isObject(plugins)) return [];
   return Object.keys(plugins).flatMap((name) => {
     const path = `plugins.${name}`;
-    if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return nameFindings(name, path, market);
+    if (!isObject(datapoints) || !Object.hasOwn(datapoints, name)) return reportName(name, path, market);
     const message = `The name ${name} is already used by a datapoint of the document; choose another name for the plug-in.`;
     return [createError('DUPLICATE_KEY', path, message, { value: name })];
   });
 }
 
-function nameFindings(name: string, path: string, market: MarketData | undefined): Finding[] {
-  if (RESERVED.has(name))
+function reportName(name: string, path: string, market: MarketData | undefined): Finding[] {
+  if (RESERVED_NAMES.has(name))
     return [
       createError('DUPLICATE_KEY', path, `${name} is a datapoint of the service; choose another name.`, {
         value: name,

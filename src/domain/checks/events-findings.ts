@@ -31,7 +31,9 @@ export function checkIdleEvents(document: IndexDocument, market: MarketData | un
   const { events } = document;
   if (events === undefined) return [];
   if (!isRuleDocument(document))
-    return [idle('events', 'an index without selection and weighting rules has no constituents to change')];
+    return [
+      createIdleFinding('events', 'an index without selection and weighting rules has no constituents to change'),
+    ];
   const { weighting, treatment } = document.pipeline;
   const isCounted = findCountedShares(weighting) !== null;
   const isEffective = events.share_changes === 'effective';
@@ -39,27 +41,39 @@ export function checkIdleEvents(document: IndexDocument, market: MarketData | un
   const { rules } = bindPipeline(document);
   return [
     ...(isEffective && !isCounted
-      ? [idle('events.share_changes', `the weights of ${weighting.type} are not market values`, 'effective')]
+      ? [
+          createIdleFinding(
+            'events.share_changes',
+            `the weights of ${weighting.type} are not market values`,
+            'effective',
+          ),
+        ]
       : []),
     ...(isEffective && isCounted && market !== undefined && !isSharesHeld(market)
-      ? [idle('events.share_changes', 'the store has no SHARES_OUTSTANDING', 'effective')]
+      ? [createIdleFinding('events.share_changes', 'the store has no SHARES_OUTSTANDING', 'effective')]
       : []),
     ...(!isEffective && events.threshold !== threshold
-      ? [idle('events.threshold', 'events.share_changes is review', events.threshold)]
+      ? [createIdleFinding('events.threshold', 'events.share_changes is review', events.threshold)]
       : []),
     ...(events.replacement === 'next_ranked' && rules.every(({ rule }) => rule.ranks !== true)
-      ? [idle('events.replacement', 'no selection rule ranks securities', 'next_ranked')]
+      ? [createIdleFinding('events.replacement', 'no selection rule ranks securities', 'next_ranked')]
       : []),
     ...(events.reserve !== undefined && events.replacement !== 'reserve'
-      ? [idle('events.reserve', `events.replacement is ${events.replacement}`)]
+      ? [createIdleFinding('events.reserve', `events.replacement is ${events.replacement}`)]
       : []),
     ...(treatment.on_breach === 'rebalance' && changesMembers(events)
-      ? [idle('pipeline.treatment.on_breach', 'constituents change between reviews by events', 'rebalance')]
+      ? [
+          createIdleFinding(
+            'pipeline.treatment.on_breach',
+            'constituents change between reviews by events',
+            'rebalance',
+          ),
+        ]
       : []),
   ];
 }
 
-function idle(path: string, why: string, value?: string | number): Finding {
+function createIdleFinding(path: string, why: string, value?: string | number): Finding {
   return {
     severity: 'warning',
     code: 'NO_EFFECT',

@@ -48,7 +48,7 @@ export function fillPlugins(
     };
   }
   const whole = { ...document, plugins: filled };
-  if (findings.length === 0) findings.push(...kindFindings(whole, filled), ...circleFindings(whole));
+  if (findings.length === 0) findings.push(...reportKinds(whole, filled), ...reportCircle(whole));
   return { document: whole, findings };
 }
 
@@ -66,13 +66,13 @@ export function removeComputedParts({ closures: _closures, ...document }: IndexD
 }
 
 /** Returns the kind of plug-in that a class of rules accepts; undefined if it accepts none. */
-function kindTakenBy(type: string): PluginKind | undefined {
+function findAcceptedKind(type: string): PluginKind | undefined {
   const entry = findSelectionClass(type) ?? findWeightingClass(type);
   return entry?.takesPlugin === true ? entry.category : undefined;
 }
 
 /** Reports rules that refer to a plug-in of another kind, or to no plug-in. */
-function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPlugins): Finding[] {
+function reportKinds({ pipeline, reviews = [] }: IndexDocument, plugins: NamedPlugins): Finding[] {
   const rows = [
     ...(pipeline?.selection ?? []).map((row, i) => ({ row, path: `pipeline.selection[${i}]` })),
     ...(pipeline === null ? [] : [{ row: pipeline.weighting, path: 'pipeline.weighting' }]),
@@ -82,7 +82,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
     ]),
   ];
   return rows.flatMap(({ row, path }): Finding[] => {
-    const kind = kindTakenBy(row.type);
+    const kind = findAcceptedKind(row.type);
     if (kind === undefined) return [];
     const name = String(row.params['plugin']);
     const found = Object.hasOwn(plugins, name) ? plugins[name]!.code!.kind : undefined;
@@ -96,7 +96,7 @@ function kindFindings({ pipeline, reviews = [] }: IndexDocument, plugins: NamedP
   });
 }
 
-function circleFindings(document: IndexDocument): Finding[] {
+function reportCircle(document: IndexDocument): Finding[] {
   const circle = findCircle(readDefinitions(document));
   if (circle.length === 0) return [];
   const message = `The datapoint ${circle[0]} is defined by itself: ${circle.join(', ')}.`;

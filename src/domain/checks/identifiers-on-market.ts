@@ -13,13 +13,13 @@ import type { ReviewSpec } from '../documents/review-spec.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
 
 /** Maximum number of securities listed individually; the others are counted. */
-const NAMES_LISTED_MAX = 20;
+const SECURITIES_LISTED_MAX = 20;
 
 /** Maximum number of unknown securities for which similar securities of the market are searched. */
-const NAMES_COMPARED_MAX = 5;
+const SECURITIES_COMPARED_MAX = 5;
 
 /** Security that a document lists. */
-interface ListedName extends NamedAsset {
+interface ListedSecurity extends NamedAsset {
   /** Path of the list. */
   readonly list: string;
   readonly rowId: string | null;
@@ -29,15 +29,15 @@ interface ListedName extends NamedAsset {
  * Reports securities and groups of a document that the market does not contain, as warnings, because the other
  * securities are computed.
  */
-export function findUnknownNames(document: IndexDocument, market: MarketData): Finding[] {
+export function findUnknownSecurities(document: IndexDocument, market: MarketData): Finding[] {
   const { universe, pipeline, derivation, events, reviews = [] } = document;
-  const names = strangers(
+  const names = reportUnknown(
     [
       ...listValues({ params: UniverseSpec }, universe, { path: 'universe' }),
-      ...(pipeline === null ? [] : pipelineNames(pipeline, 'pipeline')),
-      ...reviews.flatMap((review, i) => pipelineNames(review, `reviews[${i}]`)),
+      ...(pipeline === null ? [] : listPipelineSecurities(pipeline, 'pipeline')),
+      ...reviews.flatMap((review, i) => listPipelineSecurities(review, `reviews[${i}]`)),
       ...listValues({ params: EventsSpec }, events, { path: 'events' }),
-      ...(derivation === null ? [] : derivationNames(derivation)),
+      ...(derivation === null ? [] : listDerivationSecurities(derivation)),
     ],
     market,
   );
@@ -45,14 +45,14 @@ export function findUnknownNames(document: IndexDocument, market: MarketData): F
 }
 
 /** Reports unknown securities and groups in constraint rows. @param path path of the list of rows */
-export function findUnknownRowNames(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
-  return [...strangers(rowNames(rows, path), market), ...findUnknownGroups(rows, market, path)];
+export function findUnknownRowSecurities(rows: readonly ConstraintRow[], market: MarketData, path: string): Finding[] {
+  return [...reportUnknown(listRowSecurities(rows, path), market), ...findUnknownGroups(rows, market, path)];
 }
 
-function pipelineNames(
+function listPipelineSecurities(
   { selection = [], weighting }: Pick<ReviewSpec, 'selection' | 'weighting'>,
   path: string,
-): ListedName[] {
+): ListedSecurity[] {
   return [
     ...selection.flatMap(({ id, type, params }, i) =>
       listValues(findSelectionClass(type), params, { path: `${path}.selection[${i}].params`, rowId: id }),
@@ -63,20 +63,20 @@ function pipelineNames(
   ];
 }
 
-function derivationNames({ constraints, expected_returns: returns }: DerivationPayload): ListedName[] {
+function listDerivationSecurities({ constraints, expected_returns: returns }: DerivationPayload): ListedSecurity[] {
   return [
-    ...rowNames(constraints, 'derivation.constraints'),
+    ...listRowSecurities(constraints, 'derivation.constraints'),
     ...listValues(findReturnsClass(returns?.type ?? ''), returns, { path: 'derivation.expected_returns' }),
   ];
 }
 
-function rowNames(rows: readonly ConstraintRow[], path: string): ListedName[] {
+function listRowSecurities(rows: readonly ConstraintRow[], path: string): ListedSecurity[] {
   return rows.flatMap(({ id, type, params }, i) =>
     listValues(findConstraintClass(type), params, { path: `${path}[${i}].params`, rowId: id === '' ? null : id }),
   );
 }
 
-interface Place {
+interface ListLocation {
   readonly path: string;
   readonly rowId?: string | null;
 }
@@ -85,8 +85,8 @@ interface Place {
 function listValues(
   entry: { readonly params: z.ZodObject } | undefined,
   params: unknown,
-  { path, rowId = null }: Place,
-): ListedName[] {
+  { path, rowId = null }: ListLocation,
+): ListedSecurity[] {
   if (entry === undefined) return [];
   return listNamedAssets(entry.params, params, path).map((name) => ({
     ...name,
@@ -99,20 +99,20 @@ function listValues(
  * Reports securities that the market does not contain. @cost O(N) string comparisons for each of a few unknown
  * securities
  */
-function strangers(names: readonly ListedName[], market: MarketData): Finding[] {
+function reportUnknown(names: readonly ListedSecurity[], market: MarketData): Finding[] {
   if (names.length === 0) return [];
   const held = new Set(market.identifiers);
   const unknown = names.filter(({ identifier }) => !held.has(identifier));
-  const single = unknown.slice(0, NAMES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
+  const single = unknown.slice(0, SECURITIES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
     severity: 'warning',
     code: 'UNKNOWN_IDENTIFIER',
     path,
     row_id: rowId,
-    message: messageOf(identifier, i < NAMES_COMPARED_MAX ? held : [], market),
+    message: describeUnknown(identifier, i < SECURITIES_COMPARED_MAX ? held : [], market),
     value: identifier,
   }));
   const rest = new Map<string, number>();
-  for (const { list } of unknown.slice(NAMES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
+  for (const { list } of unknown.slice(SECURITIES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
   return [
     ...single,
     ...Array.from(rest, ([path, count]): Finding => ({
@@ -124,7 +124,7 @@ function strangers(names: readonly ListedName[], market: MarketData): Finding[] 
   ];
 }
 
-function messageOf(identifier: string, held: Iterable<string>, { series }: MarketData): string {
+function describeUnknown(identifier: string, held: Iterable<string>, { series }: MarketData): string {
   return series?.has(identifier) === true
     ? `${identifier} is a series of the store, which is never a constituent.`
     : `The store has no ${identifier}.${suggestName(identifier, held)}`;

@@ -42,10 +42,10 @@ export function checkOnMarket(
     ];
   if (!isRuleDocument(document)) return [];
   return [
-    ...checkFields([...listReads(bindPipeline(document)), ...reviewReads(document)], market, severity, definitions),
+    ...checkFields([...listReads(bindPipeline(document)), ...listReviewReads(document)], market, severity, definitions),
     ...(document.universe === undefined
       ? []
-      : universeOnMarket(document.universe, market, { severity, path: 'universe' })),
+      : checkUniverseOnMarket(document.universe, market, { severity, path: 'universe' })),
     ...checkWithholding(document, market, severity),
     ...findMissingRates(market, document).map((pair): Finding => ({
       severity: 'warning',
@@ -58,7 +58,7 @@ export function checkOnMarket(
 }
 
 /** Returns the datapoints that the rows of reviews read. */
-function reviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
+function listReviewReads({ reviews = [], ...document }: RuleDocument): PlacedUse[] {
   const { pipeline } = document;
   return reviews.flatMap(({ selection = [], weighting = pipeline.weighting }, i) => {
     const bound = bindPipeline({ ...document, pipeline: { ...pipeline, selection, weighting } });
@@ -82,12 +82,12 @@ export function checkBaseDate({ base_date: base }: Pick<IndexDocument, 'base_dat
   return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 
-function universeOnMarket(
+function checkUniverseOnMarket(
   { kind, id, of = [] }: UniverseSpec,
   market: MarketData,
   { severity, path }: { readonly severity: 'error' | 'warning'; readonly path: string },
 ): Finding[] {
-  const within = of.flatMap((part, i) => universeOnMarket(part, market, { severity, path: `${path}.of[${i}]` }));
+  const within = of.flatMap((part, i) => checkUniverseOnMarket(part, market, { severity, path: `${path}.of[${i}]` }));
   if (kind !== 'named') return within;
   const accepted = [...new Set(market.universes.map(({ universe }) => universe))].sort();
   if (accepted.includes(id!)) return [];

@@ -13,7 +13,7 @@ import {
 } from '../documents/index-document.js';
 import { findLateSeries } from './overlay-on-market.js';
 
-interface Reached {
+interface ReachedDocuments {
   readonly documents: Readonly<Record<string, IndexDocument>>;
   readonly market: MarketData;
   readonly calendars: Pick<Calendars, 'get'>;
@@ -23,10 +23,10 @@ interface Reached {
  * Reports data that begin after the first session of an overlay that needs them, if that can be determined without a
  * run.
  */
-export function findLateRates(indexId: string, reached: Reached): Finding[] {
+export function findLateRates(indexId: string, reached: ReachedDocuments): Finding[] {
   const { documents, market } = reached;
   const document = documents[indexId];
-  const day = document !== undefined && isOverlayDocument(document) ? beginsBy(indexId, reached) : undefined;
+  const day = document !== undefined && isOverlayDocument(document) ? findBeginLimit(indexId, reached) : undefined;
   if (day === undefined) return [];
   return findLateSeries(
     document as OverlayDocument,
@@ -41,14 +41,14 @@ export function findLateRates(indexId: string, reached: Reached): Finding[] {
  * indices have begun. Undefined if only a run can determine it.
  * @cost O(securities) for each earlier row
  */
-function beginsBy(indexId: string, reached: Reached): Day | undefined {
+function findBeginLimit(indexId: string, reached: ReachedDocuments): Day | undefined {
   const document = reached.documents[indexId];
   const calendar = document && reached.calendars.get(document.calendar);
   if (document === undefined || calendar === undefined) return undefined;
   const base = parseValidDay(document.base_date);
   if (isRuleDocument(document)) return findFirstPriced(document, base, { ...reached, isSession: calendar.isSession });
   if (!isOverlayDocument(document)) return undefined;
-  const beneath = listSources(document).map((id) => beginsBy(id, reached));
+  const beneath = listSources(document).map((id) => findBeginLimit(id, reached));
   if (beneath.some((day) => day === undefined)) return undefined;
   const from = Math.max(base, ...(beneath as Day[])); // The calendar was checked above.
   return calendar.sessions[findFirstAtLeast(calendar.sessions, from)];
@@ -57,7 +57,7 @@ function beginsBy(indexId: string, reached: Reached): Day | undefined {
 function findFirstPriced(
   document: IndexDocument,
   base: Day,
-  { market, isSession }: Reached & { readonly isSession: (day: Day) => boolean },
+  { market, isSession }: ReachedDocuments & { readonly isSession: (day: Day) => boolean },
 ): Day | undefined {
   const kind = document.universe?.kind ?? 'all';
   const listed = findListedNames(document.universe);

@@ -16,10 +16,7 @@ interface KnownMarket {
 /**
  * Warns if the stored risk model of a definition contains returns after its first decision; a run refuses such a model.
  */
-export function lookAheadFindings(
-  document: IndexDocument,
-  { calendar, firstDay, observedEndOf }: KnownMarket,
-): Finding[] {
+export function checkLookAhead(document: IndexDocument, { calendar, firstDay, observedEndOf }: KnownMarket): Finding[] {
   const use = findModelUse(document);
   const end = use === undefined ? undefined : observedEndOf(use.modelId);
   if (use === undefined || end === undefined) return [];

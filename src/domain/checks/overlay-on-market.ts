@@ -9,7 +9,7 @@ import { findOverlayType } from '../overlays/catalogue.js';
 import type { IndexContext } from './index-context.js';
 import { listSources, type OverlayDocument } from '../documents/index-document.js';
 
-interface OnMarket {
+interface OverlayMarket {
   readonly market: MarketData;
   readonly indexOf: IndexContext['indexOf'];
   readonly severity: 'error' | 'warning';
@@ -19,15 +19,22 @@ interface OnMarket {
  * Reports series of rates and exchange rates that a market lacks for an overlay; data that begin too late give a
  * warning.
  */
-export function checkOverlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
-  const missing = [...missingSeries(document, on), ...findOtherCurrencies(document, on), ...missingPairs(document, on)];
+export function checkOverlayOnMarket(document: OverlayDocument, on: OverlayMarket): Finding[] {
+  const missing = [
+    ...reportMissingSeries(document, on),
+    ...findOtherCurrencies(document, on),
+    ...reportMissingPairs(document, on),
+  ];
   if (on.severity === 'error') return missing;
   const base = Math.max(parseValidDay(document.base_date), on.market.dates[0] ?? 0);
-  return [...missing, ...findLateSeries(document, on, base), ...unquote(document, on)];
+  return [...missing, ...findLateSeries(document, on, base), ...reportUnquotedHedges(document, on)];
 }
 
 /** Reports series that a market lacks, and series whose values cannot be rates. */
-function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, severity }: OnMarket): Finding[] {
+function reportMissingSeries(
+  { id: overlayId, overlay }: OverlayDocument,
+  { market, severity }: OverlayMarket,
+): Finding[] {
   return findOverlayType(overlay)
     .series(overlay)
     .flatMap(({ path: member, series: id }): Finding[] => {
@@ -55,7 +62,7 @@ const isPair = (id: string): boolean => parsePair(id)?.every(isCurrency) === tru
  * the stated currency, the two are swapped, which is an error. Any other currency may be intended, as for a pegged
  * currency.
  */
-function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+function findOtherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const beneath = indexOf(listSources(document)[0]!)?.currency ?? null;
   const used = findOverlayType(document.overlay)
     .series(document.overlay)
@@ -79,7 +86,7 @@ function findOtherCurrencies(document: OverlayDocument, { market, indexOf, sever
  */
 export function findLateSeries(
   document: OverlayDocument,
-  { market, indexOf, severity }: OnMarket,
+  { market, indexOf, severity }: OverlayMarket,
   day: Day,
 ): Finding[] {
   const type = findOverlayType(document.overlay);
@@ -99,11 +106,11 @@ export function findLateSeries(
 }
 
 /** Reports exchange rates that a market lacks for a conversion. */
-function missingPairs(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+function reportMissingPairs(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const { id, currency } = document;
-  const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
+  const hasPair = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
   return listConvertedCurrencies(document, indexOf).flatMap((from): Finding[] => {
-    if (isRateHeld(holds, from, currency)) return [];
+    if (isRateHeld(hasPair, from, currency)) return [];
     const pair = createPair(from, currency);
     const message = `The store has no exchange rate ${pair}, which the overlay ${id} needs.`;
     return [{ severity, code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];
@@ -120,7 +127,7 @@ export function listConvertedCurrencies(document: OverlayDocument, indexOf: Inde
 }
 
 /** Reports hedged currencies in which no security of the market is quoted. */
-function unquote(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+function reportUnquotedHedges(document: OverlayDocument, { market, indexOf, severity }: OverlayMarket): Finding[] {
   const { overlay } = document;
   const beneath = listSources(document).flatMap((source) => indexOf(source)?.currency ?? []);
   const quoted = new Set([...listCurrencies(market), ...beneath].map(findMajorUnit));

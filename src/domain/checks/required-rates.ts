@@ -19,29 +19,29 @@ export function findMissingRates(market: MarketData, document: IndexDocument): s
 export function listRequiredCurrencies(market: MarketData, { universe }: Pick<IndexDocument, 'universe'>): string[] {
   const own = findListedNames(universe);
   const list = own && new Set(own);
-  return [...namesByCurrency(market)].flatMap(([code, names]) =>
+  return [...groupByCurrency(market)].flatMap(([code, names]) =>
     list === undefined || names.some((name) => list.has(name)) ? [code] : [],
   );
 }
 
 /** Returns true if a market has a security or series of this name. */
 export function isHeld(market: MarketData, name: string): boolean {
-  return namesHeld(market).has(name);
+  return listHeldNames(market).has(name);
 }
 
 /** Returns the currencies in which securities of a market are quoted, including the currency of the store. */
 export const listCurrencies = (market: MarketData): string[] => [
-  ...namesByCurrency(market).keys(),
+  ...groupByCurrency(market).keys(),
   ...(market.currency == null ? [] : [market.currency]),
 ];
 
-const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
-const heldBy = new WeakMap<MarketData, ReadonlySet<string>>();
+const securitiesByCurrency = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
+const heldNamesByMarket = new WeakMap<MarketData, ReadonlySet<string>>();
 
 /** Returns the securities and series of a market. @cost O(N) on the first call */
-function namesHeld(market: MarketData): ReadonlySet<string> {
-  const known = heldBy.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
-  heldBy.set(market, known);
+function listHeldNames(market: MarketData): ReadonlySet<string> {
+  const known = heldNamesByMarket.get(market) ?? new Set([...market.identifiers, ...(market.series?.keys() ?? [])]);
+  heldNamesByMarket.set(market, known);
   return known;
 }
 
@@ -49,8 +49,8 @@ function namesHeld(market: MarketData): ReadonlySet<string> {
  * Returns the securities of a market that ever had a currency, by currency code. @cost O(rows of the reference table)
  * on the first call
  */
-function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
-  const known = cache.get(market);
+function groupByCurrency(market: MarketData): ReadonlyMap<string, readonly string[]> {
+  const known = securitiesByCurrency.get(market);
   if (known !== undefined) return known;
   const names = new Map<string, string[]>();
   for (const [column, spells] of createReferenceSpells(market, 'CURRENCY').entries()) {
@@ -61,7 +61,7 @@ function namesByCurrency(market: MarketData): ReadonlyMap<string, readonly strin
       if (own.at(-1) !== market.identifiers[column]) own.push(market.identifiers[column]!);
     }
   }
-  cache.set(market, names);
+  securitiesByCurrency.set(market, names);
   return names;
 }
 
@@ -73,25 +73,25 @@ export function listSecuritiesWithoutCurrency(market: MarketData, { currency, un
   if (market.currency != null) return [];
   const own = findListedNames(universe);
   const list = own && new Set(own);
-  const pairs = listPairs(market, [...namesByCurrency(market).keys(), currency]);
-  return blankNames(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));
+  const pairs = listPairs(market, [...groupByCurrency(market).keys(), currency]);
+  return listWithoutCurrency(market).filter((name) => !pairs.has(name) && (list === undefined || list.has(name)));
 }
 
-const blank = new WeakMap<MarketData, readonly string[]>();
+const withoutCurrencyByMarket = new WeakMap<MarketData, readonly string[]>();
 
 /**
  * Returns the securities with a price bar but no currency on some day, ascending.
  * @cost O(N), and O(T) for each security whose currency begins late, on the first call
  */
-function blankNames(market: MarketData): readonly string[] {
-  const known = blank.get(market);
+function listWithoutCurrency(market: MarketData): readonly string[] {
+  const known = withoutCurrencyByMarket.get(market);
   if (known !== undefined) return known;
   const spells = createReferenceSpells(market, 'CURRENCY');
   const names = market.identifiers.filter((_, column) => {
     const own = spells[column]!;
     return own.length === 0 || own.some(({ value }) => isBlank(value)) || hasBarBefore(market, column, own[0]!);
   });
-  blank.set(market, names);
+  withoutCurrencyByMarket.set(market, names);
   return names;
 }
 

@@ -12,7 +12,7 @@ export interface PlacedReview extends PlacedCadence {
 }
 
 /** Review with the positions of its effective sessions after the base rebalance, ascending. */
-interface Dated extends PlacedReview {
+interface DatedReview extends PlacedReview {
   readonly positions: Int32Array;
 }
 
@@ -21,33 +21,33 @@ interface Dated extends PlacedReview {
  * another review.
  */
 export function checkReviewCollisions(reviews: readonly PlacedReview[]): Finding[] {
-  const dated = reviews.map((review): Dated => ({
+  const dated = reviews.map((review): DatedReview => ({
     ...review,
     positions: Int32Array.from(listEffectiveDates(review).slice(1), ({ position }) => position),
   }));
   return [
-    ...dated.slice(1).flatMap(neverRun),
-    ...dated.flatMap((one) => dated.flatMap((other) => (one === other ? [] : withinPhase(one, other)))),
-    ...dated.flatMap((one, i) => overridden(one, dated.slice(i + 1))),
+    ...dated.slice(1).flatMap(reportNeverRun),
+    ...dated.flatMap((one) => dated.flatMap((other) => (one === other ? [] : reportWithinPhase(one, other)))),
+    ...dated.flatMap((one, i) => reportOverridden(one, dated.slice(i + 1))),
   ];
 }
 
-function neverRun({ id, path, positions }: Dated): Finding[] {
+function reportNeverRun({ id, path, positions }: DatedReview): Finding[] {
   if (positions.length > 0) return [];
   const message = `The review ${id} never runs: its schedule has no date after the base rebalance.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path, message }];
 }
 
 /** Reports an error if another review takes effect before the phase-in of a review is complete. */
-function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other: Dated): Finding[] {
+function reportWithinPhase({ id, path, positions, rebalance, calendar }: DatedReview, other: DatedReview): Finding[] {
   const closes = countPhaseCloses(rebalance.phase);
   if (closes === 1) return [];
-  const day = (position: number): string => formatDay(calendar.sessions[position]!);
+  const formatPosition = (position: number): string => formatDay(calendar.sessions[position]!);
   for (const start of positions) {
     const at = other.positions[findLastAtMost(other.positions, start + closes - 1)];
     if (at === undefined || at < start) continue;
     const end = Math.min(start + closes, calendar.sessions.length) - 1;
-    const message = `The review ${id} is spread over the closes from ${day(start)} to ${day(end)}, but the review ${other.id} takes effect on ${day(at)}.`;
+    const message = `The review ${id} is spread over the closes from ${formatPosition(start)} to ${formatPosition(end)}, but the review ${other.id} takes effect on ${formatPosition(at)}.`;
     return [{ severity: 'error', code: 'INVALID_RANGE', path: `${path}.phase`, message }];
   }
   return [];
@@ -57,7 +57,7 @@ function withinPhase({ id, path, positions, rebalance, calendar }: Dated, other:
  * Warns if a later review in the document has the same date and scope and overrides this one. Dates covered by a
  * previous warning are not reported again.
  */
-function overridden(one: Dated, others: readonly Dated[]): Finding[] {
+function reportOverridden(one: DatedReview, others: readonly DatedReview[]): Finding[] {
   const free = new Set(one.positions);
   return others.flatMap((later): Finding[] => {
     if (one.scope !== later.scope) return [];

@@ -16,15 +16,15 @@ import { findUnknownMembers } from './unknown-members.js';
 
 /** Returns findings about the dates of rebalances and reviews, if they match the schema. */
 export function checkReviews(body: UncheckedBody, context: IndexContext): readonly Finding[] {
-  const own = cadenceFindings(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
+  const own = checkCadence(body['rebalance'] ?? {}, { body, context, path: 'rebalance' });
   const { reviews } = body;
   if (!Array.isArray(reviews)) return own.findings;
-  if (!isObject(body['pipeline'])) return [...own.findings, ...idleReviews(reviews)];
+  if (!isObject(body['pipeline'])) return [...own.findings, ...reportIdleReviews(reviews)];
   const rows = reviews.map((review: unknown, i) => ({ review: isObject(review) ? review : {}, path: `reviews[${i}]` }));
   const checked = rows.map(({ review, path }) => ({
     review,
     path,
-    cadence: cadenceFindings(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
+    cadence: checkCadence(review['schedule'] ?? {}, { body, context, path: `${path}.schedule` }),
   }));
   const findings = [
     ...own.findings,
@@ -34,7 +34,7 @@ export function checkReviews(body: UncheckedBody, context: IndexContext): readon
       ...findUnknownMembers(review['schedule'], Object.keys(RebalanceSpec.shape), `${path}.schedule`),
       ...cadence.findings,
       ...checkRuleRows(review, path),
-      ...scopeFindings(review, path, body['pipeline'] as UncheckedBody),
+      ...reportScope(review, path, body['pipeline'] as UncheckedBody),
     ]),
   ];
   if (hasErrors(findings)) return findings;
@@ -58,7 +58,7 @@ interface CheckedCadence {
 }
 
 /** Returns findings about a cadence: its members, and the order of its dates on the calendar. */
-function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePlace): CheckedCadence {
+function checkCadence(rebalance: unknown, { body, context, path }: CadencePlace): CheckedCadence {
   if (!isObject(rebalance)) return { findings: [] };
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
   const unknown = NEW_MEMBERS.flatMap(([member, { shape }]) =>
@@ -66,7 +66,7 @@ function cadenceFindings(rebalance: unknown, { body, context, path }: CadencePla
   );
   if (value === undefined) return { findings: unknown };
   const own = [...unknown, ...validateRebalance(value, path)];
-  const calendar = calendarFor(body, context);
+  const calendar = findCalendar(body, context);
   const { base_date: base } = body;
   if (hasErrors(own) || calendar === undefined || typeof base !== 'string' || parseDay(base) === undefined)
     return { findings: own };
@@ -82,12 +82,12 @@ const NEW_MEMBERS = [
   ['phase', PhaseSpec],
 ] as const;
 
-function calendarFor({ calendar }: UncheckedBody, { calendarOf }: IndexContext): Calendar | undefined {
+function findCalendar({ calendar }: UncheckedBody, { calendarOf }: IndexContext): Calendar | undefined {
   return typeof calendar === 'string' ? calendarOf?.(calendar) : undefined;
 }
 
 /** Reports reviews of an index without rules. */
-function idleReviews(reviews: readonly unknown[]): Finding[] {
+function reportIdleReviews(reviews: readonly unknown[]): Finding[] {
   if (reviews.length === 0) return [];
   const message = 'reviews has no effect: an index without a pipeline is decided only at its own rebalances.';
   return [{ severity: 'warning', code: 'NO_EFFECT', path: 'reviews', message }];
@@ -112,12 +112,8 @@ function reportRepeatedReviews(ids: readonly unknown[]): Finding[] {
 }
 
 /** Reports members that the scope of a review ignores, and weightings that it does not permit. */
-function scopeFindings(
-  { scope, selection, weighting }: UncheckedBody,
-  path: string,
-  pipeline: UncheckedBody,
-): Finding[] {
-  const idle = (member: string, why: string): Finding => ({
+function reportScope({ scope, selection, weighting }: UncheckedBody, path: string, pipeline: UncheckedBody): Finding[] {
+  const createIdleFinding = (member: string, why: string): Finding => ({
     severity: 'warning',
     code: 'NO_EFFECT',
     path: `${path}.${member}`,
@@ -127,14 +123,14 @@ function scopeFindings(
   const base = isObject(pipeline['weighting']) ? pipeline['weighting'] : {};
   return [
     ...(scope !== 'membership' && selection !== undefined
-      ? [idle('selection', `a review of ${String(scope)} keeps the constituents`)]
+      ? [createIdleFinding('selection', `a review of ${String(scope)} keeps the constituents`)]
       : []),
     ...(scope === 'shares' && own
-      ? [idle('weighting', 'a review of shares keeps the factors of the latest weighting')]
+      ? [createIdleFinding('weighting', 'a review of shares keeps the factors of the latest weighting')]
       : []),
     ...(scope === 'shares' && !isMarketValue({ params: {}, ...base } as never)
       ? [
-          idle(
+          createIdleFinding(
             'scope',
             `the weights of ${String(base['type'])} are not market values, so share counts do not affect them`,
           ),

@@ -5,7 +5,7 @@ import { createError, isObject, type UncheckedBody } from './index-context.js';
 export function checkRounding(body: UncheckedBody): Finding[] {
   const { rounding, base_market_value: base } = body;
   const isOverlay = isObject(body['overlay']);
-  const idle = isOverlay ? 'an overlay has no index shares' : reinvestsInConstituents(body);
+  const idle = isOverlay ? 'an overlay has no index shares' : describeUnroundedShares(body);
   return [
     ...(isObject(rounding) && rounding['shares'] !== undefined && base === undefined && !isOverlay
       ? [
@@ -16,26 +16,26 @@ export function checkRounding(body: UncheckedBody): Finding[] {
           ),
         ]
       : []),
-    ...(idle === null ? [] : idleRoundings(rounding, idle)),
-    ...(isOverlay && base !== undefined ? [noEffect('base_market_value', idle!)] : []),
+    ...(idle === null ? [] : reportIdleRoundings(rounding, idle)),
+    ...(isOverlay && base !== undefined ? [createIdleFinding('base_market_value', idle!)] : []),
   ];
 }
 
 /** Returns the reason why divisor and index shares are not rounded; null if they can be. */
-function reinvestsInConstituents({ pipeline }: UncheckedBody): string | null {
+function describeUnroundedShares({ pipeline }: UncheckedBody): string | null {
   const treatment = isObject(pipeline) && isObject(pipeline['treatment']) ? pipeline['treatment'] : {};
   return treatment['reinvestment'] === 'constituent'
     ? 'with pipeline.treatment.reinvestment constituent each return variant has separate index shares'
     : null;
 }
 
-function idleRoundings(rounding: unknown, why: string): Finding[] {
+function reportIdleRoundings(rounding: unknown, why: string): Finding[] {
   if (!isObject(rounding)) return [];
   return ['divisor', 'shares'].flatMap((member) =>
-    rounding[member] === undefined ? [] : [noEffect(`rounding.${member}`, why)],
+    rounding[member] === undefined ? [] : [createIdleFinding(`rounding.${member}`, why)],
   );
 }
 
-function noEffect(path: string, why: string): Finding {
+function createIdleFinding(path: string, why: string): Finding {
   return { severity: 'warning', code: 'NO_EFFECT', path, message: `${path} has no effect: ${why}.` };
 }

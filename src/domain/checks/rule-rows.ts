@@ -16,12 +16,12 @@ export function checkRuleRows(holder: UncheckedBody, path: string): Finding[] {
   const { selection, weighting } = holder;
   const rows: readonly unknown[] = Array.isArray(selection) ? selection : [];
   const findings = rows.flatMap((row, i) =>
-    isObject(row) ? rowFindings(row, `${path}.selection[${i}]`, findSelectionClass, SELECTION_CLASSES) : [],
+    isObject(row) ? reportRow(row, `${path}.selection[${i}]`, findSelectionClass, SELECTION_CLASSES) : [],
   );
   findings.push(...listRepeatedIds(rows, `${path}.selection`));
   if (!isObject(weighting)) return findings;
   const at = `${path}.weighting`;
-  findings.push(...rowFindings(weighting, at, findWeightingClass, WEIGHTING_CLASSES));
+  findings.push(...reportRow(weighting, at, findWeightingClass, WEIGHTING_CLASSES));
   findings.push(...checkWeighting(weighting, at));
   return findings;
 }
@@ -31,7 +31,7 @@ interface RowClass {
   readonly params: z.ZodObject;
 }
 
-function rowFindings(
+function reportRow(
   row: UncheckedBody,
   path: string,
   classOf: (type: string) => RowClass | undefined,
@@ -55,7 +55,7 @@ function rowFindings(
   if (!isObject(params)) return [];
   return [
     ...checkParams(entry.params, params, { path: `${path}.params`, rowId }).findings,
-    ...fallbackFindings(row, { path, rowId, schema: entry.params }),
+    ...reportFallbacks(row, { path, rowId, schema: entry.params }),
   ];
 }
 
@@ -69,7 +69,7 @@ interface FallbackPlace {
  * Returns findings about parameters that override those of a rule, checked together with the other parameters of the
  * rule.
  */
-function fallbackFindings(row: UncheckedBody, { path, rowId, schema }: FallbackPlace): Finding[] {
+function reportFallbacks(row: UncheckedBody, { path, rowId, schema }: FallbackPlace): Finding[] {
   const { params = {}, fallback } = row;
   if (!Array.isArray(fallback)) return [];
   return fallback.flatMap((step: unknown, i): Finding[] => {

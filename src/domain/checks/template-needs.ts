@@ -22,31 +22,32 @@ export interface DataNeed {
 }
 
 /** Parts of a market that documents refer to. */
-type Named = Pick<MarketData, 'fields' | 'reference' | 'universes' | 'series'>;
+type NamedData = Pick<MarketData, 'fields' | 'reference' | 'universes' | 'series'>;
 
 /** Market with only closes. */
-const CLOSES: Named = {
+const CLOSES_ONLY: NamedData = {
   fields: new Map([['CLOSE', new Float64Array()]]),
   reference: { columns: [], rows: new Map() },
   universes: [],
 };
 
 /** Returns the data that the documents of a template read in addition to closes, without duplicates. */
-export const listDataNeeds = (documents: readonly IndexDocument[]): DataNeed[] => listMissingNeeds(documents, CLOSES);
+export const listDataNeeds = (documents: readonly IndexDocument[]): DataNeed[] =>
+  listMissingNeeds(documents, CLOSES_ONLY);
 
 /** Returns the data that the documents of a template read and a market lacks, without duplicates. */
-export function listMissingNeeds(documents: readonly IndexDocument[], market: Named): DataNeed[] {
+export function listMissingNeeds(documents: readonly IndexDocument[], market: NamedData): DataNeed[] {
   const needs = documents.flatMap((document) => [
-    ...columnsOf(document, market).map((name): DataNeed => ({ kind: 'column', name })),
-    ...seriesOf(document).flatMap((name): DataNeed[] => (market.series?.has(name) ? [] : [{ kind: 'series', name }])),
-    ...universesOf(document.universe).flatMap((name): DataNeed[] =>
+    ...listColumns(document, market).map((name): DataNeed => ({ kind: 'column', name })),
+    ...listSeries(document).flatMap((name): DataNeed[] => (market.series?.has(name) ? [] : [{ kind: 'series', name }])),
+    ...listUniverses(document.universe).flatMap((name): DataNeed[] =>
       market.universes.some(({ universe }) => universe === name) ? [] : [{ kind: 'universe', name }],
     ),
   ]);
   return [...new Map(needs.map((need) => [`${need.kind} ${need.name}`, need])).values()];
 }
 
-function columnsOf(document: IndexDocument, market: Named): string[] {
+function listColumns(document: IndexDocument, market: NamedData): string[] {
   const definitions = readDefinitions(document);
   if (isRuleDocument(document)) return listMissingColumns(listReads(bindPipeline(document)), market, definitions);
   if (!isDerivedDocument(document)) return [];
@@ -58,15 +59,15 @@ function columnsOf(document: IndexDocument, market: Named): string[] {
   );
 }
 
-const seriesOf = (document: IndexDocument): string[] =>
+const listSeries = (document: IndexDocument): string[] =>
   isOverlayDocument(document)
     ? findOverlayType(document.overlay)
         .series(document.overlay)
         .map(({ series }) => series)
     : [];
 
-function universesOf(universe: UniverseSpec | undefined): string[] {
+function listUniverses(universe: UniverseSpec | undefined): string[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'named' && universe.id != null ? [universe.id] : [];
-  return [...own, ...(universe.of ?? []).flatMap(universesOf)];
+  return [...own, ...(universe.of ?? []).flatMap(listUniverses)];
 }

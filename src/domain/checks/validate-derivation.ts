@@ -38,8 +38,8 @@ export function checkDerivation(
     }
   }
   findings.push(...checkOptimisation(derivation, 'derivation.'));
-  if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
-  findings.push(...relaxFindings(derivation['relax'], constraints));
+  if (Array.isArray(constraints)) findings.push(...reportConstraints(constraints));
+  findings.push(...reportRelaxation(derivation['relax'], constraints));
   return findings;
 }
 
@@ -52,7 +52,7 @@ export function reportDroppedSource({ id, derivation }: UncheckedBody, { replace
 }
 
 /** Checks the constraint rows that match the schema. Positions are kept, so that paths match the request. */
-function constraintFindings(rows: readonly unknown[]): Finding[] {
+function reportConstraints(rows: readonly unknown[]): Finding[] {
   const shaped = rows.map((row) =>
     ConstraintRow.safeParse(isObject(row) ? { id: row['id'], type: row['type'], params: row['params'] } : row),
   );
@@ -72,7 +72,7 @@ function constraintFindings(rows: readonly unknown[]): Finding[] {
 }
 
 /** Reports relaxation entries for missing rows, steps that the class of a row does not accept, and unknown members. */
-function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
+function reportRelaxation(relax: unknown, constraints: unknown): Finding[] {
   if (!Array.isArray(relax)) return [];
   const rows = (Array.isArray(constraints) ? constraints : []).flatMap(
     (row) => ConstraintRow.safeParse(row).data ?? [],
@@ -83,14 +83,14 @@ function relaxFindings(relax: unknown, constraints: unknown): Finding[] {
     const entry = RelaxEntry.safeParse(given).data;
     if (entry === undefined) return unknown;
     const row = rows.find(({ id }) => id === entry.row);
-    if (row !== undefined) return [...unknown, ...stepsFindings(row, entry, path)];
+    if (row !== undefined) return [...unknown, ...reportSteps(row, entry, path)];
     const accepted = rows.map(({ id }) => id).filter((id) => id !== '');
     const message = `${path}.row is ${entry.row}, which is not the id of a constraint row; the accepted set is ${accepted.join(', ')}.`;
     return [...unknown, createError('NOT_IN_CHOICES', `${path}.row`, message, { accepted, value: entry.row })];
   });
 }
 
-function stepsFindings(row: ConstraintRow, { steps }: RelaxEntry, path: string): Finding[] {
+function reportSteps(row: ConstraintRow, { steps }: RelaxEntry, path: string): Finding[] {
   const entry = findConstraintClass(row.type);
   if (entry === undefined) return [];
   return steps.flatMap((step, k): Finding[] => {

@@ -49,7 +49,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
     ...checkOwnFindings(body, context),
-    ...(isObject(body['pipeline']) ? pipelineFindings(body['pipeline']) : []),
+    ...(isObject(body['pipeline']) ? checkPipeline(body['pipeline']) : []),
     ...(isObject(body['derivation'])
       ? checkDerivation(body['derivation'], body, context)
       : reportDroppedSource(body, context)),
@@ -61,7 +61,7 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
     ...checkEvents(body['events']),
     ...ofTexts,
     ...checkCalledReferences(body, context.indexOf),
-    ...idleDatapoints(body),
+    ...reportIdleDatapoints(body),
   ];
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...checkOverlayTerms(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : accept(shaped.value);
@@ -79,20 +79,20 @@ export function validateIndex(sent: UncheckedBody, context: IndexContext): Check
         ...listAssumptions(document, context.market, context.indexOf),
       );
   }
-  return { document, findings: sortFindings(locateInTexts(findings.filter(isSaidOnce), texts)) };
+  return { document, findings: sortFindings(locateInTexts(findings.filter(isNotRepeated), texts)) };
 }
 
 /**
  * Returns false for a warning that repeats an error: an unknown member that is both ignored by the document and refused
  * by its object.
  */
-function isSaidOnce({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
+function isNotRepeated({ severity, code, path }: Finding, _: number, all: readonly Finding[]): boolean {
   const isError = (other: Finding): boolean => other.severity === 'error' && other.code === code && other.path === path;
   return severity === 'error' || !all.some(isError);
 }
 
 /** Reports expressions without effect: an overlay reads only levels. */
-function idleDatapoints(body: UncheckedBody): Finding[] {
+function reportIdleDatapoints(body: UncheckedBody): Finding[] {
   if (!isObject(body['overlay'])) return [];
   return ['datapoints', 'plugins']
     .filter((member) => body[member] !== undefined)
@@ -195,6 +195,6 @@ function checkOwnFindings(body: UncheckedBody, { calendars }: IndexContext): Fin
 }
 
 /** Checks every row by its class, and reports duplicate ids and contradictory limits. */
-function pipelineFindings(pipeline: UncheckedBody): Finding[] {
+function checkPipeline(pipeline: UncheckedBody): Finding[] {
   return [...checkRuleRows(pipeline, 'pipeline'), ...checkBreachRule(pipeline['treatment'])];
 }

@@ -22,7 +22,7 @@ export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Fi
   const { overlay, source_index_id: source } = body;
   // The check of the type refuses a value that is not an object.
   const isAbsent = overlay === undefined || overlay === null;
-  if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
+  if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [reportStrayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
     if (source === undefined || source === null)
       return [createError('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
@@ -30,7 +30,7 @@ export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Fi
   }
   const parts = Array.isArray(overlay['parts']) ? overlay['parts'] : [];
   return [
-    ...(source === undefined ? [] : [strayField('source_index_id')]),
+    ...(source === undefined ? [] : [reportStrayField('source_index_id')]),
     ...parts.flatMap((part: unknown, k) =>
       isObject(part) && typeof part['index_id'] === 'string'
         ? checkReference(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
@@ -39,7 +39,7 @@ export function checkOverlay(body: UncheckedBody, { indexOf }: IndexContext): Fi
   ];
 }
 
-function strayField(path: string): Finding {
+function reportStrayField(path: string): Finding {
   return createError('PIPELINE_XOR_DERIVATION', path, `${path} applies only to overlays on one index.`);
 }
 
@@ -69,29 +69,32 @@ export function reportBlendDefaults({ overlay }: UncheckedBody): Finding[] {
 
 /** Checks the fields of an overlay against its underlying indices. */
 export function checkOverlayTerms(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
-  if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
+  if (!isOverlayDocument(document)) return reportOnOverlay(document, indexOf);
   const { overlay } = document;
   const sources = listSources(document).flatMap((id) => indexOf(id) ?? []);
   return [
-    ...currencyFindings(document, sources),
-    ...beginFindings(document, sources),
-    ...remarksOn(document, sources[0]),
+    ...reportCurrency(document, sources),
+    ...reportBegin(document, sources),
+    ...listRemarks(document, sources[0]),
     ...reportOwnRebalance(document),
-    ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
+    ...(overlay.type === 'blend' ? [...checkBlend(overlay), ...reportReturnVariants(overlay, sources, indexOf)] : []),
   ];
 }
 
 /** Returns the findings of an overlay type about its members. */
-function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
+function listRemarks(
+  { overlay, base_value: baseValue }: OverlayDocument,
+  source: IndexDocument | undefined,
+): Finding[] {
   const remarks = findOverlayType(overlay).remarks(overlay, { currency: source?.currency, baseValue });
   return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
 }
 
-const usualRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
+const readDefaultRebalance = callOnce(() => JSON.stringify(RebalanceSpec.parse({})));
 
 /** Reports a schedule of an overlay, which has no effect because the underlying indices determine it. */
 function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
-  if (JSON.stringify(rebalance) === usualRebalance()) return [];
+  if (JSON.stringify(rebalance) === readDefaultRebalance()) return [];
   const instead =
     overlay.type === 'blend'
       ? 'overlay.rebalance sets the dates on which the weights of a blend are restored'
@@ -104,7 +107,7 @@ function reportOwnRebalance({ rebalance, overlay }: OverlayDocument): Finding[] 
 type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
 
 /** Reports parts that are indices of different return variants; all parts of a blend must have one variant. */
-function returnFindings(
+function reportReturnVariants(
   { variant }: Blend,
   sources: readonly IndexDocument[],
   indexOf: IndexContext['indexOf'],
@@ -117,7 +120,7 @@ function returnFindings(
   return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
 }
 
-function blendFindings({ parts, rebalance }: Blend): Finding[] {
+function checkBlend({ parts, rebalance }: Blend): Finding[] {
   const sum = parts.reduce((total, { weight }) => total + weight, 0);
   return [
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
@@ -151,7 +154,7 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
 }
 
 /** Warns that an overlay begins when the last of its underlying indices begins. */
-function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
+function reportBegin({ base_date: begin }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const [last] = sources.toSorted((a, b) => (a.base_date < b.base_date ? 1 : -1));
   if (last === undefined || last.base_date <= begin) return [];
   const message = `The base date is ${begin}, but the underlying index ${last.id} begins on ${last.base_date}: the overlay begins on that date.`;
@@ -162,7 +165,7 @@ function beginFindings({ base_date: begin }: OverlayDocument, sources: readonly 
  * Requires the currency of an overlay to be the currency into which it converts; without a conversion, the currency of
  * the underlying index.
  */
-function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
+function reportCurrency({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
   const to = findOverlayType(overlay).currency(overlay);
   if (to !== null)
     return currency === to
@@ -180,7 +183,7 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
         ];
   const [first] = sources;
   if (overlay.type === 'blend' && sources.some((source) => source.currency !== first?.currency))
-    return partCurrencies(overlay, sources);
+    return reportPartCurrencies(overlay, sources);
   return sources.flatMap((source) =>
     source.currency === currency
       ? []
@@ -196,7 +199,7 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
 }
 
 /** Reports parts whose currency differs from that of the first part. */
-function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
+function reportPartCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
   const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
   const first = parts[0]!.index_id;
   const wanted = currencyOf.get(first)!;
@@ -212,7 +215,7 @@ function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Fi
  * Reports selection and optimisation on overlays: they require securities, which an overlay holds only through its
  * underlying indices.
  */
-function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
+function reportOnOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
   const { derivation, universe } = document;
   const path = derivation === null ? 'universe.id' : 'derivation.source_index_id';
   const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);

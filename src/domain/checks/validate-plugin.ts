@@ -17,8 +17,8 @@ export interface PluginDraft extends Omit<PluginDocument, 'inputs' | 'parameters
 
 /** Errors in inputs and parameters; the source is checked in the sandbox. */
 export const checkPlugin = (plugin: PluginDocument): readonly Finding[] => [
-  ...inputFindings(plugin),
-  ...parameterFindings(plugin),
+  ...reportInputs(plugin),
+  ...reportParameters(plugin),
 ];
 
 /** Returns a finding about an error in the source. @param fault message of the sandbox */
@@ -48,7 +48,7 @@ export function addPluginDefaults({ inputs, parameters, ...rest }: PluginDraft):
   };
 }
 
-function inputFindings({ inputs }: PluginDocument): Finding[] {
+function reportInputs({ inputs }: PluginDocument): Finding[] {
   return Object.entries(inputs).flatMap(([name, { expression, sessions }]): Finding[] => {
     const path = `inputs.${name}.expression`;
     const { tree, problems } = readExpression(expression, 'number');
@@ -70,7 +70,7 @@ function inputFindings({ inputs }: PluginDocument): Finding[] {
   });
 }
 
-function parameterFindings({ parameters }: PluginDocument): Finding[] {
+function reportParameters({ parameters }: PluginDocument): Finding[] {
   return Object.entries(parameters).flatMap(([name, terms]): Finding[] => {
     const path = `parameters.${name}.default`;
     const problem = checkParameter(terms.default, terms);

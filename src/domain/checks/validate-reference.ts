@@ -32,7 +32,7 @@ export function checkReference(id: string, ownId: unknown, path: string, indexOf
     return [createError('CIRCULAR_REFERENCE', path, `The index ${id} refers to itself.`, { value: id })];
   if (indexOf(id) === undefined)
     return [createError('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id))];
-  const chain = chainTo(ownId, [id], indexOf);
+  const chain = findChain(ownId, [id], indexOf);
   if (chain === undefined) return [];
   return [
     createError('CIRCULAR_REFERENCE', path, `The index refers to itself through ${chain.join(', ')}.`, { value: id }),
@@ -40,7 +40,7 @@ export function checkReference(id: string, ownId: unknown, path: string, indexOf
 }
 
 /** Returns the chain of references from an index back to the document; undefined if there is none. */
-function chainTo(
+function findChain(
   ownId: unknown,
   chain: readonly string[],
   indexOf: IndexContext['indexOf'],
@@ -49,7 +49,7 @@ function chainTo(
   const next = document === undefined ? [] : listReferences(document);
   if (next.some((id) => id === ownId)) return chain;
   for (const id of next) {
-    const result = chain.includes(id) ? undefined : chainTo(ownId, [...chain, id], indexOf);
+    const result = chain.includes(id) ? undefined : findChain(ownId, [...chain, id], indexOf);
     if (result !== undefined) return result;
   }
   return undefined;

@@ -5,7 +5,7 @@ import { StrategyDocument } from '../documents/strategy-document.js';
 import { hasErrors, sortFindings, keepSmallValue, type Finding } from '../refusals/findings.js';
 import { checkFinite } from '../schema/finite.js';
 import type { MarketData } from '../market/market-data.js';
-import { checkHeldAsOne } from '../overlays/single-holding.js';
+import { checkSingleHolding } from '../overlays/single-holding.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { checkShape } from '../schema/shape.js';
 
@@ -28,31 +28,32 @@ export interface CheckedStrategy {
   readonly findings: readonly Finding[];
 }
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawBody = Readonly<Record<string, unknown>>;
 
 /** Checks a strategy document. */
-export function validateStrategy(body: Raw, context: StrategyContext): CheckedStrategy {
+export function validateStrategy(body: RawBody, context: StrategyContext): CheckedStrategy {
   const shaped = checkShape(StrategyDocument, body, { unknownFields: 'warning' });
   const tooLarge = checkFinite(body);
   const findings = [
     ...tooLarge,
     ...shaped.findings.filter(({ path }) => !tooLarge.some((finding) => finding.path === path)),
-    ...idFindings(body['id'], context),
-    ...cadenceFindings(body['rebalance']),
-    ...orderFindingsOf(body),
+    ...reportId(body['id'], context),
+    ...reportCadence(body['rebalance']),
+    ...reportOrder(body),
     ...checkStrategy(body, context),
   ];
   return { document: hasErrors(findings) ? undefined : shaped.value, findings: sortFindings(findings) };
 }
 
 /** Reports missing documents to which a strategy refers: an error when it is saved, a warning once it is stored. */
-export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
+export function checkStrategy(strategy: RawBody, { indexOf, isConstraintSet, market }: StrategyContext): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, benchmark } = strategy;
   const findings: Finding[] = [];
-  if (typeof indexId === 'string' && indexOf(indexId) === undefined) findings.push(unknownIndex(indexId, 'index_id'));
+  if (typeof indexId === 'string' && indexOf(indexId) === undefined)
+    findings.push(reportUnknownIndex(indexId, 'index_id'));
   if (typeof constraintSetId === 'string' && !isConstraintSet(constraintSetId)) {
     findings.push(
-      error(
+      createFinding(
         'CONSTRAINT_SET_NOT_FOUND',
         'constraint_set_id',
         `No constraint set ${constraintSetId} is stored.`,
@@ -60,11 +61,11 @@ export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market 
       ),
     );
   }
-  findings.push(...overlayProblems(strategy, indexOf));
+  findings.push(...reportOverlayProblems(strategy, indexOf));
   if (typeof benchmark !== 'object' || benchmark === null) return findings;
   const { id, kind } = benchmark as { readonly id?: unknown; readonly kind?: unknown };
   if (typeof id !== 'string') return findings;
-  if (kind === 'index' && indexOf(id) === undefined) findings.push(unknownIndex(id, 'benchmark.id'));
+  if (kind === 'index' && indexOf(id) === undefined) findings.push(reportUnknownIndex(id, 'benchmark.id'));
   if (
     kind === 'identifier' &&
     market !== undefined &&
@@ -83,22 +84,22 @@ export function checkStrategy(strategy: Raw, { indexOf, isConstraintSet, market 
 }
 
 /** Returns the findings for which a run refuses a strategy on an overlay. */
-function overlayProblems(strategy: Raw, indexOf: StrategyContext['indexOf']): Finding[] {
+function reportOverlayProblems(strategy: RawBody, indexOf: StrategyContext['indexOf']): Finding[] {
   const { index_id: indexId, constraint_set_id: constraintSetId, transaction_cost_bps: cost } = strategy;
   const index = typeof indexId === 'string' ? indexOf(indexId) : undefined;
   if (index === undefined || !isOverlayDocument(index)) return [];
-  return checkHeldAsOne({
+  return checkSingleHolding({
     indexId: index.id,
     transactionCostBps: typeof cost === 'number' ? cost : 0,
     hasConstraints: typeof constraintSetId === 'string',
   });
 }
 
-function unknownIndex(id: string, path: string): Finding {
-  return error('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id));
+function reportUnknownIndex(id: string, path: string): Finding {
+  return createFinding('UNKNOWN_INDEX', path, `No index ${id} is stored.`, keepSmallValue(id));
 }
 
-function error(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
+function createFinding(code: Finding['code'], path: string, message: string, rest: Partial<Finding> = {}): Finding {
   return { severity: 'error', code, path, message, ...rest };
 }
 
@@ -106,11 +107,11 @@ function error(code: Finding['code'], path: string, message: string, rest: Parti
  * Checks the id: indices and strategies share their URL paths, so it must be unique among both and must not be a part
  * of a route.
  */
-function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
+function reportId(id: unknown, { isIndex }: StrategyContext): Finding[] {
   if (typeof id !== 'string') return [];
   if ((RESERVED_INDEX_IDS as readonly string[]).includes(id)) {
     return [
-      error(
+      createFinding(
         'BAD_IDENTIFIER',
         'id',
         `The id ${id} is reserved, because it is part of a route; the reserved ids are ${RESERVED_INDEX_IDS.join(', ')}.`,
@@ -120,7 +121,7 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
   }
   return isIndex(id)
     ? [
-        error(
+        createFinding(
           'DUPLICATE_ID',
           'id',
           `The id ${id} is already used by an index; choose another id for the strategy.`,
@@ -131,15 +132,20 @@ function idFindings(id: unknown, { isIndex }: StrategyContext): Finding[] {
 }
 
 /** Returns findings about a cadence, if it matches the schema. */
-function cadenceFindings(rebalance: unknown): Finding[] {
+function reportCadence(rebalance: unknown): Finding[] {
   if (typeof rebalance !== 'object' || rebalance === null || Array.isArray(rebalance)) return [];
   const { value } = checkShape(RebalanceSpec, rebalance, { unknownFields: 'warning' });
   return value === undefined ? [] : validateRebalance(value, 'rebalance');
 }
 
-function orderFindingsOf({ start, end }: Raw): Finding[] {
+function reportOrder({ start, end }: RawBody): Finding[] {
   if (!isReversed({ start, end })) return [];
   return [
-    error('INVALID_RANGE', 'start', `start ${String(start)} is after end ${String(end)}.`, keepSmallValue(start)),
+    createFinding(
+      'INVALID_RANGE',
+      'start',
+      `start ${String(start)} is after end ${String(end)}.`,
+      keepSmallValue(start),
+    ),
   ];
 }

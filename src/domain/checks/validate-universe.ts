@@ -38,7 +38,7 @@ function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
   );
   if (kind === undefined && foreign.length > 0) return [removeKind(path, ...foreign[0]!)];
   if (isKind(kind) && foreign.length > 0)
-    return foreign.map(([member, kinds]) => ofAnotherKind(kind, { path, member, kinds }));
+    return foreign.map(([member, kinds]) => reportOtherKind(kind, { path, member, kinds }));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
       createError('REQUIRED', `${path}.identifiers`, `${path}.identifiers must name at least 1 identifier for a list.`),
@@ -48,12 +48,12 @@ function listOneUniverse(universe: unknown, place: UniversePlace): Finding[] {
     return [createError('REQUIRED', `${path}.watchlist_id`, `${path}.watchlist_id is required by the kind watchlist.`)];
   if ((kind === 'named' || kind === 'index') && (id === undefined || id === null))
     return [createError('REQUIRED', `${path}.id`, `${path}.id is required by the kind ${kind}.`)];
-  if (isSetKind(kind)) return setFindings(universe, kind, place);
+  if (isSetKind(kind)) return reportSet(universe, kind, place);
   return kind === 'index' && typeof id === 'string' ? checkReference(id, ownId, `${path}.id`, indexOf) : [];
 }
 
 /** Checks the members and parts of a set of universes. */
-function setFindings(universe: UncheckedBody, kind: string, place: UniversePlace): Finding[] {
+function reportSet(universe: UncheckedBody, kind: string, place: UniversePlace): Finding[] {
   const { path } = place;
   const parts = universe['of'];
   if (!Array.isArray(parts))
@@ -91,7 +91,7 @@ interface ForeignMember {
   readonly kinds: readonly string[];
 }
 
-const ofAnotherKind = (kind: string, { path, member, kinds }: ForeignMember): Finding =>
+const reportOtherKind = (kind: string, { path, member, kinds }: ForeignMember): Finding =>
   createError(
     'NOT_IN_CHOICES',
     `${path}.kind`,

@@ -8,14 +8,14 @@ import { findUnknownMembers } from './unknown-members.js';
 /** Reports limits of a weighting that contradict each other or have no effect, and unknown members. */
 export function checkWeighting(weighting: UncheckedBody, at: string): Finding[] {
   return [
-    ...floorFindings(weighting, at),
-    ...ladderFindings(weighting, at),
-    ...capByFindings(weighting, at),
-    ...phaseFindings(weighting['phase_in'], at),
+    ...reportFloor(weighting, at),
+    ...reportLadder(weighting, at),
+    ...reportCapBy(weighting, at),
+    ...reportPhase(weighting['phase_in'], at),
   ];
 }
 
-function floorFindings({ floor, cap, cap_by: by }: UncheckedBody, at: string): Finding[] {
+function reportFloor({ floor, cap, cap_by: by }: UncheckedBody, at: string): Finding[] {
   if (typeof floor !== 'number' || typeof cap !== 'number' || floor <= cap || isGiven(by)) return [];
   return [
     createError('EMPTY_RANGE', `${at}.floor`, `The floor of ${floor} is above the cap of ${cap}.`, { value: floor }),
@@ -25,7 +25,7 @@ function floorFindings({ floor, cap, cap_by: by }: UncheckedBody, at: string): F
 const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
 /** Reports limits that would change the weights set by laddered caps. */
-function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody, at: string): Finding[] {
+function reportLadder({ ladder_caps: ladder, cap, floor, group_caps: groups }: UncheckedBody, at: string): Finding[] {
   if (!isObject(ladder)) return [];
   const path = `${at}.ladder_caps`;
   const { single, group } = LadderCaps.shape;
@@ -48,14 +48,14 @@ function ladderFindings({ ladder_caps: ladder, cap, floor, group_caps: groups }:
   ];
 }
 
-function capByFindings({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, at: string): Finding[] {
+function reportCapBy({ cap_by: by, cap, ladder_caps: ladder }: UncheckedBody, at: string): Finding[] {
   if (!isGiven(by) || isGiven(cap) || isGiven(ladder)) return [];
   const message = `${at}.cap_by is ${String(by)} and has no effect: neither cap nor ladder_caps is given.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', path: `${at}.cap_by`, message }];
 }
 
 /** Reports a field whose value at earlier reviews is unknown to a decision. */
-function phaseFindings(phaseIn: unknown, at: string): Finding[] {
+function reportPhase(phaseIn: unknown, at: string): Finding[] {
   if (!isObject(phaseIn)) return [];
   const path = `${at}.phase_in`;
   const { field } = phaseIn;

@@ -3,7 +3,7 @@ import { listValuesWithoutRate, describeWithoutRate } from '../index-mathematics
 import type { MarketData } from '../market/market-data.js';
 import type { Finding, Severity } from '../refusals/findings.js';
 
-const PATH = 'pipeline.treatment.withholding_tax';
+const TAX_PATH = 'pipeline.treatment.withholding_tax';
 
 /**
  * Reports values of the tax field without a rate, among the securities of the universe or, by default, all securities.
@@ -17,7 +17,7 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
       {
         severity,
         code: 'UNKNOWN_FIELD_NAME',
-        path: `${PATH}.field`,
+        path: `${TAX_PATH}.field`,
         message: `The store has no reference column ${tax.field}; it has ${accepted.join(', ') || 'none'}.`,
         accepted,
         value: tax.field,
@@ -28,13 +28,15 @@ export function checkWithholding(document: RuleDocument, market: MarketData, sev
   const isTaxed = (identifier: string): boolean => own === undefined || own.has(identifier);
   const columns = [...market.identifiers.keys()].filter((column) => isTaxed(market.identifiers[column]!));
   const values = listValuesWithoutRate(market, tax, {
-    columns: list === undefined ? addReference(market, columns) : columns,
+    columns: list === undefined ? selectWithReference(market, columns) : columns,
   });
   if (values.length === 0) return [];
-  return [{ severity, code: 'NO_RATE', path: PATH, message: `${describeWithoutRate(tax, values)}.`, value: values }];
+  return [
+    { severity, code: 'NO_RATE', path: TAX_PATH, message: `${describeWithoutRate(tax, values)}.`, value: values },
+  ];
 }
 
 /** Returns the columns with reference rows, which excludes exchange rates among the securities of a store. */
-function addReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
+function selectWithReference({ identifiers, reference }: MarketData, columns: readonly number[]): number[] {
   return columns.filter((column) => reference.rows.has(identifiers[column]!));
 }

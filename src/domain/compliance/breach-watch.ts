@@ -1,5 +1,5 @@
 import type { Day } from '../time/days.js';
-import { groupsByDay } from '../market/groups-by-day.js';
+import { createGroupsByDay } from '../market/groups-by-day.js';
 import { listIssuerSpells } from '../market/market-groups.js';
 import type { MarketData } from '../market/market-data.js';
 import { sumByIssuer } from './issuer-sums.js';
@@ -75,7 +75,7 @@ function createIssuerHoldings(
   names: readonly string[],
 ): (day: Day, weights: Float64Array) => Holdings {
   const hasIssuers = market.reference.columns.includes(ISSUER);
-  const issuersOn = hasIssuers ? groupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
+  const issuersOn = hasIssuers ? createGroupsByDay(names, listIssuerSpells(market, ISSUER)) : null;
   const sums = sumByIssuer(names.length);
   return (day, weights) => sums(weights, issuersOn?.(day) ?? null);
 }

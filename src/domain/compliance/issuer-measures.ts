@@ -4,7 +4,7 @@ import { selectNearer, TOLERANCE, type Bound, type Holdings, type BoundedMeasure
  * Issuers above a trigger while the price of one security moves by x: the sum of their weights is (fixed + moving x) /
  * (1 + weight x).
  */
-interface AboveTrigger {
+interface IssuersAboveTrigger {
   count: number;
   /** Sum of the weights without a move. */
   fixed: number;
@@ -98,7 +98,7 @@ export function measureSumUpTo(trigger: number): BoundedMeasure {
  * is none.
  */
 function computeFirstBeyond(
-  { fixed, moving, weight }: Pick<AboveTrigger, 'fixed' | 'moving' | 'weight'>,
+  { fixed, moving, weight }: Pick<IssuersAboveTrigger, 'fixed' | 'moving' | 'weight'>,
   { side, limit }: Bound,
   from: number,
   to: number,
@@ -115,20 +115,20 @@ function computeRelativeGap({ limit }: Bound, sum: number): number {
   return Math.abs(limit - sum) / Math.max(1, Math.abs(limit), Math.abs(1 - limit));
 }
 
-interface MoveQuestion {
+interface MoveSearchTerms {
   /** Returns the smallest move in an interval without trigger crossings that exceeds the bound; otherwise Infinity. */
-  beyond(above: AboveTrigger, from: number, to: number): number;
+  beyond(above: IssuersAboveTrigger, from: number, to: number): number;
   /**
    * Returns the least product of move and weight that exceeds the bound while no issuer crosses the trigger.
    * @param sum weight of the issuers above the trigger
    */
   gapAt(sum: number): number;
   /** Moves that stay within the bound whichever issuers cross the trigger. Default: none are known. */
-  readonly kept?: KeptMoves | undefined;
+  readonly kept?: SafeMoveBounds | undefined;
 }
 
 /** Bounds on the sum of the issuers above the trigger, as fractions of the portfolio before the move. */
-interface KeptMoves {
+interface SafeMoveBounds {
   /** Returns true if a sum of at most `most` stays within the bound after the portfolio loses the fraction `lost`. */
   afterFall(most: number, lost: number): boolean;
   /** Returns the gain of the portfolio up to which a sum of at most `most` plus the gain stays within the bound. */
@@ -136,13 +136,13 @@ interface KeptMoves {
 }
 
 /** Solves (most + gain) / (1 + gain) < limit. */
-const createUpperGuarantee = (limit: number): KeptMoves => ({
+const createUpperGuarantee = (limit: number): SafeMoveBounds => ({
   afterFall: (most, lost) => most + ROUNDING < limit * (1 - lost),
   rise: (most) => (limit < 1 ? (limit - most - ROUNDING) / (1 - limit) : 0),
 });
 
 /** Solves (invested - most) / (1 + gain) > limit. */
-const createLowerGuarantee = (invested: number, limit: number): KeptMoves => ({
+const createLowerGuarantee = (invested: number, limit: number): SafeMoveBounds => ({
   afterFall: (most, lost) => limit < 1 && invested - lost - most > limit * (1 - lost) + ROUNDING,
   rise: (most) => (limit > 0 ? (invested - most - ROUNDING) / limit - 1 : 0),
 });
@@ -153,13 +153,13 @@ const createLowerGuarantee = (invested: number, limit: number): KeptMoves => ({
  * at one multiple of 1/w for all securities, so that one order serves all of them. The issuer of the moving security,
  * with net weight n, crosses it where |n + w x| / (1 + w x) does.
  */
-function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveQuestion): Moves {
+function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveSearchTerms): Moves {
   const { beyond } = question;
   const { weights, issuers, issuerOf, nets } = holdings;
   const near = groupByDistance(holdings, trigger);
   const { falling, rising, sum } = near;
   const invested = issuers.reduce((total, own) => total + own, 0);
-  const above: AboveTrigger = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
+  const above: IssuersAboveTrigger = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
 
   function findMoveInDirection(name: number, direction: 1 | -1, reach: number): number {
     const weight = weights[name]!;
@@ -208,12 +208,12 @@ function computeIssuerMoves(holdings: Holdings, trigger: number, question: MoveQ
   };
 }
 
-interface Turn {
+interface IssuerCrossing {
   readonly at: number;
   readonly becomes: 'above' | 'below' | 'other side';
 }
 
-interface OwnIssuer {
+interface MovingIssuer {
   readonly net: number;
   readonly weight: number;
   readonly trigger: number;
@@ -225,9 +225,9 @@ interface OwnIssuer {
  * Returns the moves at which the issuer of the moving security crosses the trigger (long or short) or zero, from zero
  * outwards.
  */
-function listTurns({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
+function listTurns({ net, weight, trigger, direction, end }: MovingIssuer): IssuerCrossing[] {
   const rises = direction * weight > 0;
-  const turns: Turn[] = [
+  const turns: IssuerCrossing[] = [
     { at: (trigger - net) / (weight * (1 - trigger)), becomes: rises ? 'above' : 'below' },
     { at: -(trigger + net) / (weight * (1 + trigger)), becomes: rises ? 'below' : 'above' },
     { at: -net / weight, becomes: 'other side' },
@@ -244,7 +244,7 @@ const ROUNDING = 1e-9;
 function computeLeastProduct(
   { gap, sum, rising, most, isShort }: IssuersByDistance,
   issuers: Float64Array,
-  { gapAt, kept, trigger }: MoveQuestion & { readonly trigger: number },
+  { gapAt, kept, trigger }: MoveSearchTerms & { readonly trigger: number },
 ): number {
   if (isShort) return 0;
   const uncrossed = Math.min(gap, gapAt(sum));

@@ -73,7 +73,7 @@ export interface WatchOptions {
  * @cost O(rows * H) per date
  */
 export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): LimitWatch {
-  return watchMeasured(listMeasuredDates(watched), options);
+  return watchMeasuredDates(listMeasuredDates(watched), options);
 }
 
 function* listMeasuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
@@ -93,7 +93,7 @@ export function measureDate(date: WatchedDate): MeasuredDate {
 }
 
 /** Watches limits over dates with measured values. */
-export function watchMeasured(
+export function watchMeasuredDates(
   measured: Iterable<MeasuredDate>,
   { from, withDistances = false }: WatchOptions,
 ): LimitWatch {

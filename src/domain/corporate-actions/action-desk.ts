@@ -47,19 +47,19 @@ export type ActionDecision = z.infer<typeof ActionDecision>;
 export const ActionDecisions = defineObject(() => ({ decisions: z.array(ActionDecision).min(1) }));
 export type ActionDecisions = z.infer<typeof ActionDecisions>;
 
-const figure = (description: string) => z.number().nullable().meta({ description });
+const defineFigure = (description: string) => z.number().nullable().meta({ description });
 
 export const DeskActionEffect = defineObject(() => ({
   index_id: z.string(),
   state: z
     .enum(['effective', 'coming'])
     .meta({ description: '`coming`: after the last date of the run, with pro forma figures.' }),
-  weight_before: figure('Weight at the previous close.'),
-  weight_after: figure('Weight after the action.'),
-  shares_before: figure('Index shares before the action.'),
-  shares_after: figure('Index shares after the action.'),
-  divisor_before: figure('Divisor of the index before the action.'),
-  divisor_after: figure('Divisor after the action and all other events of its session.'),
+  weight_before: defineFigure('Weight at the previous close.'),
+  weight_after: defineFigure('Weight after the action.'),
+  shares_before: defineFigure('Index shares before the action.'),
+  shares_after: defineFigure('Index shares after the action.'),
+  divisor_before: defineFigure('Divisor of the index before the action.'),
+  divisor_after: defineFigure('Divisor after the action and all other events of its session.'),
 })).meta({ id: 'DeskActionEffect' });
 export type DeskActionEffect = z.infer<typeof DeskActionEffect>;
 

@@ -4,8 +4,8 @@ import {
   computeRightsTerms,
   convertShares,
   type BeforeAction,
-  type Received,
-  type WorthOf,
+  type ReceivedShares,
+  type WorthReader,
 } from './pro-forma.js';
 
 /** Choices of a holder of the security. */
@@ -30,7 +30,7 @@ export interface AfterChoice {
   /** Weights of the other securities after divided by before. */
   readonly others: number;
   /** Shares received in another security; null if none are received. */
-  readonly received: Received | null;
+  readonly received: ReceivedShares | null;
 }
 
 /** Two sides of an offer, for one security on one day. */
@@ -102,7 +102,11 @@ export function computeScripChoices(
 }
 
 /** Returns the choices between the two sides of an offer. */
-export function offerChoices({ cash, shares }: Offer, { weight, price }: BeforeAction, worth: WorthOf): AfterChoice[] {
+export function computeOfferChoices(
+  { cash, shares }: Offer,
+  { weight, price }: BeforeAction,
+  worth: WorthReader,
+): AfterChoice[] {
   const money = cash.value > 0 ? cash.value : price; // without a cash value, the last close is paid
   const paid: AfterChoice = {
     choice: 'accept_cash',

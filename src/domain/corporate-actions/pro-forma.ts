@@ -23,10 +23,10 @@ export interface BeforeAction {
  * Returns the value of one share of another security, in shares of this security, at current prices; null without a
  * price.
  */
-export type WorthOf = (identifier: string) => number | null;
+export type WorthReader = (identifier: string) => number | null;
 
 /** Shares received in another security. */
-export interface Received {
+export interface ReceivedShares {
   readonly identifier: string;
   /** Shares received per share held before. */
   readonly ratio: number;
@@ -49,64 +49,67 @@ export interface ProForma {
    * another security.
    */
   readonly proceeds: number | null;
-  readonly received: Received | null;
+  readonly received: ReceivedShares | null;
 }
 
-const STAYS = { proceeds: null, received: null };
-const UNCHANGED = { shares: 1, divisor: 1, ...STAYS };
-const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS };
+const NO_EXIT = { proceeds: null, received: null };
+const NO_CHANGE = { shares: 1, divisor: 1, ...NO_EXIT };
+const UNKNOWN_EFFECT: ProForma = { weight: null, shares: null, divisor: null, ...NO_EXIT };
 
 /**
  * Computes the effect of an action on an index. Cash that the level reinvests buys the security; other cash, such as
  * withheld tax, leaves the index. Payments for a security that ends buy the other securities. An offer of cash or
  * shares is treated as paying shares. Members are null if the effect depends on a decision.
  */
-export function computeProForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
+export function computeProForma(action: CorporateAction, before: BeforeAction, worth: WorthReader): ProForma {
   const { type, value } = action;
   const { weight, treatment, variant, growth } = before;
   if (ACTION_KINDS[type] === 'ratio') {
-    if (treatment.splits !== 'apply') return { ...UNCHANGED, weight };
-    return growth.splitShares === 'keep' ? afterOpening(action, before) : { ...UNCHANGED, weight, shares: value };
+    if (treatment.splits !== 'apply') return { ...NO_CHANGE, weight };
+    return growth.splitShares === 'keep' ? adjustOpening(action, before) : { ...NO_CHANGE, weight, shares: value };
   }
   switch (type) {
     case 'DIVIDEND':
-      if (growth.reinvestment === 'index') return afterPayment(before, value);
-      return afterCash(before, value, computeReinvestment(variant, before));
+      if (growth.reinvestment === 'index') return applyPayment(before, value);
+      return applyCash(before, value, computeReinvestment(variant, before));
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
-      if (growth.specialDividends === 'adjust') return afterOpening(action, before);
-      return afterCash(before, value, growth.specialDividends === 'ignore' ? 0 : 1);
+      if (growth.specialDividends === 'adjust') return adjustOpening(action, before);
+      return applyCash(before, value, growth.specialDividends === 'ignore' ? 0 : 1);
     case 'MERGER':
     case 'ACQUISITION':
     case 'DELISTING':
-      return createEnded(action, before, worth);
+      return computeEnded(action, before, worth);
     case 'RIGHTS_ISSUE': {
       const terms = computeRightsTerms(action);
-      if (terms === null) return UNKNOWN;
-      return growth.rights === 'constituent' ? afterRights(before, terms) : afterOpening(action, before);
+      if (terms === null) return UNKNOWN_EFFECT;
+      return growth.rights === 'constituent' ? applyRights(before, terms) : adjustOpening(action, before);
     }
     case 'SPIN_OFF':
-      return { ...UNCHANGED, weight, received: childOf(action, before) };
+      return { ...NO_CHANGE, weight, received: computeSpunOffHolding(action, before) };
     case 'TICKER_CHANGE':
-      return { weight, ...UNCHANGED };
+      return { weight, ...NO_CHANGE };
     default:
-      return UNKNOWN;
+      return UNKNOWN_EFFECT;
   }
 }
 
 /**
  * Returns the holding in a spun-off security: it enters at a price of zero and has no weight before its first close.
  */
-function childOf({ identifier, value, related }: CorporateAction, before: BeforeAction): Received | null {
+function computeSpunOffHolding(
+  { identifier, value, related }: CorporateAction,
+  before: BeforeAction,
+): ReceivedShares | null {
   const enters = before.treatment.spin_offs !== 'ignore' && before.isTotal !== true;
   if (!enters || related === null || related === identifier || !(value > 0)) return null;
   return { identifier: related, ratio: value, weight: 0 };
 }
 
-function createEnded(
+function computeEnded(
   { type, value, related, cash = 0 }: CorporateAction,
   { weight, price, treatment }: BeforeAction,
-  worth: WorthOf,
+  worth: WorthReader,
 ): ProForma {
   const each = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
   if (each !== null)
@@ -119,11 +122,11 @@ function createEnded(
     };
   const paid = type === 'MERGER' ? undefined : computeProceeds(value, type === 'DELISTING', treatment.delisting);
   const proceeds = paid ?? price;
-  return { weight: 0, shares: 0, divisor: removeName(weight, proceeds / price), proceeds, received: null };
+  return { weight: 0, shares: 0, divisor: computeDivisorWithout(weight, proceeds / price), proceeds, received: null };
 }
 
 /** Returns the divisor after divided by before if a security leaves at a price; null if no other security is held. */
-function removeName(weight: number, moved: number): number | null {
+function computeDivisorWithout(weight: number, moved: number): number | null {
   const others = 1 - weight;
   const level = others + weight * moved;
   return others !== 0 && level > 0 ? others / level : null;
@@ -137,7 +140,7 @@ export function convertShares(
   weight: number,
   ratio: number,
   { identifier, each }: { readonly identifier: string; readonly each: number },
-): Received {
+): ReceivedShares {
   return { identifier, ratio, weight: (weight * ratio * each) / (1 - weight + weight * ratio * each) };
 }
 
@@ -152,37 +155,37 @@ export function computeReinvestment(
 }
 
 /** Adjusts a previous close: index shares by the terms of the action, and the divisor by the remaining market value. */
-function afterOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
+function adjustOpening(action: CorporateAction, { weight, price, growth }: BeforeAction): ProForma {
   const effect = computeEffect(action, 'none', growth, 0);
-  if (effect === undefined) return { ...UNCHANGED, weight };
+  if (effect === undefined) return { ...NO_CHANGE, weight };
   const opening = computeOpeningFactor(effect, price, growth);
   const divisor = 1 + weight * (opening - 1);
-  if (!(divisor > 0)) return UNKNOWN;
-  const shares = (computeShareFactor(effect, price, growth) * unitOf(growth, divisor)) / divisor;
-  return { ...STAYS, weight: (weight * opening) / divisor, shares, divisor };
+  if (!(divisor > 0)) return UNKNOWN_EFFECT;
+  const shares = (computeShareFactor(effect, price, growth) * findUnit(growth, divisor)) / divisor;
+  return { ...NO_EXIT, weight: (weight * opening) / divisor, shares, divisor };
 }
 
 /**
  * Applies an ordinary dividend that the whole index reinvests: the price falls by it, and shares and divisor are
  * unchanged.
  */
-function afterPayment({ weight, price }: BeforeAction, cash: number): ProForma {
+function applyPayment({ weight, price }: BeforeAction, cash: number): ProForma {
   const paid = cash / price;
-  if (!(paid < 1)) return UNKNOWN;
-  return { ...UNCHANGED, weight: (weight * (1 - paid)) / (1 - weight * paid) };
+  if (!(paid < 1)) return UNKNOWN_EFFECT;
+  return { ...NO_CHANGE, weight: (weight * (1 - paid)) / (1 - weight * paid) };
 }
 
 /** Applies a payment of cash of which a fraction is reinvested. @param reinvested fraction of the cash */
-function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
+function applyCash({ weight, price, growth }: BeforeAction, cash: number, reinvested: number): ProForma {
   const paid = cash / price;
-  if (!(paid < 1)) return UNKNOWN;
+  if (!(paid < 1)) return UNKNOWN_EFFECT;
   const lost = (1 - reinvested) * paid;
   const level = 1 - weight * lost;
   const divisor = (1 - weight * paid) / level;
   return {
-    ...STAYS,
+    ...NO_EXIT,
     weight: (weight * (1 - lost)) / level,
-    shares: ((1 - lost) / (1 - paid)) * unitOf(growth, divisor),
+    shares: ((1 - lost) / (1 - paid)) * findUnit(growth, divisor),
     divisor,
   };
 }
@@ -190,7 +193,7 @@ function afterCash({ weight, price, growth }: BeforeAction, cash: number, reinve
 /**
  * Returns the factor on the unit of index shares: by market value if all return variants share it, otherwise by level.
  */
-function unitOf({ reinvestment }: GrowthTerms, divisor: number): number {
+function findUnit({ reinvestment }: GrowthTerms, divisor: number): number {
   return reinvestment === 'index' ? divisor : 1;
 }
 
@@ -214,8 +217,13 @@ export function computeExRightsPrice(price: number, { ratio, subscription }: Rig
  * Applies a rights issue as index levels do: relative to the theoretical ex-rights price. The divisor includes the
  * subscription with the new shares.
  */
-function afterRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
+function applyRights({ weight, price, growth }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
   const divisor = 1 + weight * subscribed;
-  return { ...STAYS, weight, shares: (price / computeExRightsPrice(price, terms)) * unitOf(growth, divisor), divisor };
+  return {
+    ...NO_EXIT,
+    weight,
+    shares: (price / computeExRightsPrice(price, terms)) * findUnit(growth, divisor),
+    divisor,
+  };
 }

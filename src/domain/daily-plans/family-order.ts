@@ -16,21 +16,21 @@ export interface FamilyOrder {
 export function sortFamily(ids: readonly string[], parentsOf: (id: string) => readonly string[]): FamilyOrder {
   const planned = new Set(ids);
   const above = new Map<string, ReadonlySet<string>>();
-  function ancestorsOf(id: string, below: ReadonlySet<string>): ReadonlySet<string> {
+  function listAncestors(id: string, below: ReadonlySet<string>): ReadonlySet<string> {
     const known = above.get(id);
     if (known !== undefined) return known;
     if (below.has(id)) return new Set();
     const found = new Set<string>();
     for (const parent of parentsOf(id)) {
       found.add(parent);
-      for (const further of ancestorsOf(parent, new Set([...below, id]))) found.add(further);
+      for (const further of listAncestors(parent, new Set([...below, id]))) found.add(further);
     }
     found.delete(id);
     above.set(id, found);
     return found;
   }
   const ancestors = new Map(
-    ids.map((id) => [id, new Set([...ancestorsOf(id, new Set())].filter((parent) => planned.has(parent)))] as const),
+    ids.map((id) => [id, new Set([...listAncestors(id, new Set())].filter((parent) => planned.has(parent)))] as const),
   );
   const waves: string[][] = [];
   const done = new Set<string>();

@@ -10,7 +10,7 @@ const NAME = /^[A-Za-z0-9._-]{1,200}$/;
 
 /** Returns the reason why a pattern is refused; undefined if it is valid. */
 export function checkPattern(pattern: string): string | undefined {
-  const problem = formatProblem(pattern);
+  const problem = describeFormatProblem(pattern);
   if (problem !== undefined) return problem;
   if (isName(pattern)) return undefined;
   return 'a file name has letters, digits, dots, dashes, underscores and the placeholders {index}, {table}, {schedule} and {date:YYYYMMDD}';
@@ -21,7 +21,7 @@ export function checkPattern(pattern: string): string | undefined {
  * name with placeholders, including {file} and {client}.
  */
 export function checkPathPattern(pattern: string): string | undefined {
-  const problem = formatProblem(pattern);
+  const problem = describeFormatProblem(pattern);
   if (problem !== undefined) return problem;
   if (
     pattern
@@ -38,7 +38,7 @@ function isName(pattern: string): boolean {
   return NAME.test(sample) && !sample.startsWith('.');
 }
 
-function formatProblem(pattern: string): string | undefined {
+function describeFormatProblem(pattern: string): string | undefined {
   for (const [whole, name, format] of pattern.matchAll(PLACEHOLDER)) {
     if (format === undefined) continue;
     if (name !== 'date') return `${whole} has a format, which only date accepts`;
@@ -68,11 +68,11 @@ export function createPath(
 export function createFileName(pattern: string, { schedule, index, table, day }: FileNameTerms): string {
   const values: Record<string, string> = { schedule, table, index: index ?? schedule };
   return pattern.replaceAll(PLACEHOLDER, (_, name: string, format: string | undefined) =>
-    name === 'date' ? dateText(day, format ?? 'YYYY-MM-DD') : values[name]!,
+    name === 'date' ? formatDate(day, format ?? 'YYYY-MM-DD') : values[name]!,
   );
 }
 
-function dateText(date: Day, format: string): string {
+function formatDate(date: Day, format: string): string {
   const { year, month, day } = toCivilDate(date);
   const padTwo = (number: number): string => String(number).padStart(2, '0');
   const parts: Record<string, string> = {

@@ -1,7 +1,7 @@
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Value for a security whose first price bar has not been searched yet. */
-const UNKNOWN = -1;
+const NOT_SEARCHED = -1;
 
 interface AgeSeries {
   fill(session: number, columns: Int32Array, out: Float64Array): void;
@@ -13,7 +13,7 @@ interface AgeSeries {
  */
 export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket): AgeSeries {
   const close = market.fields.get('CLOSE')!;
-  const first = new Int32Array(securityCount).fill(UNKNOWN);
+  const first = new Int32Array(securityCount).fill(NOT_SEARCHED);
   /**
    * Searches the bars before the axis too: if the market starts on a later session, securities may be older.
    * @cost number of sessions before the axis
@@ -29,7 +29,7 @@ export function createAgeSeries({ market, rowOf, securityCount }: SessionMarket)
     fill(session: number, columns: Int32Array, out: Float64Array) {
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
-        if (first[column] === UNKNOWN) first[column] = findFirstBar(column);
+        if (first[column] === NOT_SEARCHED) first[column] = findFirstBar(column);
         const since = first[column]!;
         out[i] = since > session ? NaN : session - since;
       }

@@ -23,34 +23,38 @@ export type Statistic = (windows: Windows, out: Float64Array) => void;
 /** Statistics of aggregates that read all values of a window. */
 export const STATISTICS: Readonly<Record<Exclude<Aggregate, 'last' | 'count'>, Statistic>> = {
   mean: applyToEach((cells, from, to, enough) => {
-    const result = countOf(cells, from, to);
-    return result < enough ? NaN : sumOf(cells, from, to) / result;
+    const result = countValues(cells, from, to);
+    return result < enough ? NaN : sumValues(cells, from, to) / result;
   }),
-  median: applyToEach(median),
-  sum: applyToEach((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : sumOf(cells, from, to))),
-  min: applyToEach((cells, from, to, enough) => (countOf(cells, from, to) < enough ? NaN : leastOf(cells, from, to))),
+  median: applyToEach(writeMedian),
+  sum: applyToEach((cells, from, to, enough) =>
+    countValues(cells, from, to) < enough ? NaN : sumValues(cells, from, to),
+  ),
+  min: applyToEach((cells, from, to, enough) =>
+    countValues(cells, from, to) < enough ? NaN : findLeast(cells, from, to),
+  ),
   max: applyToEach((cells, from, to, enough) =>
-    countOf(cells, from, to) < enough ? NaN : greatestOf(cells, from, to),
+    countValues(cells, from, to) < enough ? NaN : findGreatest(cells, from, to),
   ),
   std: computeDeviation,
 };
 
 /** Function that computes the statistic of one window, the cells from `from` to `to` (exclusive). */
-type OfOne = (cells: Float64Array, from: number, to: number, enough: number) => number;
+type WindowStatistic = (cells: Float64Array, from: number, to: number, enough: number) => number;
 
-function applyToEach(ofOne: OfOne): Statistic {
+function applyToEach(ofOne: WindowStatistic): Statistic {
   return ({ cells, starts, length, enough }, out) => {
     for (let k = 0; k < starts.length; k++) out[k] = ofOne(cells, starts[k]!, starts[k]! + length, enough);
   };
 }
 
-function countOf(cells: Float64Array, from: number, to: number): number {
+function countValues(cells: Float64Array, from: number, to: number): number {
   let missing = 0;
   for (let i = from; i < to; i++) if (Number.isNaN(cells[i]!)) missing++;
   return to - from - missing;
 }
 
-function sumOf(cells: Float64Array, from: number, to: number): number {
+function sumValues(cells: Float64Array, from: number, to: number): number {
   let total = 0;
   for (let i = from; i < to; i++) {
     const value = cells[i]!;
@@ -59,13 +63,13 @@ function sumOf(cells: Float64Array, from: number, to: number): number {
   return total;
 }
 
-function leastOf(cells: Float64Array, from: number, to: number): number {
+function findLeast(cells: Float64Array, from: number, to: number): number {
   let least = Infinity;
   for (let i = from; i < to; i++) if (cells[i]! < least) least = cells[i]!;
   return least;
 }
 
-function greatestOf(cells: Float64Array, from: number, to: number): number {
+function findGreatest(cells: Float64Array, from: number, to: number): number {
   let greatest = -Infinity;
   for (let i = from; i < to; i++) if (cells[i]! > greatest) greatest = cells[i]!;
   return greatest;
@@ -131,8 +135,8 @@ export function computeDeviation({ cells, starts, length, enough }: Windows, out
         countB++;
       }
     }
-    if (k + 1 < starts.length) out[k + 1] = countB < least ? NaN : rootOfVariance(squareB, sumB, countB);
-    out[k] = countA < least ? NaN : rootOfVariance(squareA, sumA, countA);
+    if (k + 1 < starts.length) out[k + 1] = countB < least ? NaN : computeDeviationOf(squareB, sumB, countB);
+    out[k] = countA < least ? NaN : computeDeviationOf(squareA, sumA, countA);
   }
 }
 
@@ -143,7 +147,7 @@ function findFirstValue(cells: Float64Array, from: number, length: number): numb
   return cells[i]!;
 }
 
-function rootOfVariance(squares: number, sum: number, count: number): number {
+function computeDeviationOf(squares: number, sum: number, count: number): number {
   return Math.sqrt(Math.max(0, (squares - (sum * sum) / count) / (count - 1)));
 }
 
@@ -151,7 +155,7 @@ function rootOfVariance(squares: number, sum: number, count: number): number {
 let scratch = new Float64Array(256);
 
 /** Returns the median; for an even count, the mean of the two middle values. */
-function median(cells: Float64Array, from: number, to: number, enough: number): number {
+function writeMedian(cells: Float64Array, from: number, to: number, enough: number): number {
   if (scratch.length < to - from) scratch = new Float64Array(2 * (to - from));
   let count = 0;
   for (let i = from; i < to; i++) {
@@ -162,7 +166,7 @@ function median(cells: Float64Array, from: number, to: number, enough: number): 
 }
 
 /** Maximum number of values for which the median is selected without buckets. */
-const FEW = 24;
+const FEW_VALUES = 24;
 
 /** Number of buckets by size. For a year of values the middle bucket has about four values. */
 const BUCKETS = 64;
@@ -176,7 +180,7 @@ const inBucket = new Int32Array(BUCKETS);
  */
 export function computeMedian(values: Float64Array, count: number): number {
   const upper = count >> 1;
-  if (count <= FEW) return middleOf(values, { from: 0, to: count - 1, upper, count });
+  if (count <= FEW_VALUES) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   let least = values[0]!;
   let most = least;
   for (let i = 1; i < count; i++) {
@@ -186,7 +190,7 @@ export function computeMedian(values: Float64Array, count: number): number {
   }
   const scale = (BUCKETS - 1) / (most - least);
   // Equal values have no middle bucket, and infinite values have no bucket width.
-  if (!(scale > 0 && scale < Infinity)) return middleOf(values, { from: 0, to: count - 1, upper, count });
+  if (!(scale > 0 && scale < Infinity)) return selectMiddle(values, { from: 0, to: count - 1, upper, count });
   inBucket.fill(0);
   for (let i = 0; i < count; i++) inBucket[((values[i]! - least) * scale) | 0]!++;
   // For an even count the bucket of the lower middle value is searched first: values up to the upper middle value are
@@ -205,7 +209,7 @@ export function computeMedian(values: Float64Array, count: number): number {
     values[retained] = value;
     retained += Number(at >= bucket) & Number(at <= last);
   }
-  return middleOf(values, { from: 0, to: retained - 1, upper: upper - below, count });
+  return selectMiddle(values, { from: 0, to: retained - 1, upper: upper - below, count });
 }
 
 interface Middle {
@@ -217,7 +221,7 @@ interface Middle {
   readonly count: number;
 }
 
-function middleOf(values: Float64Array, { from, to, upper, count }: Middle): number {
+function selectMiddle(values: Float64Array, { from, to, upper, count }: Middle): number {
   const high = select(values, { from, to, position: upper });
   if (count % 2 === 1) return high;
   let low = values[from]!; // after the selection, all values before `upper` are at most `high`

@@ -79,10 +79,10 @@ export function computeBetas(
 ): Float64Array {
   const slopes = new Float64Array(columns.length);
   const enough = Math.max(2, computeHalf(length));
-  const moves = market.length >= enough ? movesOf(market) : null;
+  const moves = market.length >= enough ? computeMoves(market) : null;
   returns.windows(from, end, columns, ({ cells, starts, first }) => {
     const out = slopes.subarray(first, first + starts.length).fill(NaN);
-    if (moves !== null) slopesByFour(out, { cells, starts }, moves);
+    if (moves !== null) computeSlopesByFour(out, { cells, starts }, moves);
     for (let i = 0; i < out.length; i++)
       if (Number.isNaN(out[i]!))
         out[i] = computeSlope(
@@ -95,7 +95,7 @@ export function computeBetas(
 }
 
 /** Number of securities summed in parallel, to overlap the latency of additions. */
-const FOUR = 4;
+const SECURITIES_PER_GROUP = 4;
 
 /** Deviations of the market over sessions that all have a return. */
 interface MarketMoves {
@@ -106,14 +106,14 @@ interface MarketMoves {
 }
 
 /** Returns null if a session has no return, or the market return is constant. */
-function movesOf(market: Float64Array): MarketMoves | null {
+function computeMoves(market: Float64Array): MarketMoves | null {
   let sum = 0;
   for (let k = 0; k < market.length; k++) sum += market[k]!;
   const mean = sum / market.length;
   const deviations = market.map((value) => value - mean);
   let squares = 0;
   for (let k = 0; k < deviations.length; k++) squares += deviations[k]! * deviations[k]!;
-  return squares / (market.length - 1) >= FLAT ? { deviations, squares } : null;
+  return squares / (market.length - 1) >= CONSTANT_SQUARES ? { deviations, squares } : null;
 }
 
 /**
@@ -121,13 +121,13 @@ function movesOf(market: Float64Array): MarketMoves | null {
  * beyond the last complete group.
  * @param out [n], filled with NaN
  */
-function slopesByFour(
+function computeSlopesByFour(
   out: Float64Array,
   { cells, starts }: Pick<WindowLayout, 'cells' | 'starts'>,
   { deviations, squares }: MarketMoves,
 ): void {
   const count = deviations.length;
-  for (let i = 0; i + FOUR <= out.length; i += FOUR) {
+  for (let i = 0; i + SECURITIES_PER_GROUP <= out.length; i += SECURITIES_PER_GROUP) {
     const [a, b, c, d] = [starts[i]!, starts[i + 1]!, starts[i + 2]!, starts[i + 3]!];
     let [aMean, bMean, cMean, dMean] = [0, 0, 0, 0];
     for (let k = 0; k < count; k++) {
@@ -192,8 +192,8 @@ export function computeSlope(
     rm += (r - rMean) * (m - mMean);
     mm += (m - mMean) * (m - mMean);
   }
-  return mm / (count - 1) >= FLAT ? rm / mm : NaN;
+  return mm / (count - 1) >= CONSTANT_SQUARES ? rm / mm : NaN;
 }
 
 /** Sum of squares below which the market counts as constant. */
-const FLAT = 1e-18;
+const CONSTANT_SQUARES = 1e-18;

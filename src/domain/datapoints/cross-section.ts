@@ -7,17 +7,17 @@ import { STATISTICS, type Statistic } from './aggregates.js';
 import { computeBetas, createMarketReturns } from './beta.js';
 import { type DatapointRead, readExpression } from './datapoint-read.js';
 import {
-  GROWTH_BASED,
+  GROWTH_DATAPOINTS,
   isMoney,
   isText,
   createSource,
   readTexts,
   createTrailingReader,
-  type Shared,
+  type SharedState,
 } from './datapoint-sources.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
-import { DEFAULT_WINDOW, requestLatest, requestKey, type FieldRequest } from './field-request.js';
-import { sampleSeries } from './sample-series.js';
+import { DEFAULT_WINDOW, createLatestRequest, createRequestKey, type FieldRequest } from './field-request.js';
+import { createSampleReader } from './sample-series.js';
 import { createDatedGroups, groupByValue, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './window-layout.js';
 import { writeLatestValues, computeLatestValues } from './latest-values.js';
@@ -29,7 +29,7 @@ import { createTrail } from './trail.js';
 import { transformValues } from './transforms.js';
 import { createVectorCache, type Ordering } from './vector-cache.js';
 import { countOver, computeHalf, computeOverWindow, readTrailingValues } from './windows.js';
-import { isField, requestOf, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
+import { isField, toFieldRequest, type DatapointExpression, type ExpressionNode } from './expressions/tree.js';
 import { listExpressionReads } from './expressions/reads.js';
 import { createExpressionSeries } from './expression-series.js';
 import {
@@ -37,7 +37,7 @@ import {
   createNamedDatapoints,
   NO_CONTEXT,
   type DecisionContext,
-  type Leaves,
+  type LeafReader,
   type NamedDatapoints,
 } from './expression-section.js';
 
@@ -108,7 +108,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const marketReturns = createMarketReturns();
   let dividends: DividendHistory | undefined;
   let firstSession: number | undefined;
-  const shared: Shared = {
+  const shared: SharedState = {
     sm,
     table,
     terms,
@@ -129,7 +129,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     },
     windowsOf(series, session) {
       // Most callers need a single decision, so windows are cached only from the second decision on.
-      if (session === firstSession) return sampleSeries(series);
+      if (session === firstSession) return createSampleReader(series);
       const known = trails.get(series) ?? createTrail(series, sm.securityCount);
       trails.set(series, known);
       return known;
@@ -166,7 +166,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
-      const source = createSource(shared, requestLatest(name));
+      const source = createSource(shared, createLatestRequest(name));
       if (source.kind !== 'series') return null;
       const { series, isClose: rebase } = source;
       const { maxStaleSessions, suspendedSessions } = terms;
@@ -180,12 +180,12 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
 }
 
 /** Returns true if the values of a datapoint use exchange rates. */
-const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BASED.has(name);
+const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_DATAPOINTS.has(name);
 
 interface SectionTerms {
-  readonly shared: Shared;
+  readonly shared: SharedState;
   readonly named: NamedDatapoints;
-  readonly seriesOf: Leaves['seriesOf'];
+  readonly seriesOf: LeafReader['seriesOf'];
   /** Returns true if an expression reads values that use exchange rates. */
   isConverted(expression: DatapointExpression): boolean;
 }
@@ -197,24 +197,24 @@ function crossSection(
 ): CrossSection {
   const { sm, terms } = shared;
   const vectors = createVectorCache();
-  const moment: Moment = { shared, session, universe };
+  const moment: SectionMoment = { shared, session, universe };
 
   const readField = (field: FieldRequest, columns: Int32Array, convert: boolean): Float64Array => {
-    const key = `${convert ? '$' : ''}${requestKey({ ...field, transform: 'none' })}`;
+    const key = `${convert ? '$' : ''}${createRequestKey({ ...field, transform: 'none' })}`;
     return vectors.value(key, columns, () => computeField(moment, field, columns, convert));
   };
 
-  const numbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
+  const computeNumbers = (field: FieldRequest, columns: Int32Array, convert: boolean) =>
     transformValues(readField(field, columns, convert), field.transform);
 
-  const leaves: Leaves = {
+  const leaves: LeafReader = {
     day: sm.sessions[session]!,
     universe,
     dividends: shared.dividends,
-    numbers: (field, columns) => numbers(field, columns, false),
+    numbers: (field, columns) => computeNumbers(field, columns, false),
     values(field, columns) {
       if (isText(shared, field)) return readTexts(shared, { field, session: session - field.lag, columns });
-      return Array.from(numbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
+      return Array.from(computeNumbers(field, columns, false), (value) => (Number.isNaN(value) ? null : value));
     },
     groups(field, columns) {
       if (!isText(shared, field) || session < field.lag) return groupByValue(leaves.values(field, columns));
@@ -236,13 +236,13 @@ function crossSection(
     },
   };
 
-  const sectionGiven = (context: DecisionContext): CrossSection => {
+  const createGivenSection = (context: DecisionContext): CrossSection => {
     const section = createExpressionSection(leaves, named, context);
     const requireRates = (field: DatapointExpression, columns: Int32Array): void => {
       if (isField(field) && !terms.datapoints.has(field.name)) return; // Fields of leaves are checked when they are read.
       if (isConverted(field)) terms.requireRates(session, columns);
     };
-    const numbersOf = (field: DatapointExpression, columns: Int32Array): Float64Array => {
+    const readNumbers = (field: DatapointExpression, columns: Int32Array): Float64Array => {
       requireRates(field, columns);
       return section.numbers(field, columns);
     };
@@ -254,11 +254,11 @@ function crossSection(
       get dividends() {
         return shared.dividends();
       },
-      numbers: numbersOf,
+      numbers: readNumbers,
       money: (field, columns) =>
         isField(field) && !terms.datapoints.has(field.name)
-          ? numbers(requestOf(field), columns, true)
-          : numbersOf(field, columns),
+          ? computeNumbers(toFieldRequest(field), columns, true)
+          : readNumbers(field, columns),
       truths(condition, columns) {
         requireRates(condition, columns);
         return section.truths(condition, columns);
@@ -280,7 +280,7 @@ function crossSection(
       },
       statistic(field, statistic, observationsMin, columns) {
         const series = createTrailingReader(shared, field);
-        if (GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
+        if (GROWTH_DATAPOINTS.has(field.name)) terms.requireRates(session, columns);
         return computeOverWindow(
           shared.windowsOf(series, session),
           statistic,
@@ -293,22 +293,22 @@ function crossSection(
         return terms.growth();
       },
       read: (field, column) => readExpression(shared, { field, column, session }),
-      given: sectionGiven,
+      given: createGivenSection,
     };
   };
-  return sectionGiven(NO_CONTEXT);
+  return createGivenSection(NO_CONTEXT);
 }
 
 /** Session whose values are read, with the universe of a decision. */
-interface Moment {
-  readonly shared: Shared;
+interface SectionMoment {
+  readonly shared: SharedState;
   readonly session: number;
   readonly universe: Int32Array;
 }
 
 /** Computes a field on a session. @param convert true to convert prices into the currency of the index */
 function computeField(
-  { shared, session, universe }: Moment,
+  { shared, session, universe }: SectionMoment,
   field: FieldRequest,
   columns: Int32Array,
   convert: boolean,

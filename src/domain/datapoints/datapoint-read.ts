@@ -1,13 +1,13 @@
 import { formatDay } from '../time/days.js';
 import { findFirstAtLeast } from '../numbers/search.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { GROWTH_BASED, createSource, type Shared, type DatapointSource } from './datapoint-sources.js';
+import { GROWTH_DATAPOINTS, createSource, type SharedState, type DatapointSource } from './datapoint-sources.js';
 import { DEFAULT_WINDOW, type FieldRequest } from './field-request.js';
 import { findLatestSession } from './latest-values.js';
-import { resolve } from './resolution.js';
+import { resolveName } from './resolution.js';
 import { computeHalf } from './windows.js';
 import { listExpressionReads } from './expressions/reads.js';
-import { isField, requestOf, type DatapointExpression } from './expressions/tree.js';
+import { isField, toFieldRequest, type DatapointExpression } from './expressions/tree.js';
 
 /** Dates of the bars, rows or events on which a value is based. */
 export interface DatapointRead {
@@ -22,15 +22,15 @@ export interface DatapointRead {
 
 /** Returns the dates on which an expression is based: the union over all datapoints that it reads. */
 export function readExpression(
-  shared: Shared,
+  shared: SharedState,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
 ): DatapointRead {
   const { field, column, session } = asked;
   const { datapoints } = shared.terms;
   if (isField(field) && !datapoints.has(field.name))
-    return datapointRead(shared, { field: requestOf(field), column, session });
+    return readDatapoint(shared, { field: toFieldRequest(field), column, session });
   const reads = listExpressionReads(field, datapoints).map((read) =>
-    datapointRead(shared, { field: read.field, column, session }),
+    readDatapoint(shared, { field: read.field, column, session }),
   );
   const of = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
   return {
@@ -41,19 +41,19 @@ export function readExpression(
   };
 }
 
-function datapointRead(
-  shared: Shared,
+function readDatapoint(
+  shared: SharedState,
   { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
 ): DatapointRead {
   const { sm, terms } = shared;
   const end = session - field.lag;
   const source = createSource(shared, field);
-  const earliest = earliestOf(sm, { field, source, column });
-  const knownFrom = earliest > session ? dayAt(sm, earliest) : null;
+  const earliest = findEarliestSession(sm, { field, source, column });
+  const knownFrom = earliest > session ? formatSessionDay(sm, earliest) : null;
   const nothing: DatapointRead = { from: null, to: null, observations: 0, knownFrom };
   if (end < 0) return nothing;
-  const dateOf = (position: number) => formatDay(sm.sessions[position]!);
-  const result = resolve(sm.market, field);
+  const formatSession = (position: number) => formatDay(sm.sessions[position]!);
+  const result = resolveName(sm.market, field);
   if ('dataset' in result && result.dataset === 'reference' && field.aggregate === 'last') {
     const spell = shared.spellsOf(field.name)[column]!.findLast(({ from }) => from <= sm.sessions[end]!);
     if (spell === undefined || spell.value === null) return { ...nothing, knownFrom: null };
@@ -70,7 +70,7 @@ function datapointRead(
       maxStaleSessions: terms.maxStaleSessions,
       suspendedSessions: terms.suspendedSessions,
     });
-    return at < 0 ? nothing : { from: dateOf(at), to: dateOf(at), observations: 1, knownFrom: null };
+    return at < 0 ? nothing : { from: formatSession(at), to: formatSession(at), observations: 1, knownFrom: null };
   }
   const trailing = source.kind === 'series' ? source.trailing : shared.table.returns('RETURN');
   const length = field.window ?? DEFAULT_WINDOW;
@@ -82,14 +82,14 @@ function datapointRead(
     if (!Number.isNaN(cell[0]!)) read.push(position);
   }
   if (read.length === 0) return nothing;
-  return { from: dateOf(read[0]!), to: dateOf(read.at(-1)!), observations: read.length, knownFrom };
+  return { from: formatSession(read[0]!), to: formatSession(read.at(-1)!), observations: read.length, knownFrom };
 }
 
 /**
  * Returns the first session on which a datapoint of a security can have a value, if the security trades on every
  * session from its first price bar on: a statistic needs half of its window. NaN before the first price bar.
  */
-function earliestOf(
+function findEarliestSession(
   sm: SessionMarket,
   {
     field,
@@ -99,7 +99,7 @@ function earliestOf(
 ): number {
   const isStatistic = source.kind !== 'series' || field.aggregate !== 'last';
   const needed = isStatistic ? Math.max(1, computeHalf(field.window ?? DEFAULT_WINDOW)) : 1;
-  const begin = findFirstBar(sm, column) + (GROWTH_BASED.has(field.name) ? 1 : 0); // a return needs an earlier price bar
+  const begin = findFirstBar(sm, column) + (GROWTH_DATAPOINTS.has(field.name) ? 1 : 0); // a return needs an earlier price bar
   return begin + needed - 1 + field.lag;
 }
 
@@ -109,7 +109,7 @@ function findFirstBar({ lastBar, securityCount }: SessionMarket, column: number)
 }
 
 /** Returns the date of a session, which may be after the last session of the data; null beyond the calendar. */
-function dayAt({ sessions, calendar }: SessionMarket, session: number): string | null {
+function formatSessionDay({ sessions, calendar }: SessionMarket, session: number): string | null {
   const from = findFirstAtLeast(calendar.sessions, sessions[0]!);
   const day = calendar.sessions[from + session];
   return day === undefined ? null : formatDay(day);

@@ -8,13 +8,13 @@ import type { DividendHistory } from './dividends.js';
 import { isSessionReturn, type DerivedName, type FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
 import type { WindowReader } from './window-layout.js';
-import { resolve, type ValueKind } from './resolution.js';
+import { resolveName, type ValueKind } from './resolution.js';
 import type { RollingStatistics } from './rolling-statistics.js';
 import type { Series, SeriesTable, SeriesTerms } from './series.js';
 import type { Tally } from './tally.js';
 
 /** State shared by the cross-sections of all sessions. */
-export interface Shared {
+export interface SharedState {
   readonly sm: SessionMarket;
   readonly table: SeriesTable;
   readonly terms: SeriesTerms;
@@ -32,8 +32,8 @@ export interface Shared {
 }
 
 /** Returns true if a datapoint is an unmodified reference column, whose values need not be numbers. */
-export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): boolean {
-  const result = resolve(sm.market, field);
+export function isText({ sm, referenceKindOf }: SharedState, field: FieldRequest): boolean {
+  const result = resolveName(sm.market, field);
   return (
     'dataset' in result &&
     result.dataset === 'reference' &&
@@ -45,7 +45,7 @@ export function isText({ sm, referenceKindOf }: Shared, field: FieldRequest): bo
 
 /** Returns the values of a text column known on a session. */
 export function readTexts(
-  { sm, spellsOf }: Shared,
+  { sm, spellsOf }: SharedState,
   { field, session, columns }: { readonly field: FieldRequest; readonly session: number; readonly columns: Int32Array },
 ): readonly ReferenceValue[] {
   if (session < 0) return Array.from(columns, () => null);
@@ -71,11 +71,17 @@ export type DatapointSource =
   | { readonly kind: 'beta' };
 
 /** Datapoints that are amounts of money; they are always converted to index currency. */
-const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
-export const isMoney = (name: string): boolean => MONEY.has(name);
+const MONEY_DATAPOINTS: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
+export const isMoney = (name: string): boolean => MONEY_DATAPOINTS.has(name);
 
 /** Datapoints computed from growth factors, which are in index currency. */
-export const GROWTH_BASED: ReadonlySet<string> = new Set(['RETURN', 'PRICE_RETURN', 'VOLATILITY', 'MOMENTUM', 'BETA']);
+export const GROWTH_DATAPOINTS: ReadonlySet<string> = new Set([
+  'RETURN',
+  'PRICE_RETURN',
+  'VOLATILITY',
+  'MOMENTUM',
+  'BETA',
+]);
 
 const annualise =
   (periods: number): Statistic =>
@@ -84,8 +90,8 @@ const annualise =
     for (let k = 0; k < out.length; k++) out[k]! *= Math.sqrt(periods);
   };
 
-export function createSource({ sm, table }: Shared, field: FieldRequest): DatapointSource {
-  const result = resolve(sm.market, field);
+export function createSource({ sm, table }: SharedState, field: FieldRequest): DatapointSource {
+  const result = resolveName(sm.market, field);
   if ('missing' in result) throw new Error(`the market has no ${result.missing}: fields are checked before a decision`);
   if (result.dataset !== 'derived') {
     const stored = result.dataset === 'market' ? table.market(field.name) : table.reference(field.name);
@@ -105,7 +111,7 @@ export function createSource({ sm, table }: Shared, field: FieldRequest): Datapo
 }
 
 /** Returns the series for windows over a datapoint that is not itself a statistic. */
-export function createTrailingReader(shared: Shared, field: FieldRequest): Series {
+export function createTrailingReader(shared: SharedState, field: FieldRequest): Series {
   const source = createSource(shared, field);
   if (source.kind !== 'series') throw new Error(`${field.name} is already a statistic`);
   return source.trailing;

@@ -38,7 +38,7 @@ export interface DividendSteps {
   readonly sums: Float64Array;
 }
 
-interface Events {
+interface DividendEvents {
   readonly exDays: Int32Array;
   readonly amounts: Float64Array;
   readonly splitDays: Int32Array;
@@ -53,13 +53,13 @@ const histories = new WeakMap<MarketData, DividendHistory>();
  * in the window)
  */
 export function createDividendHistory(market: MarketData): DividendHistory {
-  const known = histories.get(market) ?? historyOf(market);
+  const known = histories.get(market) ?? computeHistory(market);
   histories.set(market, known);
   return known;
 }
 
-function historyOf(market: MarketData): DividendHistory {
-  const events = eventsByColumn(market);
+function computeHistory(market: MarketData): DividendHistory {
+  const events = listEventsByColumn(market);
   const { settledTo = -Infinity } = market;
   const assertCovered = (after: Day): void => {
     if (after < settledTo)
@@ -70,15 +70,15 @@ function historyOf(market: MarketData): DividendHistory {
   let today = NaN;
   let yearBefore = NaN;
   /** Returns the day twelve months earlier; the last result is cached, because callers read all securities of a day. */
-  const monthsBefore = (day: Day): Day => {
+  const findYearBefore = (day: Day): Day => {
     if (day !== today) yearBefore = addMonths(day, -12);
     today = day;
     return yearBefore;
   };
   /** Cache of the first day whose twelve months exclude an ex-date, by ex-date: securities share many ex-dates. */
   const leftOn = new Map<Day, Day>();
-  const leavingOn = (exDay: Day): Day => {
-    const day = leftOn.get(exDay) ?? dayLeft(exDay);
+  const findLeavingDay = (exDay: Day): Day => {
+    const day = leftOn.get(exDay) ?? computeDayLeft(exDay);
     leftOn.set(exDay, day);
     return day;
   };
@@ -87,15 +87,15 @@ function historyOf(market: MarketData): DividendHistory {
     trailing(column, day) {
       const { exDays } = events[column]!;
       if (exDays.length === 0 && settledTo === -Infinity) return 0;
-      const after = monthsBefore(day);
+      const after = findYearBefore(day);
       assertCovered(after);
       return sumOn(events[column]!, day, findLastAtMost(exDays, after) + 1);
     },
-    steps: (column) => (stepsByColumn[column] ??= stepsOf(events[column]!, leavingOn)),
-    assertCovers: (day) => assertCovered(monthsBefore(day)),
+    steps: (column) => (stepsByColumn[column] ??= computeSteps(events[column]!, findLeavingDay)),
+    assertCovers: (day) => assertCovered(findYearBefore(day)),
     byYear(column, day) {
       assertCovered(toDay({ year: toCivilDate(day).year - YEARS_OF_GROWTH_MAX, month: 1, day: 1 }) - 1);
-      return totalsByYear(events[column]!, day);
+      return computeTotalsByYear(events[column]!, day);
     },
     paidBetween(column, start, end) {
       assertCovered(start - 1);
@@ -110,14 +110,14 @@ function historyOf(market: MarketData): DividendHistory {
  * Returns the trailing sums on each day on which a dividend enters or leaves the twelve months, or the share basis
  * changes.
  */
-function stepsOf(events: Events, leavingOn: (exDay: Day) => Day): DividendSteps {
+function computeSteps(events: DividendEvents, leavingOn: (exDay: Day) => Day): DividendSteps {
   const left = events.exDays.map(leavingOn);
   const days = Int32Array.from(new Set([...events.exDays, ...left, ...events.splitDays])).sort();
   return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, findLastAtMost(left, day) + 1)) };
 }
 
 /** Returns the sum of the dividends from index `first` up to a day, on the share basis of the day. */
-function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: number): number {
+function sumOn({ exDays, amounts, splitDays, ratios }: DividendEvents, day: Day, first: number): number {
   let total = 0;
   let basis = 1; // shares of `day` per share on the ex-date of the dividend
   let split = findLastAtMost(splitDays, day);
@@ -128,7 +128,7 @@ function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: 
   return total;
 }
 
-function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day): Map<number, number> {
+function computeTotalsByYear({ exDays, amounts, splitDays, ratios }: DividendEvents, day: Day): Map<number, number> {
   const totals = new Map<number, number>();
   let basis = 1; // shares of `day` per share on the ex-date of the dividend
   let split = findLastAtMost(splitDays, day);
@@ -144,7 +144,7 @@ function totalsByYear({ exDays, amounts, splitDays, ratios }: Events, day: Day):
 export const YEARS_OF_GROWTH_MAX = 100;
 
 /** Maximum relative increase that counts as a rounding error of sums on different share bases. */
-const ROUNDING = 1e-12;
+const ROUNDING_ERROR = 1e-12;
 
 /**
  * Counts consecutive complete calendar years before a day in which a security paid more than in the previous year,
@@ -156,7 +156,7 @@ export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, col
   let years = 0;
   for (; years < YEARS_OF_GROWTH_MAX; years++) {
     const before = totals.get(last - years - 1) ?? 0;
-    if (!(before > 0 && (totals.get(last - years) ?? 0) > before * (1 + ROUNDING))) break;
+    if (!(before > 0 && (totals.get(last - years) ?? 0) > before * (1 + ROUNDING_ERROR))) break;
   }
   return years;
 }
@@ -165,14 +165,14 @@ export function countYearsOfGrowth(history: Pick<DividendHistory, 'byYear'>, col
  * Returns the first day whose twelve months exclude an ex-date. This is not always the same date a year later, for
  * example for 29 February.
  */
-function dayLeft(exDay: Day): Day {
+function computeDayLeft(exDay: Day): Day {
   let day = addMonths(exDay, 12);
   while (addMonths(day, -12) < exDay) day++;
   return day;
 }
 
 /** In a store with split-adjusted prices, dividend amounts are already adjusted. */
-function eventsByColumn(market: MarketData): Events[] {
+function listEventsByColumn(market: MarketData): DividendEvents[] {
   const positions = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
   const cash = market.identifiers.map((): { day: Day; value: number }[] => []);
   const splits = market.identifiers.map((): { day: Day; value: number }[] => []);

@@ -8,7 +8,7 @@ import {
   toNode,
   isField,
   PLUGIN_FUNCTION,
-  requestOf,
+  toFieldRequest,
   type DatapointExpression,
   type ExpressionNode,
   type FunctionNode,
@@ -16,9 +16,9 @@ import {
 } from './expressions/tree.js';
 import type { Statistic } from './aggregates.js';
 import { callPlugin } from './call-plugin.js';
-import { GROWTH_BASED } from './datapoint-sources.js';
+import { GROWTH_DATAPOINTS } from './datapoint-sources.js';
 import { countYearsOfGrowth, type DividendHistory } from './dividends.js';
-import { isWindowed, requestLatest, requestKey, type FieldRequest } from './field-request.js';
+import { isWindowed, createLatestRequest, createRequestKey, type FieldRequest } from './field-request.js';
 import { groupByValue, type Grouping } from './groups.js';
 import type { Series } from './series.js';
 
@@ -41,7 +41,7 @@ export interface IndexWeights {
 export const NO_CONTEXT: DecisionContext = { incumbents: null, indexWeights: () => null };
 
 /** Datapoints of one session that are read directly from the market. */
-export interface Leaves {
+export interface LeafReader {
   readonly day: Day;
   readonly universe: Int32Array;
   readonly dividends: () => DividendHistory;
@@ -50,7 +50,7 @@ export interface Leaves {
   groups(field: FieldRequest, columns: Int32Array): Grouping;
   isNumber(field: FieldRequest): boolean;
   /** Returns the reader of a series on trailing sessions. @param lag lag of the last session of the window */
-  overSessions(series: Series, window: SessionsBack, columns: Int32Array): Float64Array;
+  overSessions(series: Series, window: TrailingRequest, columns: Int32Array): Float64Array;
   /**
    * Returns the values of a series on trailing sessions, grouped by security, the latest value last, [columns *
    * length].
@@ -61,7 +61,7 @@ export interface Leaves {
   onSession(series: Series, columns: Int32Array): Float64Array;
 }
 
-export interface SessionsBack {
+export interface TrailingRequest {
   readonly statistic: Statistic;
   readonly length: number;
   readonly lag: number;
@@ -95,11 +95,11 @@ export function createNamedDatapoints(definitions: ReadonlyMap<string, Expressio
     if (node.node === 'value') return typeof node.value === 'number';
     if (node.node === 'arithmetic') return node.operands.every(isOfColumns);
     if (node.node !== 'field') return false;
-    const field = requestOf(node);
+    const field = toFieldRequest(node);
     const definition = named.expanded(field);
     if (definition !== null) return named.isArithmetic(definition);
     // Excludes statistics over separate windows, and returns, which a window reads only between two bars.
-    return !GROWTH_BASED.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
+    return !GROWTH_DATAPOINTS.has(field.name) && field.aggregate === 'last' && field.transform === 'none';
   };
   const named: NamedDatapoints = {
     definitions,
@@ -111,8 +111,8 @@ export function createNamedDatapoints(definitions: ReadonlyMap<string, Expressio
     expanded(field) {
       const definition = field.dataset === null ? definitions.get(field.name) : undefined;
       if (definition === undefined) return null;
-      const key = requestKey(field);
-      const result = known.get(key) ?? apply(definition, field);
+      const key = createRequestKey(field);
+      const result = known.get(key) ?? applyRequest(definition, field);
       known.set(key, result);
       return result;
     },
@@ -121,7 +121,7 @@ export function createNamedDatapoints(definitions: ReadonlyMap<string, Expressio
 }
 
 /** Applies the requested lag, aggregate and transform to a definition. */
-function apply(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
+function applyRequest(definition: ExpressionNode, { lag, window, aggregate, transform }: FieldRequest): ExpressionNode {
   const read =
     aggregate === 'last'
       ? lag === 0
@@ -133,7 +133,7 @@ function apply(definition: ExpressionNode, { lag, window, aggregate, transform }
 
 /** Evaluates expressions over the datapoints of the market. */
 export function createExpressionSection(
-  leaves: Leaves,
+  leaves: LeafReader,
   named: NamedDatapoints,
   context: DecisionContext,
 ): ExpressionSection {
@@ -141,8 +141,8 @@ export function createExpressionSection(
   const known = new WeakMap<Int32Array, Map<ExpressionNode, Float64Array>>();
 
   const numbers = (expression: DatapointExpression, columns: Int32Array): Float64Array => {
-    const node = isField(expression) ? expanded(requestOf(expression)) : expression;
-    if (node === null) return leaves.numbers(requestOf(expression as FieldRequest), columns); // The field has no definition.
+    const node = isField(expression) ? expanded(toFieldRequest(expression)) : expression;
+    if (node === null) return leaves.numbers(toFieldRequest(expression as FieldRequest), columns); // The field has no definition.
     if (isField(node)) return numbers(node, columns);
     const of = known.get(columns) ?? new Map<ExpressionNode, Float64Array>();
     known.set(columns, of);
@@ -156,12 +156,12 @@ export function createExpressionSection(
    * earlier sessions.
    */
   const evaluate = (node: ExpressionNode, columns: Int32Array): Float64Array => {
-    if (!named.isArithmetic(node)) return createEvaluator(sourceOn(columns, 0)).numbers(node);
+    if (!named.isArithmetic(node)) return createEvaluator(createSource(columns, 0)).numbers(node);
     const values = leaves.onSession(leaves.seriesOf(node), columns);
-    return fillMissing(values, columns, (some) => createEvaluator(sourceOn(some, 0)).numbers(node));
+    return fillMissing(values, columns, (some) => createEvaluator(createSource(some, 0)).numbers(node));
   };
 
-  const sourceOn = (columns: Int32Array, shift: number): ValueSource => {
+  const createSource = (columns: Int32Array, shift: number): ValueSource => {
     const shiftDigits = (field: FieldRequest): FieldRequest =>
       shift === 0 ? field : { ...field, lag: field.lag + shift };
     return {
@@ -169,46 +169,46 @@ export function createExpressionSection(
       numbers: (field) => numbers(shiftDigits(field), columns),
       values: (field) => values(shiftDigits(field), columns),
       isNumber,
-      call: (node, at) => call(node, { columns, shift, at }),
+      call: (node, at) => computeCall(node, { columns, shift, at }),
     };
   };
 
-  function call(node: FunctionNode, on: CalledOn): Float64Array {
+  function computeCall(node: FunctionNode, on: CallScope): Float64Array {
     if (node.plugin !== undefined) return computePlugin(node, node.plugin, { leaves, columns: on.columns, numbers });
     const entry = findFunction(node);
     switch (entry?.form) {
       case 'cross_section':
-        return acrossSecurities(node, entry, on.columns);
+        return computeAcrossSecurities(node, entry, on.columns);
       case 'over_time':
-        return overTime(node, entry, on);
+        return computeOverTime(node, entry, on);
       case 'decision':
-        return entry.values(node, factsOf(leaves, context, on.columns));
+        return entry.values(node, createFacts(leaves, context, on.columns));
       case 'elementwise':
       case undefined:
         throw new Error(`no function ${node.name}: trees are checked before they are evaluated`);
     }
   }
 
-  function acrossSecurities(node: FunctionNode, entry: CrossSectional, columns: Int32Array): Float64Array {
+  function computeAcrossSecurities(node: FunctionNode, entry: CrossSectional, columns: Int32Array): Float64Array {
     const set = node.over === 'universe' ? leaves.universe : columns;
     const values = numbers(node.operands[0]!, set);
     const result =
       node.by === undefined
         ? entry.across(values, node)
-        : inGroups(values, groupsOf(node.by, set), (own) => entry.across(own, node));
-    return set === columns ? result : pick(set, result, columns);
+        : applyInGroups(values, groupsOf(node.by, set), (own) => entry.across(own, node));
+    return set === columns ? result : selectValues(set, result, columns);
   }
 
   const groupsOf = (by: string, set: Int32Array): Grouping =>
-    groups(requestLatest(by), set) ?? groupByValue(values(requestLatest(by), set));
+    groups(createLatestRequest(by), set) ?? groupByValue(values(createLatestRequest(by), set));
 
-  function overTime(node: FunctionNode, entry: OverTime, { columns, shift }: CalledOn): Float64Array {
+  function computeOverTime(node: FunctionNode, entry: OverTime, { columns, shift }: CallScope): Float64Array {
     const [operand] = node.operands;
     const lag = (node.lag ?? 0) + shift;
-    if (node.window === undefined) return createEvaluator(sourceOn(columns, lag)).numbers(operand!);
+    if (node.window === undefined) return createEvaluator(createSource(columns, lag)).numbers(operand!);
     const { window: length } = node;
     if (isField(operand!) && entry.aggregate !== undefined) {
-      const field = requestOf(operand);
+      const field = toFieldRequest(operand);
       if (!isWindowed(field) && expanded(field) === null)
         return leaves.numbers({ ...field, aggregate: entry.aggregate, window: length, lag: field.lag + lag }, columns);
     }
@@ -220,27 +220,27 @@ export function createExpressionSection(
     );
   }
 
-  const textField = (expression: DatapointExpression) => findTextField(leaves, named, expression);
+  const findText = (expression: DatapointExpression) => findTextField(leaves, named, expression);
 
-  const isNumber = (expression: DatapointExpression): boolean => textField(expression) === undefined;
+  const isNumber = (expression: DatapointExpression): boolean => findText(expression) === undefined;
 
   function values(expression: DatapointExpression, columns: Int32Array): readonly ReferenceValue[] {
-    const text = textField(expression);
+    const text = findText(expression);
     if (text !== undefined) return leaves.values(text, columns);
     return Array.from(numbers(expression, columns), (value) => (Number.isNaN(value) ? null : value));
   }
 
   function groups(expression: DatapointExpression, columns: Int32Array): Grouping | null {
-    const text = textField(expression);
+    const text = findText(expression);
     return text === undefined ? null : leaves.groups(text, columns);
   }
 
   return {
     numbers,
-    truths: (condition, columns) => createEvaluator(sourceOn(columns, 0)).truths(toNode(condition)),
+    truths: (condition, columns) => createEvaluator(createSource(columns, 0)).truths(toNode(condition)),
     values,
     groups,
-    textField,
+    textField: findText,
   };
 }
 
@@ -261,7 +261,7 @@ function fillMissing(
 }
 
 interface PluginInputs {
-  readonly leaves: Leaves;
+  readonly leaves: LeafReader;
   readonly columns: Int32Array;
   readonly numbers: ExpressionSection['numbers'];
 }
@@ -282,18 +282,18 @@ function computePlugin(
 
 /** Returns the text field to which an expression refers; undefined for numbers. */
 function findTextField(
-  leaves: Leaves,
+  leaves: LeafReader,
   named: NamedDatapoints,
   expression: DatapointExpression,
 ): FieldRequest | undefined {
   if (!isField(expression)) return undefined;
-  const node = named.expanded(requestOf(expression));
+  const node = named.expanded(toFieldRequest(expression));
   if (node !== null) return findTextField(leaves, named, node);
-  const field = requestOf(expression);
+  const field = toFieldRequest(expression);
   return leaves.isNumber(field) ? undefined : field;
 }
 
-interface CalledOn {
+interface CallScope {
   readonly columns: Int32Array;
   /** Number of sessions before the decision. */
   readonly shift: number;
@@ -301,7 +301,7 @@ interface CalledOn {
 }
 
 /** Applies a function to each group separately. */
-function inGroups(
+function applyInGroups(
   values: Float64Array,
   { of, names }: Grouping,
   across: (values: Float64Array) => Float64Array,
@@ -317,13 +317,17 @@ function inGroups(
 }
 
 /** Returns the values of a set for other columns; missing for columns outside the set. */
-function pick(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
+function selectValues(set: Int32Array, values: Float64Array, columns: Int32Array): Float64Array {
   const place = new Map(Array.from(set, (column, position) => [column, position]));
   return Float64Array.from(columns, (column) => values[place.get(column) ?? -1] ?? NaN);
 }
 
-function factsOf(leaves: Leaves, { incumbents, indexWeights }: DecisionContext, columns: Int32Array): DecisionFacts {
-  const weightsIn = (indexId: string): Float64Array => {
+function createFacts(
+  leaves: LeafReader,
+  { incumbents, indexWeights }: DecisionContext,
+  columns: Int32Array,
+): DecisionFacts {
+  const findWeightsIn = (indexId: string): Float64Array => {
     const { columns: members, weights } = indexWeights(indexId) ?? { columns: [], weights: [] };
     const place = new Map(Array.from(members, (column, position) => [column, position]));
     return Float64Array.from(columns, (column) => weights[place.get(column) ?? -1] ?? 0);
@@ -334,7 +338,7 @@ function factsOf(leaves: Leaves, { incumbents, indexWeights }: DecisionContext, 
       const members = new Set(Array.from(indexWeights(indexId)?.columns ?? []));
       return Float64Array.from(columns, (column) => Number(members.has(column)));
     },
-    weightsIn,
+    weightsIn: findWeightsIn,
     yearsOfGrowth: () =>
       Float64Array.from(columns, (column) => countYearsOfGrowth(leaves.dividends(), column, leaves.day)),
   };

@@ -1,7 +1,7 @@
 import type { ReferenceValue } from '../market/market-data.js';
 import { combineInto, createEvaluator, type ValueSource } from './expressions/compute.js';
 import { findFunction } from './expressions/functions/catalogue.js';
-import { requestOf, type ArithmeticNode, type ExpressionNode, type Operator } from './expressions/tree.js';
+import { toFieldRequest, type ArithmeticNode, type ExpressionNode, type Operator } from './expressions/tree.js';
 import type { FieldRequest } from './field-request.js';
 import { createConstantSeries, multiplySeries, type Series } from './series.js';
 
@@ -18,24 +18,24 @@ export interface SeriesSource {
 /** Returns a function that creates the series of an expression, each once, because windows are cached by series. */
 export function createExpressionSeries(source: SeriesSource): (node: ExpressionNode) => Series {
   const known = new Map<ExpressionNode, Series>();
-  const seriesOf = (node: ExpressionNode): Series => {
-    const result = known.get(node) ?? make(node);
+  const findSeries = (node: ExpressionNode): Series => {
+    const result = known.get(node) ?? createSeries(node);
     known.set(node, result);
     return result;
   };
 
-  function make(node: ExpressionNode): Series {
+  function createSeries(node: ExpressionNode): Series {
     switch (node.node) {
       case 'field':
-        return fieldSeries(requestOf(node));
+        return createFieldSeries(toFieldRequest(node));
       case 'value':
         return createConstantSeries(typeof node.value === 'number' ? node.value : NaN);
       case 'arithmetic':
-        return arithmeticSeries(node, seriesOf);
+        return createArithmeticSeries(node, findSeries);
       case 'function': {
         const [only] = node.operands;
         if (findFunction(node)?.form === 'elementwise') return computeValue(node);
-        if (node.name === 'last' && node.window === undefined) return lagSeries(seriesOf(only!), node.lag ?? 0);
+        if (node.name === 'last' && node.window === undefined) return lagSeries(findSeries(only!), node.lag ?? 0);
         throw new Error(`${node.name} has no series: trees are checked before they are evaluated`);
       }
       case 'all':
@@ -46,9 +46,9 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
     }
   }
 
-  function fieldSeries(field: FieldRequest): Series {
+  function createFieldSeries(field: FieldRequest): Series {
     const definition = source.expanded(field);
-    return definition === null ? lagSeries(source.trailing({ ...field, lag: 0 }), field.lag) : seriesOf(definition);
+    return definition === null ? lagSeries(source.trailing({ ...field, lag: 0 }), field.lag) : findSeries(definition);
   }
 
   /** Computes a function of the values of each session. */
@@ -61,7 +61,7 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
           count: columns.length,
           numbers(field) {
             const read = new Float64Array(columns.length);
-            fieldSeries(field).fill(session, columns, read);
+            createFieldSeries(field).fill(session, columns, read);
             return read;
           },
           values,
@@ -74,10 +74,13 @@ export function createExpressionSeries(source: SeriesSource): (node: ExpressionN
       },
     };
   }
-  return seriesOf;
+  return findSeries;
 }
 
-function arithmeticSeries({ operator, operands }: ArithmeticNode, seriesOf: (node: ExpressionNode) => Series): Series {
+function createArithmeticSeries(
+  { operator, operands }: ArithmeticNode,
+  seriesOf: (node: ExpressionNode) => Series,
+): Series {
   const [first, ...others] = operands.map(seriesOf);
   if (others.length === 0) return operator === '-' ? multiplySeries(first!, createConstantSeries(-1)) : first!;
   return others.reduce(

@@ -43,7 +43,7 @@ export const isSessionReturn = (name: string): name is SessionReturn => name ===
 export const isRelative = (name: string): boolean => name === ('BETA' satisfies DerivedName);
 
 /** Derived datapoints that are statistics over a separate window and accept no aggregate. */
-const WINDOWED: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
+const WINDOWED_NAMES: ReadonlySet<string> = new Set<DerivedName>(['VOLATILITY', 'MOMENTUM', 'BETA']);
 
 const fields = {
   name: z.string().min(1).max(64).meta({ description: 'Column or derived datapoint, matched exactly.' }),
@@ -115,32 +115,32 @@ export interface FieldRequest {
 }
 
 /** Returns a request for the latest value of a datapoint, with the given members changed. */
-export function requestLatest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
+export function createLatestRequest(name: string, rest: Partial<FieldRequest> = {}): FieldRequest {
   return { name, dataset: null, lag: 0, window: null, aggregate: 'last', transform: 'none', ...rest };
 }
 
 /** Returns true if the request names a derived datapoint that interprets `window` itself. */
 export function isWindowed(field: Pick<FieldRequest, 'name' | 'dataset'>): boolean {
-  return WINDOWED.has(field.name) && (field.dataset === null || field.dataset === 'derived');
+  return WINDOWED_NAMES.has(field.name) && (field.dataset === null || field.dataset === 'derived');
 }
 
 /** Returns a text that identifies a request, used as a key of caches. */
-export function requestKey(field: FieldRequest): string {
+export function createRequestKey(field: FieldRequest): string {
   return `${field.dataset ?? ''}|${field.name}|${field.lag}|${field.window ?? ''}|${field.aggregate}|${field.transform}`;
 }
 
 /** Describes the request in words: `median VALUE_TRADED over 60 sessions, 1 session back`. */
-export function requestText(field: FieldRequest): string {
+export function describeRequest(field: FieldRequest): string {
   const window = field.window ?? DEFAULT_WINDOW;
   const parts = [
     field.aggregate === 'last' ? field.name : `${field.aggregate} of ${field.name}`,
-    isWindowed(field) || field.aggregate !== 'last' ? ` over ${sessions(window)}` : '',
-    field.lag > 0 ? `, ${sessions(field.lag)} back` : '',
+    isWindowed(field) || field.aggregate !== 'last' ? ` over ${formatSessions(window)}` : '',
+    field.lag > 0 ? `, ${formatSessions(field.lag)} back` : '',
   ];
   const text = parts.join('');
   return field.transform === 'none' ? text : `${field.transform} of ${text}`;
 }
 
-export function sessions(count: number): string {
+export function formatSessions(count: number): string {
   return `${count} ${count === 1 ? 'session' : 'sessions'}`;
 }

@@ -1,5 +1,5 @@
 import type { ReferenceValue } from '../market/market-data.js';
-import { requestLatest } from './field-request.js';
+import { createLatestRequest } from './field-request.js';
 import type { ComparisonNode, DatapointExpression, ExpressionNode } from './expressions/tree.js';
 
 /** Use of a datapoint by a rule or weighting. */
@@ -22,17 +22,17 @@ export function useNumber(field: DatapointExpression | string, path = '', money 
 
 /** Returns the datapoint of a parameter: a plain name refers to its latest value. */
 export function toRequest(field: DatapointExpression | string): DatapointExpression {
-  return typeof field === 'string' ? requestLatest(field) : field;
+  return typeof field === 'string' ? createLatestRequest(field) : field;
 }
 
 /** Returns the use of the datapoints in a condition. */
-export function conditional(field: ExpressionNode, path: string): FieldUse {
+export function useCondition(field: ExpressionNode, path: string): FieldUse {
   return { field, path, as: 'condition', money: false };
 }
 
 /** Returns the use of a datapoint whose values are groups. */
-export function category(name: string, path = ''): FieldUse {
-  return { field: requestLatest(name), path, as: 'category', money: false };
+export function useCategory(name: string, path = ''): FieldUse {
+  return { field: createLatestRequest(name), path, as: 'category', money: false };
 }
 
 /** Returns the group of a value as text; null for a missing value, which forms a group. */

@@ -18,7 +18,7 @@ export type DatedGroups = (day: Day, columns: Int32Array) => Grouping;
 
 /** Creates the groups of a reference column. @param spells spells of each column of the market */
 export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]): DatedGroups {
-  const numbers = numbering();
+  const numbers = createNumbering();
   const changing = -1;
   const steady = Int32Array.from(spells, (own) => {
     if (own.length === 0) return numbers.of(null);
@@ -30,13 +30,13 @@ export function createDatedGroups(spells: readonly (readonly ReferenceSpell[])[]
       const code = steady[columns[i]!]!;
       codes[i] = code === changing ? numbers.of(findSpell(spells[columns[i]!]!, day)) : code;
     }
-    return inOrderMet(codes, numbers.texts);
+    return renumberByOccurrence(codes, numbers.texts);
   };
 }
 
 /** Groups given values. */
 export function groupByValue(values: readonly ReferenceValue[]): Grouping {
-  const numbers = numbering();
+  const numbers = createNumbering();
   return { of: Int32Array.from(values, numbers.of), names: numbers.texts };
 }
 
@@ -46,7 +46,7 @@ interface Numbering {
 }
 
 /** Creates a numbering of texts in order of first occurrence. */
-function numbering(): Numbering {
+function createNumbering(): Numbering {
   const known = new Map<string | null, number>();
   const texts: (string | null)[] = [];
   return {
@@ -61,7 +61,7 @@ function numbering(): Numbering {
 }
 
 /** Renumbers codes in order of first occurrence, in place. */
-function inOrderMet(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
+function renumberByOccurrence(codes: Int32Array, texts: readonly (string | null)[]): Grouping {
   const renumbered = new Int32Array(texts.length).fill(-1);
   const names: (string | null)[] = [];
   for (let i = 0; i < codes.length; i++) {

@@ -1,7 +1,7 @@
 import { readPanelRow, type SessionMarket } from '../market/session-market.js';
 import type { Series } from './series.js';
 
-interface Latest {
+interface LatestInput {
   readonly sm: SessionMarket;
   readonly series: Series;
   readonly end: number;
@@ -17,14 +17,14 @@ interface Latest {
 }
 
 /** Returns the latest value of each security on or before a session; missing if it is too old to price the security. */
-export function computeLatestValues(latest: Latest): Float64Array {
+export function computeLatestValues(latest: LatestInput): Float64Array {
   const values = new Float64Array(latest.columns.length);
   writeLatestValues(values, latest);
   return values;
 }
 
 /** Writes the latest values to memory of the caller, [n]. */
-export function writeLatestValues(values: Float64Array, latest: Latest): void {
+export function writeLatestValues(values: Float64Array, latest: LatestInput): void {
   const { series, end, columns } = latest;
   series.fill(end, columns, values);
   for (let i = 0; i < values.length; i++) {
@@ -34,13 +34,13 @@ export function writeLatestValues(values: Float64Array, latest: Latest): void {
 }
 
 /** Returns the latest value of a security that has none on the session; NaN if no value is valid. */
-function findCarriedValue({ rebase, ...latest }: Latest, column: number): number {
+function findCarriedValue({ rebase, ...latest }: LatestInput, column: number): number {
   const { sm, series, end } = latest;
   const session = findLatestSession({ ...latest, column });
   if (session < 0) return NaN;
   const cell = new Float64Array(1);
   series.fill(session, Int32Array.of(column), cell);
-  return rebase ? cell[0]! * shareBasis(sm, { session, end, column }) : cell[0]!;
+  return rebase ? cell[0]! * computeBasisRatio(sm, { session, end, column }) : cell[0]!;
 }
 
 /**
@@ -54,7 +54,7 @@ export function findLatestSession({
   column,
   maxStaleSessions,
   suspendedSessions = maxStaleSessions,
-}: Omit<Latest, 'columns' | 'rebase'> & { readonly column: number }): number {
+}: Omit<LatestInput, 'columns' | 'rebase'> & { readonly column: number }): number {
   const one = Int32Array.of(column);
   const cell = new Float64Array(1);
   const has = (session: number): boolean => {
@@ -67,7 +67,7 @@ export function findLatestSession({
 }
 
 /** Returns the ratio of the carried close on the share basis of `end` to the close as traded on `session`. */
-function shareBasis(
+function computeBasisRatio(
   sm: SessionMarket,
   { session, end, column }: { readonly session: number; readonly end: number; readonly column: number },
 ): number {

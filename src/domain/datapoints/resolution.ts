@@ -11,11 +11,11 @@ export type Columns = Pick<MarketData, 'fields' | 'reference'>;
  * Resolves the name of a datapoint: market first, then reference, then derived, unless the request specifies a dataset.
  * @cost O(reference columns)
  */
-export function resolve(market: Columns, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
-  const asks = (candidate: Dataset) => dataset === null || dataset === candidate;
-  if (asks('market') && market.fields.has(name)) return { dataset: 'market' };
-  if (asks('reference') && market.reference.columns.includes(name)) return { dataset: 'reference' };
-  if (!asks('derived') || !isDerived(name)) return { missing: name };
+export function resolveName(market: Columns, { name, dataset }: Pick<FieldRequest, 'name' | 'dataset'>): Resolution {
+  const isRequested = (candidate: Dataset) => dataset === null || dataset === candidate;
+  if (isRequested('market') && market.fields.has(name)) return { dataset: 'market' };
+  if (isRequested('reference') && market.reference.columns.includes(name)) return { dataset: 'reference' };
+  if (!isRequested('derived') || !isDerived(name)) return { missing: name };
   const missing = COLUMNS_NEEDED[name].find((column) => !isHeld(market, column));
   return missing === undefined ? { dataset: 'derived' } : { missing };
 }
@@ -54,28 +54,28 @@ function isHeld(market: Columns, column: string): boolean {
 
 /** Returns the names of all datapoints that a rule can read in a market, for messages about unknown names. */
 export function listFieldNames(market: MarketData): string[] {
-  const derived = DERIVED_NAMES.filter((name) => !('missing' in resolve(market, { name, dataset: 'derived' })));
+  const derived = DERIVED_NAMES.filter((name) => !('missing' in resolveName(market, { name, dataset: 'derived' })));
   return [...new Set([...market.fields.keys(), ...market.reference.columns, ...derived])].sort();
 }
 
 export type ValueKind = 'number' | 'string' | 'boolean';
 
 /** Cache of the kinds of columns, by table. */
-const kinds = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
+const kindsByTable = new WeakMap<ReferenceTable, Map<string, ValueKind>>();
 
 /**
  * Returns the common kind of the values of a reference column; `string` if kinds differ.
  * @cost O(rows) on the first call
  */
 export function findReferenceKind({ reference }: MarketData, column: string): ValueKind {
-  const known = kinds.get(reference) ?? new Map<string, ValueKind>();
-  kinds.set(reference, known);
-  const kind = known.get(column) ?? kindOf(reference, column);
+  const known = kindsByTable.get(reference) ?? new Map<string, ValueKind>();
+  kindsByTable.set(reference, known);
+  const kind = known.get(column) ?? findKind(reference, column);
   known.set(column, kind);
   return kind;
 }
 
-function kindOf({ columns, rows: table }: ReferenceTable, column: string): ValueKind {
+function findKind({ columns, rows: table }: ReferenceTable, column: string): ValueKind {
   const position = columns.indexOf(column);
   let kind: ValueKind | undefined;
   for (const rows of table.values()) {

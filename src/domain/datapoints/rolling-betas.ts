@@ -17,19 +17,19 @@ export interface PlacedWindow extends Window {
 export type RollingBetas = (window: PlacedWindow) => Float64Array;
 
 /** Sum of squares below which the market counts as constant. */
-const FLAT = 1e-18;
+const CONSTANT_SQUARES = 1e-18;
 
 /**
  * Minimum fraction of the market's sum of squares that must remain after subtracting sessions that a security lacks.
  * Below it the sums are recomputed, so that at most four bits are lost.
  */
-const LEFT_MIN = 1 / 16;
+const REMAINDER_MIN = 1 / 16;
 
 /**
  * Number of sessions between cached sums of products. A universe lasts for about a month, and its windows advance by
  * one day.
  */
-const STEP = 16;
+const CACHE_STEP = 16;
 
 /**
  * Creates rolling betas from sums of the returns of each security and of their products with market returns. Market
@@ -44,7 +44,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
   const absences = createAbsences({ rows, market, names: followed.length, length });
   const left = new Float64Array(3);
   const ofReturns = createRollingFolds();
-  const ofProducts = createRollingFolds(STEP);
+  const ofProducts = createRollingFolds(CACHE_STEP);
   const own: Folding = {
     empty: [0],
     join: addAll,
@@ -101,7 +101,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
     absences.over(from, end);
     const enough = Math.max(2, observationsMin);
     const mean = whole[SUM]! / whole[COUNT]!;
-    const moved = movedBy(whole);
+    const moved = computeMarketSquares(whole);
     const share = whole[COUNT]! < enough || moved === 0 ? NaN : 1 / moved;
     const { latest } = absences;
     const slopes = new Float64Array(places.length);
@@ -110,7 +110,7 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
       if (latest[place]! < from) slopes[i] = (crossed[place]! - sums[place]! * mean) * share;
       else {
         absences.without(place, whole, left);
-        slopes[i] = left[COUNT]! < enough ? NaN : slope(sums[place]!, crossed[place]!, left);
+        slopes[i] = left[COUNT]! < enough ? NaN : computeSlope(sums[place]!, crossed[place]!, left);
       }
     }
     return slopes;
@@ -122,18 +122,18 @@ type MarketSums = Float64Array;
 const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 
 /** Returns the sum of squares of a market about its mean; 0 if it is constant. */
-function movedBy(market: MarketSums): number {
+function computeMarketSquares(market: MarketSums): number {
   const count = market[COUNT]!;
   const moved = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
-  return moved / (count - 1) >= FLAT ? moved : 0;
+  return moved / (count - 1) >= CONSTANT_SQUARES ? moved : 0;
 }
 
 /**
  * Computes the slope of returns on market returns. @param own sum of the returns of a security @param products sum of
  * the products of those returns with market returns
  */
-function slope(own: number, products: number, market: MarketSums): number {
-  const moved = movedBy(market);
+function computeSlope(own: number, products: number, market: MarketSums): number {
+  const moved = computeMarketSquares(market);
   return moved === 0 ? NaN : (products - (own * market[SUM]!) / market[COUNT]!) / moved;
 }
 
@@ -184,7 +184,7 @@ function createMarket(rows: Rows, length: number): Market {
   let followed: Int32Array = new Int32Array(0);
   const on = (session: number): number => {
     const at = session % length;
-    if (sessions[at] !== session) moves[at] = meanOf(rows(session), followed);
+    if (sessions[at] !== session) moves[at] = computeMean(rows(session), followed);
     sessions[at] = session;
     return moves[at]!;
   };
@@ -217,7 +217,7 @@ function createMarket(rows: Rows, length: number): Market {
 }
 
 /** Uses two sums in parallel to overlap the latency of additions. */
-function meanOf(values: Float64Array, places: Int32Array): number {
+function computeMean(values: Float64Array, places: Int32Array): number {
   let even = 0;
   let odd = 0;
   let count = 0;
@@ -243,7 +243,7 @@ function meanOf(values: Float64Array, places: Int32Array): number {
 }
 
 /** Sessions of a window on which followed securities have no return. */
-interface Absences {
+interface MissingSessions {
   /** Latest session that each security lacks, -1 if none, [names]. */
   readonly latest: Int32Array;
   /** Advances to a window. @cost one session if the window follows the previous one */
@@ -259,7 +259,7 @@ interface AbsencesInput {
   readonly length: number;
 }
 
-function createAbsences({ rows, market, names, length }: AbsencesInput): Absences {
+function createAbsences({ rows, market, names, length }: AbsencesInput): MissingSessions {
   /**
    * Ring buffer of the latest missing sessions of each security; their total number, and the number before the window,
    * [names].
@@ -271,13 +271,13 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
   let [first, last] = [0, -1];
 
   /** Removes the sessions before the window and returns the index of the first remaining session of a security. */
-  const forget = (place: number): number => {
+  const removeBeforeWindow = (place: number): number => {
     let at = Math.max(gone[place]!, come[place]! - length);
     while (at !== come[place] && sessions[place * length + (at % length)]! < first) at++;
     gone[place] = at;
     return at;
   };
-  const recompute = (place: number, out: MarketSums): void => {
+  const recomputeSums = (place: number, out: MarketSums): void => {
     out.fill(0);
     for (let session = first; session <= last; session++) {
       if (Number.isNaN(rows(session)[place]!)) continue;
@@ -305,7 +305,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
       [first, last] = [from, end];
     },
     without(place, whole, out) {
-      const begun = forget(place);
+      const begun = removeBeforeWindow(place);
       const lacking = come[place]! - begun;
       const latest = met[place]!;
       // Most securities with missing sessions were listed within the window, so they lack its beginning.
@@ -315,7 +315,7 @@ function createAbsences({ rows, market, names, length }: AbsencesInput): Absence
       }
       for (let k = 0; k < out.length; k++) out[k] = whole[k]!;
       for (let at = begun; at < come[place]!; at++) add(out, market.on(sessions[place * length + (at % length)]!), -1);
-      if (out[SQUARES]! < LEFT_MIN * whole[SQUARES]!) recompute(place, out);
+      if (out[SQUARES]! < REMAINDER_MIN * whole[SQUARES]!) recomputeSums(place, out);
     },
   };
 }

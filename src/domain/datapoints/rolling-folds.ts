@@ -46,10 +46,10 @@ export function createRollingFolds(step = 1): RollingFolds {
   let block = 0;
   /** Results from the first session of the block to the end of the window. */
   let forwards = new Float64Array(0);
-  let backwards: Suffixes | undefined;
+  let backwards: BlockSuffixes | undefined;
   let out = new Float64Array(0);
 
-  const restart = ({ from, end, length, columns }: RolledWindow, folding: Folding): void => {
+  const restartBlock = ({ from, end, length, columns }: RolledWindow, folding: Folding): void => {
     const stride = columns.length * folding.empty.length;
     block = Math.floor(end / length) * length;
     if (out.length !== stride) [forwards, out] = [new Float64Array(stride), new Float64Array(stride)];
@@ -67,7 +67,7 @@ export function createRollingFolds(step = 1): RollingFolds {
       if (isLike && end === known!.end) return out;
       const isNext = isLike && end > known!.end && end < block + length;
       const added = isNext ? known!.end + 1 : Math.max(from, Math.floor(end / length) * length);
-      if (!isNext) restart(window, folding);
+      if (!isNext) restartBlock(window, folding);
       if (added <= end) addRun(folding, forwards, { first: added, last: end, columns });
       known = window;
       if (from < block) folding.join(out, forwards, backwards!.after(from, folding));
@@ -78,7 +78,7 @@ export function createRollingFolds(step = 1): RollingFolds {
 }
 
 /** Results from each session of a block to its end. */
-interface Suffixes {
+interface BlockSuffixes {
   readonly stride: number;
   /** Maximum number of sessions in a block. */
   readonly length: number;
@@ -98,7 +98,7 @@ function createSuffixes({
   stride,
   length,
   step,
-}: Pick<Suffixes, 'stride' | 'length'> & { readonly step: number }): Suffixes {
+}: Pick<BlockSuffixes, 'stride' | 'length'> & { readonly step: number }): BlockSuffixes {
   /** Results of the last `k * step` sessions of the block, [k]. */
   const kept = new Float64Array(stride * (Math.floor(length / step) + 1));
   /** Results between two cached ones; each adds one session. */
@@ -107,7 +107,7 @@ function createSuffixes({
   let begun = -1;
   let [block, first] = [0, 0];
   let columns: Int32Array = new Int32Array(0);
-  const row = (sums: Float64Array, k: number): Float64Array => sums.subarray(k * stride, (k + 1) * stride);
+  const findRow = (sums: Float64Array, k: number): Float64Array => sums.subarray(k * stride, (k + 1) * stride);
 
   return {
     stride,
@@ -116,10 +116,10 @@ function createSuffixes({
       ({ block, from: first } = of);
       columns = of.columns;
       begun = -1;
-      let sums = row(kept, 0);
+      let sums = findRow(kept, 0);
       clear(sums, folding.empty);
       for (let count = step; count <= block - first; count += step) {
-        const more = row(kept, count / step);
+        const more = findRow(kept, count / step);
         more.set(sums);
         addRun(folding, more, { first: block - count + step - 1, last: block - count, columns });
         sums = more;
@@ -128,30 +128,30 @@ function createSuffixes({
     after(session, folding) {
       const count = block - session;
       const behind = Math.floor(count / step) * step;
-      if (count === behind) return row(kept, count / step);
+      if (count === behind) return findRow(kept, count / step);
       if (begun !== behind) {
         begun = behind;
-        let sums = row(kept, behind / step);
+        let sums = findRow(kept, behind / step);
         const longest = Math.min(behind + step - 1, block - first);
         for (let more = behind + 1; more <= longest; more++) {
-          const next = row(between, more - behind - 1);
+          const next = findRow(between, more - behind - 1);
           next.set(sums);
           folding.add(next, block - more, columns);
           sums = next;
         }
       }
-      return row(between, count - behind - 1);
+      return findRow(between, count - behind - 1);
     },
   };
 }
 
-interface Run {
+interface SessionRun {
   readonly first: number;
   readonly last: number;
   readonly columns: Int32Array;
 }
 
-function addRun(folding: Folding, sums: Float64Array, { first, last, columns }: Run): void {
+function addRun(folding: Folding, sums: Float64Array, { first, last, columns }: SessionRun): void {
   if (folding.addRun !== undefined) {
     folding.addRun(sums, first, last);
     return;

@@ -32,7 +32,7 @@ const CELLS_MAX = 8_000_000;
 const BETA_CELLS = 4;
 
 /** Ratio to the sum of squares below which a variance is a rounding error: the returns are constant. */
-const CONSTANT = 1e-12;
+const CONSTANT_RATIO = 1e-12;
 
 /**
  * Creates statistics of windows that roll from session to session.
@@ -47,23 +47,23 @@ export function createRollingStatistics(
 ): RollingStatistics {
   // If all securities that may enter are followed, entries and exits cause no recomputation. Each followed security
   // then costs as much per session as a held security costs per window.
-  const placesOf = placesAmong(followed);
+  const placesOf = createPositionFinder(followed);
   const ofVolatility = createRolling(followed);
   const ofGrowth = createRolling(followed);
-  const returnsOn = rowsOf(() => table.returns('RETURN'));
+  const returnsOn = createRowReader(() => table.returns('RETURN'));
   let squares: Folding | undefined;
   let factors: Folding | undefined;
   const betas = new Map<number, RollingBetas>();
   return {
     volatilities({ columns, ...window }) {
       const places = placesOf(columns);
-      const sums = places && ofVolatility(window, null, (squares ??= squaresOf(returnsOn)));
-      return sums && volatilitiesOf(sums, places, { enough: Math.max(2, window.observationsMin), periods });
+      const sums = places && ofVolatility(window, null, (squares ??= foldSquares(returnsOn)));
+      return sums && computeVolatilities(sums, places, { enough: Math.max(2, window.observationsMin), periods });
     },
     growth({ columns, ...window }) {
       const places = placesOf(columns);
-      const folds = places && ofGrowth(window, null, (factors ??= factorsOf(rowsOf(() => table.growth()))));
-      return folds && productsOf(folds, places, Math.max(1, window.observationsMin));
+      const folds = places && ofGrowth(window, null, (factors ??= foldFactors(createRowReader(() => table.growth()))));
+      return folds && computeProducts(folds, places, Math.max(1, window.observationsMin));
     },
     betas({ columns, universe, ...window }) {
       const { length } = window;
@@ -82,7 +82,7 @@ export function createRollingStatistics(
  * Returns a function that returns the positions of securities among the followed securities; null if one is not
  * followed.
  */
-function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
+function createPositionFinder(followed: Int32Array): (columns: Int32Array) => Int32Array | null {
   const placeOf = new Map(Array.from(followed, (column, place) => [column, place]));
   const known = new WeakMap<Int32Array, Int32Array | null>();
   return (columns) => {
@@ -97,7 +97,7 @@ function placesAmong(followed: Int32Array): (columns: Int32Array) => Int32Array 
 }
 
 /** Computes annualised volatilities. @param sums count, sum and sum of squares of each security */
-function volatilitiesOf(
+function computeVolatilities(
   sums: Float64Array,
   places: Int32Array,
   { enough, periods }: { readonly enough: number; readonly periods: number },
@@ -110,13 +110,13 @@ function volatilitiesOf(
     const square = sums[at + 2]!;
     const about = square - (sums[at + 1]! * sums[at + 1]!) / count;
     if (count < enough) values[i] = NaN;
-    else values[i] = about <= CONSTANT * square ? 0 : Math.sqrt(about / (count - 1)) * year;
+    else values[i] = about <= CONSTANT_RATIO * square ? 0 : Math.sqrt(about / (count - 1)) * year;
   }
   return values;
 }
 
 /** Computes products; missing with too few values. @param folds count and product of each security */
-function productsOf(folds: Float64Array, places: Int32Array, enough: number): Float64Array {
+function computeProducts(folds: Float64Array, places: Int32Array, enough: number): Float64Array {
   const values = new Float64Array(places.length);
   for (let i = 0; i < values.length; i++) {
     const at = 2 * places[i]!;
@@ -125,10 +125,10 @@ function productsOf(folds: Float64Array, places: Int32Array, enough: number): Fl
   return values;
 }
 
-type Rolling = (window: Window, version: unknown, folding: Folding) => Float64Array | null;
+type RollingFold = (window: Window, version: unknown, folding: Folding) => Float64Array | null;
 
 /** Creates folds over the windows of securities; null if the windows are too wide. */
-function createRolling(columns: Int32Array): Rolling {
+function createRolling(columns: Int32Array): RollingFold {
   const rolling = createRollingFolds();
   return ({ end, length }, version, folding) => {
     if (columns.length * length * folding.empty.length > CELLS_MAX) return null;
@@ -137,7 +137,7 @@ function createRolling(columns: Int32Array): Rolling {
 }
 
 /** Creates the fold of count, sum and sum of squares. */
-function squaresOf(valuesOn: ValuesOn): Folding {
+function foldSquares(valuesOn: ValueReader): Folding {
   return {
     empty: [0, 0, 0],
     add(sums, session, columns) {
@@ -154,8 +154,8 @@ function squaresOf(valuesOn: ValuesOn): Folding {
   };
 }
 
-/** Creates the fold of count and product of the growth factors. */
-function factorsOf(valuesOn: ValuesOn): Folding {
+/** Creates the fold that counts and multiplies the growth factors. */
+function foldFactors(valuesOn: ValueReader): Folding {
   return {
     empty: [0, 1],
     add(folds, session, columns) {
@@ -176,10 +176,10 @@ function factorsOf(valuesOn: ValuesOn): Folding {
   };
 }
 
-type ValuesOn = (session: number, columns: Int32Array) => Float64Array;
+type ValueReader = (session: number, columns: Int32Array) => Float64Array;
 
 /** Creates a function that returns the values of a series on a session, [n]; valid until the next call. */
-function rowsOf(seriesOf: () => Series): ValuesOn {
+function createRowReader(seriesOf: () => Series): ValueReader {
   let series: Series | undefined;
   let row = new Float64Array(0);
   return (session, columns) => {

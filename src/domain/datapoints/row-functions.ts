@@ -17,40 +17,46 @@ export interface RowFunction extends NativeFunction {
 }
 
 /** Number of steps charged per value of a function that sorts. */
-const SORTING = 10;
+const SORTING_STEPS = 10;
 
 /** Returns the length of a row; if omitted, all values form one row. */
-const lengthOf = (given: number | undefined, all: number): number =>
+const readLength = (given: number | undefined, all: number): number =>
   given === undefined || Number.isNaN(given) ? Math.max(1, all) : given;
 
 /** Returns the minimum number of values of a statistic. Default: 1. */
-const leastOf = (given: number | undefined): number => (given === undefined || Number.isNaN(given) ? 1 : given);
+const readLeast = (given: number | undefined): number => (given === undefined || Number.isNaN(given) ? 1 : given);
 
 /** Returns the reason why a number is not a whole number within a range; undefined if it is. */
-function numberFault(name: string, value: number | undefined, least: number, most = Infinity): string | undefined {
+function describeNumberFault(
+  name: string,
+  value: number | undefined,
+  least: number,
+  most = Infinity,
+): string | undefined {
   if (Number.isInteger(value) && value! >= least && value! <= most) return undefined;
   const range = most === Infinity ? `of at least ${least}` : `from ${least} to ${most}`;
   return `${name} is ${value}; a whole number ${range} is needed`;
 }
 
 /** Returns the reason why a list cannot be divided into rows of a length; undefined if it can. */
-function rowsFault(all: number, length: number): string | undefined {
-  const fault = numberFault('length', length, 1);
+function describeRowsFault(all: number, length: number): string | undefined {
+  const fault = describeNumberFault('length', length, 1);
   return fault ?? (all % length === 0 ? undefined : `${all} values are not rows of ${length}`);
 }
 
 /**
  * Returns the reason why a list is neither as long as another list nor as long as one of its rows; undefined if it is.
  */
-function pairFault(all: number, other: number, length: number): string | undefined {
+function describePairFault(all: number, other: number, length: number): string | undefined {
   if (other === all || other === length) return undefined;
   return `the second list has ${other} values; ${all} are needed, or one row of ${length}`;
 }
 
-const starts = (rows: number, length: number): Int32Array => Int32Array.from({ length: rows }, (_, k) => k * length);
+const listStarts = (rows: number, length: number): Int32Array =>
+  Int32Array.from({ length: rows }, (_, k) => k * length);
 
 /** Returns the functions that compute one value per row. */
-function statistics(): RowFunction[] {
+function createStatistics(): RowFunction[] {
   const helps: Readonly<Record<string, string>> = {
     mean: 'Mean.',
     median: 'Median.',
@@ -68,45 +74,45 @@ function statistics(): RowFunction[] {
     help: helps[name]!,
     parameters: ['values', 'length?', 'least?'],
     lists: 1,
-    stepsPerValue: name === 'median' ? SORTING : 1,
+    stepsPerValue: name === 'median' ? SORTING_STEPS : 1,
     size([all], [given, least]) {
-      const length = lengthOf(given, all!);
-      return numberFault('least', leastOf(least), 1) ?? rowsFault(all!, length) ?? all! / length;
+      const length = readLength(given, all!);
+      return describeNumberFault('least', readLeast(least), 1) ?? describeRowsFault(all!, length) ?? all! / length;
     },
     compute([cells], [given, least], out) {
-      const length = lengthOf(given, cells!.length);
-      statistic({ cells: cells!, starts: starts(out.length, length), length, enough: leastOf(least) }, out);
+      const length = readLength(given, cells!.length);
+      statistic({ cells: cells!, starts: listStarts(out.length, length), length, enough: readLeast(least) }, out);
     },
   }));
 }
 
 /** Function that computes a number from a row and a row of another list. */
-type OfPair = (row: Float64Array, other: Float64Array, least: number) => number;
+type PairFunction = (row: Float64Array, other: Float64Array, least: number) => number;
 
-const pair = (name: string, help: string, of: OfPair): RowFunction => ({
+const definePair = (name: string, help: string, of: PairFunction): RowFunction => ({
   name,
   help,
   parameters: ['values', 'others', 'length?', 'least?'],
   lists: 2,
   stepsPerValue: 1,
   size([all, others], [given, least]) {
-    const length = lengthOf(given, all!);
-    const fault = numberFault('least', leastOf(least), 1) ?? rowsFault(all!, length);
-    return fault ?? pairFault(all!, others!, length) ?? all! / length;
+    const length = readLength(given, all!);
+    const fault = describeNumberFault('least', readLeast(least), 1) ?? describeRowsFault(all!, length);
+    return fault ?? describePairFault(all!, others!, length) ?? all! / length;
   },
   compute([values, others], [given, least], out) {
-    const length = lengthOf(given, values!.length);
+    const length = readLength(given, values!.length);
     for (let k = 0; k < out.length; k++) {
       const at = k * length;
       const row = values!.subarray(at, at + length);
       const other = others!.length === values!.length ? others!.subarray(at, at + length) : others!;
-      out[k] = of(row, other, leastOf(least));
+      out[k] = of(row, other, readLeast(least));
     }
   },
 });
 
 /** Returns the sum of the products over the positions with both values. */
-const dot: OfPair = (row, other, least) => {
+const sumProducts: PairFunction = (row, other, least) => {
   let [sum, count] = [0, 0];
   for (let t = 0; t < row.length; t++) {
     const product = row[t]! * other[t]!;
@@ -117,7 +123,7 @@ const dot: OfPair = (row, other, least) => {
   return count < least ? NaN : sum;
 };
 
-const slopeOn: OfPair = (row, other, least) =>
+const computeRowSlope: PairFunction = (row, other, least) =>
   computeSlope(
     { cells: row, start: 0 },
     { cells: other, start: 0 },
@@ -125,20 +131,24 @@ const slopeOn: OfPair = (row, other, least) =>
   );
 
 /** Returns the correlation: the square root of the product of both slopes, with their sign. */
-const correlation: OfPair = (row, other, least) => {
-  const slope = slopeOn(row, other, least);
-  const back = slopeOn(other, row, least);
+const computeCorrelation: PairFunction = (row, other, least) => {
+  const slope = computeRowSlope(row, other, least);
+  const back = computeRowSlope(other, row, least);
   return Math.sign(slope) * Math.min(1, Math.sqrt(slope * back));
 };
 
-const PAIRS: readonly RowFunction[] = [
-  pair('dot', 'Sum of the products.', dot),
-  pair('correlation', 'Correlation; missing for fewer than two pairs, or if one of the rows is constant.', correlation),
-  pair('beta', 'Slope of the least-squares line of `values` on `others`, as BETA.', slopeOn),
+const PAIR_FUNCTIONS: readonly RowFunction[] = [
+  definePair('dot', 'Sum of the products.', sumProducts),
+  definePair(
+    'correlation',
+    'Correlation; missing for fewer than two pairs, or if one of the rows is constant.',
+    computeCorrelation,
+  ),
+  definePair('beta', 'Slope of the least-squares line of `values` on `others`, as BETA.', computeRowSlope),
 ];
 
 /** Creates a function that returns a list of equal length, computed row by row. */
-const mapped = (
+const defineMapped = (
   name: string,
   help: string,
   ofRow: (row: Float64Array, out: Float64Array) => void,
@@ -149,27 +159,27 @@ const mapped = (
   parameters: ['values', 'length?'],
   lists: 1,
   stepsPerValue,
-  size: ([all], [given]) => rowsFault(all!, lengthOf(given, all!)) ?? all!,
+  size: ([all], [given]) => describeRowsFault(all!, readLength(given, all!)) ?? all!,
   compute([values], [given], out) {
-    const length = lengthOf(given, values!.length);
+    const length = readLength(given, values!.length);
     for (let at = 0; at < out.length; at += length)
       ofRow(values!.subarray(at, at + length), out.subarray(at, at + length));
   },
 });
 
-function crossSections(): RowFunction[] {
+function createCrossSections(): RowFunction[] {
   const helps: readonly (readonly [string, string, number])[] = [
-    ['rank', '1 for the largest value of a row; equal values share a rank.', SORTING],
-    ['percentile', 'Share of the other values of a row that are ranked lower, from 0 to 1.', SORTING],
+    ['rank', '1 for the largest value of a row; equal values share a rank.', SORTING_STEPS],
+    ['percentile', 'Share of the other values of a row that are ranked lower, from 0 to 1.', SORTING_STEPS],
     ['zscore', 'Distance from the mean of a row in standard deviations (population).', 1],
     ['demean', 'Distance from the mean of a row.', 1],
     ['share', 'Share of the sum of a row.', 1],
   ];
   return helps.map(([name, help, steps]) => {
     const { across } = CROSS_SECTIONAL.find((entry) => entry.name === name)!;
-    const ofRow = (row: Float64Array, out: Float64Array): void =>
+    const computeRow = (row: Float64Array, out: Float64Array): void =>
       out.set(across(row, { node: 'function', name, operands: [] }));
-    return mapped(name, help, ofRow, steps);
+    return defineMapped(name, help, computeRow, steps);
   });
 }
 
@@ -177,7 +187,7 @@ function crossSections(): RowFunction[] {
  * Creates a function that combines the values of a row up to each position; a missing value stays missing and is
  * excluded from later results.
  */
-const running =
+const createRunning =
   (empty: number, join: (total: number, value: number) => number) =>
   (row: Float64Array, out: Float64Array): void => {
     let total = empty;
@@ -187,18 +197,18 @@ const running =
     }
   };
 
-const RUNNING: readonly RowFunction[] = [
-  mapped(
+const RUNNING_FUNCTIONS: readonly RowFunction[] = [
+  defineMapped(
     'runningSum',
     'Sum of a row up to each position.',
-    running(0, (total, value) => total + value),
+    createRunning(0, (total, value) => total + value),
   ),
-  mapped(
+  defineMapped(
     'runningProduct',
     'Product of a row up to each position.',
-    running(1, (total, value) => total * value),
+    createRunning(1, (total, value) => total * value),
   ),
-  mapped('runningMax', 'Largest value of a row up to each position.', running(-Infinity, Math.max)),
+  defineMapped('runningMax', 'Largest value of a row up to each position.', createRunning(-Infinity, Math.max)),
 ];
 
 const smooth: RowFunction = {
@@ -209,10 +219,10 @@ const smooth: RowFunction = {
   stepsPerValue: 1,
   size([all], [halfLife, given]) {
     if (!(halfLife! > 0)) return `halfLife is ${halfLife}; a positive number is needed`;
-    return rowsFault(all!, lengthOf(given, all!)) ?? all!;
+    return describeRowsFault(all!, readLength(given, all!)) ?? all!;
   },
   compute([values], [halfLife, given], out) {
-    const length = lengthOf(given, values!.length);
+    const length = readLength(given, values!.length);
     const decay = raiseToPower(0.5, 1 / halfLife!);
     for (let at = 0; at < out.length; at += length) {
       let [sum, weight] = [0, 0];
@@ -230,7 +240,7 @@ const smooth: RowFunction = {
   },
 };
 
-const arithmetic = (name: string, help: string, of: (a: number, b: number) => number): RowFunction => ({
+const defineArithmetic = (name: string, help: string, of: (a: number, b: number) => number): RowFunction => ({
   name,
   help,
   parameters: ['values', 'others'],
@@ -249,14 +259,14 @@ const arithmetic = (name: string, help: string, of: (a: number, b: number) => nu
   },
 });
 
-const ARITHMETIC: readonly RowFunction[] = [
-  arithmetic('add', 'Sums.', (a, b) => a + b),
-  arithmetic('subtract', 'Differences.', (a, b) => a - b),
-  arithmetic('multiply', 'Products.', (a, b) => a * b),
-  arithmetic('divide', 'Quotients.', (a, b) => a / b),
+const ARITHMETIC_FUNCTIONS: readonly RowFunction[] = [
+  defineArithmetic('add', 'Sums.', (a, b) => a + b),
+  defineArithmetic('subtract', 'Differences.', (a, b) => a - b),
+  defineArithmetic('multiply', 'Products.', (a, b) => a * b),
+  defineArithmetic('divide', 'Quotients.', (a, b) => a / b),
 ];
 
-const SHAPES: readonly RowFunction[] = [
+const SHAPE_FUNCTIONS: readonly RowFunction[] = [
   {
     name: 'cut',
     help: 'Positions `from` to `to` (exclusive) of each row: a shorter window, or a lag.',
@@ -265,7 +275,9 @@ const SHAPES: readonly RowFunction[] = [
     stepsPerValue: 1,
     size([all], [length, from, to]) {
       const fault =
-        rowsFault(all!, length!) ?? numberFault('to', to, 1, length!) ?? numberFault('from', from, 0, to! - 1);
+        describeRowsFault(all!, length!) ??
+        describeNumberFault('to', to, 1, length!) ??
+        describeNumberFault('from', from, 0, to! - 1);
       return fault ?? (all! / length!) * (to! - from!);
     },
     compute([values], [length, from, to], out) {
@@ -280,7 +292,7 @@ const SHAPES: readonly RowFunction[] = [
     parameters: ['values', 'length'],
     lists: 1,
     stepsPerValue: 1,
-    size: ([all], [length]) => rowsFault(all!, length!) ?? all!,
+    size: ([all], [length]) => describeRowsFault(all!, length!) ?? all!,
     compute([values], [length], out) {
       const count = values!.length / length!;
       for (let k = 0, i = 0; k < count; k++) for (let t = 0; t < length!; t++) out[t * count + k] = values![i++]!;
@@ -292,7 +304,7 @@ const SHAPES: readonly RowFunction[] = [
     parameters: ['values', 'times'],
     lists: 1,
     stepsPerValue: 1,
-    size: ([all], [times]) => numberFault('times', times, 1) ?? all! * times!,
+    size: ([all], [times]) => describeNumberFault('times', times, 1) ?? all! * times!,
     compute([values], [times], out) {
       values!.forEach((value, k) => out.fill(value, k * times!, (k + 1) * times!));
     },
@@ -301,11 +313,11 @@ const SHAPES: readonly RowFunction[] = [
 
 /** All members of `rows`. */
 export const ROW_FUNCTIONS: readonly RowFunction[] = [
-  ...statistics(),
-  ...PAIRS,
-  ...crossSections(),
-  ...RUNNING,
+  ...createStatistics(),
+  ...PAIR_FUNCTIONS,
+  ...createCrossSections(),
+  ...RUNNING_FUNCTIONS,
   smooth,
-  ...ARITHMETIC,
-  ...SHAPES,
+  ...ARITHMETIC_FUNCTIONS,
+  ...SHAPE_FUNCTIONS,
 ];

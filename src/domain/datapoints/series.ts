@@ -7,7 +7,7 @@ import { createAgeSeries } from './age-series.js';
 import { createReferenceSeries } from './reference-series.js';
 import { createDividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName, SessionReturn } from './field-request.js';
-import { resolve } from './resolution.js';
+import { resolveName } from './resolution.js';
 import type { ExpressionNode } from './expressions/tree.js';
 
 /** Numeric datapoint as dated values, as stated on each session and not carried forward. */
@@ -87,13 +87,13 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
     return series;
   };
   const table: SeriesTable = {
-    market: (name) => computeOnce(`market ${name}`, () => panelSeries(sm, name)),
+    market: (name) => computeOnce(`market ${name}`, () => createPanelSeries(sm, name)),
     reference: (name) => computeOnce(`reference ${name}`, () => createReferenceSeries(sm, name)),
     derived: (name) => computeOnce(`derived ${name}`, () => deriveSeries(name)),
     shares: (hasFloat) =>
-      hasFloat ? multiplySeries(readSeries('SHARES_OUTSTANDING'), freeFloat()) : readSeries('SHARES_OUTSTANDING'),
-    returns: (name) => computeOnce(`returns ${name}`, () => betweenBars(sm, growthBehind(name), 1)),
-    growth: () => computeOnce('growth', () => betweenBars(sm, terms, 0)),
+      hasFloat ? multiplySeries(readSeries('SHARES_OUTSTANDING'), createFreeFloat()) : readSeries('SHARES_OUTSTANDING'),
+    returns: (name) => computeOnce(`returns ${name}`, () => createGrowthBetweenBars(sm, findGrowth(name), 1)),
+    growth: () => computeOnce('growth', () => createGrowthBetweenBars(sm, terms, 0)),
     inIndexCurrency(series) {
       if (terms.exchange === null) return series;
       const known = converted.get(series) ?? multiplySeries(series, terms.exchange);
@@ -101,7 +101,7 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
       return known;
     },
   };
-  const growthBehind = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);
+  const findGrowth = (name: SessionReturn) => (name === 'RETURN' ? terms : terms.price);
   const readSeries = (name: string): Series =>
     sm.market.fields.has(name) ? table.market(name) : table.reference(name);
 
@@ -110,37 +110,38 @@ export function createSeriesTable(sm: SessionMarket, terms: SeriesTerms): Series
       case 'MARKET_CAP':
         return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), readSeries('SHARES_OUTSTANDING')));
       case 'FREE_FLOAT_MARKET_CAP':
-        return multiplySeries(marketCap(), freeFloat());
+        return multiplySeries(createMarketCap(), createFreeFloat());
       case 'VALUE_TRADED':
         return table.inIndexCurrency(multiplySeries(table.market('CLOSE'), readSeries('VOLUME')));
       case 'RETURN':
       case 'PRICE_RETURN':
-        return returnSeries(sm, growthBehind(name).growth());
+        return createReturnSeries(sm, findGrowth(name).growth());
       case 'DIVIDEND_YIELD':
-        return yieldSeries(sm, createDividendHistory(sm.market));
+        return createYieldSeries(sm, createDividendHistory(sm.market));
       case 'AGE':
         return createAgeSeries(sm);
     }
   }
 
-  function marketCap(): Series {
-    const ownColumn = resolve(sm.market, { name: 'MARKET_CAP', dataset: null });
+  function createMarketCap(): Series {
+    const ownColumn = resolveName(sm.market, { name: 'MARKET_CAP', dataset: null });
     return 'dataset' in ownColumn && ownColumn.dataset !== 'derived'
       ? table.inIndexCurrency(readSeries('MARKET_CAP'))
       : table.derived('MARKET_CAP');
   }
 
-  function freeFloat(): Series {
+  function createFreeFloat(): Series {
     const own: Series[] = [];
-    if (sm.market.fields.has('FREE_FLOAT')) own.push(carry(table.market('FREE_FLOAT'), terms.maxStaleSessions));
+    if (sm.market.fields.has('FREE_FLOAT'))
+      own.push(createCarriedSeries(table.market('FREE_FLOAT'), terms.maxStaleSessions));
     if (sm.market.reference.columns.includes('FREE_FLOAT')) own.push(table.reference('FREE_FLOAT'));
-    return firstOf([...own, createConstantSeries(1)]);
+    return createFirstOf([...own, createConstantSeries(1)]);
   }
 
   return table;
 }
 
-function panelSeries({ market, rowOf, securityCount }: SessionMarket, name: string): Series {
+function createPanelSeries({ market, rowOf, securityCount }: SessionMarket, name: string): Series {
   const panel = market.fields.get(name)!;
   return {
     panel: { cells: panel, rowAt: (session) => rowOf[session]! * securityCount, less: 0, gaps: null },
@@ -157,7 +158,7 @@ function panelSeries({ market, rowOf, securityCount }: SessionMarket, name: stri
 }
 
 export function multiplySeries(left: Series, right: Series): Series {
-  if (isWholePanel(left) && isWholePanel(right)) return panelProduct(left.panel, right.panel);
+  if (isWholePanel(left) && isWholePanel(right)) return multiplyPanels(left.panel, right.panel);
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {
@@ -170,16 +171,16 @@ export function multiplySeries(left: Series, right: Series): Series {
   };
 }
 
-interface OfPanel {
+interface PanelBacked {
   readonly panel: SeriesPanel;
 }
 
 /** Returns true if the values of a series are exactly the cells of a panel. */
-function isWholePanel(series: Series): series is Series & OfPanel {
+function isWholePanel(series: Series): series is Series & PanelBacked {
   return series.panel?.less === 0 && series.panel.gaps === null;
 }
 
-function panelProduct(left: SeriesPanel, right: SeriesPanel): Series {
+function multiplyPanels(left: SeriesPanel, right: SeriesPanel): Series {
   const [lefts, rights] = [left.cells, right.cells];
   return {
     fill(session, columns, out) {
@@ -220,7 +221,7 @@ function fillGaps(values: Float64Array, others: Float64Array): void {
 }
 
 /** Returns a series with the value of the first series that has one. */
-function firstOf(series: readonly Series[]): Series {
+function createFirstOf(series: readonly Series[]): Series {
   if (series.length === 1) return series[0]!;
   let scratch = new Float64Array(0);
   return {
@@ -238,7 +239,7 @@ function firstOf(series: readonly Series[]): Series {
 }
 
 /** Returns a series of latest values that are at most `sessionsMax` sessions old. */
-function carry(series: Series, sessionsMax: number): Series {
+function createCarriedSeries(series: Series, sessionsMax: number): Series {
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {
@@ -257,7 +258,7 @@ function carry(series: Series, sessionsMax: number): Series {
  * Returns the series g - 1 on every session. Without a price bar, the growth is the cash of actions over the carried
  * price.
  */
-function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
+function createReturnSeries(sm: SessionMarket, growth: Float64Array): Series {
   return {
     fill(session, columns, out) {
       const offset = readGrowthRow(sm, session);
@@ -269,7 +270,7 @@ function returnSeries(sm: SessionMarket, growth: Float64Array): Series {
 /**
  * Returns the series of growth between price bars on consecutive sessions, less a number: 1 for returns, 0 for factors.
  */
-function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
+function createGrowthBetweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gaps'>, less: number): Series {
   const growth = terms.growth();
   const { lastBar, securityCount } = sm;
   return {
@@ -289,13 +290,16 @@ function betweenBars(sm: SessionMarket, terms: Pick<SeriesTerms, 'growth' | 'gap
  * Returns the series of ordinary dividends in the twelve months before the session divided by its close; 0 for a
  * security that never paid.
  */
-function yieldSeries({ market, rowOf, sessions, securityCount }: SessionMarket, dividends: DividendHistory): Series {
+function createYieldSeries(
+  { market, rowOf, sessions, securityCount }: SessionMarket,
+  dividends: DividendHistory,
+): Series {
   const close = market.fields.get('CLOSE')!;
   /** Sum for each security, and the day before which it applies: sessions are consecutive. */
   const sums = new Float64Array(securityCount);
   const until = new Float64Array(securityCount).fill(-Infinity);
   let [first, latest] = [Infinity, -Infinity];
-  const sumOn = (column: number, day: Day): void => {
+  const computeSum = (column: number, day: Day): void => {
     if (day === first) {
       // Most callers need a single day.
       sums[column] = dividends.trailing(column, day);
@@ -321,7 +325,7 @@ function yieldSeries({ market, rowOf, sessions, securityCount }: SessionMarket, 
       latest = day;
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
-        if (day >= until[column]!) sumOn(column, day);
+        if (day >= until[column]!) computeSum(column, day);
         out[i] = sums[column]! / close[row * securityCount + column]!;
       }
     },

@@ -14,9 +14,9 @@ export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions
   const table = createSeriesTable(sm, {
     requireRates: () => {},
     exchange: null,
-    growth: noGrowth,
-    gaps: noGrowth,
-    price: { growth: noGrowth, gaps: noGrowth },
+    growth: refuseGrowth,
+    gaps: refuseGrowth,
+    price: { growth: refuseGrowth, gaps: refuseGrowth },
     followed: null,
     maxStaleSessions,
     datapoints: new Map(),
@@ -25,6 +25,6 @@ export function createShareCounts(sm: SessionMarket, { counted, maxStaleSessions
   return table.shares(counted === 'float' && (fields.has('FREE_FLOAT') || reference.columns.includes('FREE_FLOAT')));
 }
 
-function noGrowth(): never {
+function refuseGrowth(): never {
   throw new Error('share counts need no growth');
 }

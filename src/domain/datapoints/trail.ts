@@ -1,4 +1,4 @@
-import { sampleSeries } from './sample-series.js';
+import { createSampleReader } from './sample-series.js';
 import { layOut, type WindowReader } from './window-layout.js';
 import type { Series } from './series.js';
 
@@ -12,7 +12,7 @@ const CELLS_MAX = 8_000_000;
  * Additional space of a trail, relative to the requested windows. With this space each value is moved only once or
  * twice in total.
  */
-const SLACK = 0.5;
+const SPARE_SHARE = 0.5;
 
 /**
  * Creates a reader that lays out the latest values of a series by security, so that the window of a security is
@@ -21,7 +21,7 @@ const SLACK = 0.5;
  * @param cellsMax Maximum number of cached cells.
  */
 export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX): WindowReader {
-  const glance = sampleSeries(series);
+  const glance = createSampleReader(series);
   let cells = new Float64Array(0);
   /** Number of cells per security: odd, so that securities never share a cache set. */
   let stride = 0;
@@ -42,8 +42,8 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
     const back = newest - from + 1;
     if (back > reach || from < origin) {
       reach = Math.max(reach, back);
-      if (roomFor(reach) > stride) {
-        stride = roomFor(reach);
+      if (computeStride(reach) > stride) {
+        stride = computeStride(reach);
         cells = new Float64Array(names * stride);
       }
       newest = end;
@@ -67,7 +67,7 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
   return {
     windows(from, end, columns, visit) {
       const back = Math.max(reach, Math.max(newest, end) - from + 1);
-      if (names * roomFor(back) > cellsMax) {
+      if (names * computeStride(back) > cellsMax) {
         glance.windows(from, end, columns, visit);
         return;
       }
@@ -83,4 +83,4 @@ export function createTrail(series: Series, names: number, cellsMax = CELLS_MAX)
  * Returns the number of cells per security for windows with a look-back: odd, so that securities never share a cache
  * set.
  */
-const roomFor = (reach: number): number => Math.ceil(reach * (1 + SLACK)) | 1;
+const computeStride = (reach: number): number => Math.ceil(reach * (1 + SPARE_SHARE)) | 1;

@@ -13,15 +13,15 @@ export function transformValues(values: Float64Array, transform: Transform): Flo
     case 'none':
       return values;
     case 'rank':
-      return ranks(values);
+      return computeRanks(values);
     case 'percentile':
-      return percentiles(values);
+      return computePercentiles(values);
     case 'zscore':
       return computeZScores(values);
   }
 }
 
-function ranks(values: Float64Array): Float64Array {
+function computeRanks(values: Float64Array): Float64Array {
   const result = new Float64Array(values.length).fill(NaN);
   const order = rankPositions(values, selectWithValue(values, listAllPositions(values)), false);
   let rank = 0;
@@ -33,8 +33,8 @@ function ranks(values: Float64Array): Float64Array {
   return result;
 }
 
-function percentiles(values: Float64Array): Float64Array {
-  const result = ranks(values);
+function computePercentiles(values: Float64Array): Float64Array {
+  const result = computeRanks(values);
   const present = selectWithValue(values, listAllPositions(values)).length;
   for (let i = 0; i < result.length; i++)
     result[i] = present === 1 && result[i] === 1 ? 1 : (present - result[i]!) / (present - 1);
@@ -43,7 +43,7 @@ function percentiles(values: Float64Array): Float64Array {
 
 /** Computes z-scores of the present values, with the population deviation. */
 export function computeZScores(values: Float64Array): Float64Array {
-  const { count, mean, deviation } = spreadOf(values);
+  const { count, mean, deviation } = computeSpread(values);
   if (count === 0) return values;
   return values.map((value) => (Number.isNaN(value) ? NaN : deviation === 0 ? 0 : (value - mean) / deviation));
 }
@@ -70,7 +70,7 @@ export function computeCumulativeShares(values: Float64Array): Float64Array {
 
 /** Computes distances from the mean of the present values. */
 export function subtractMean(values: Float64Array): Float64Array {
-  const { mean } = spreadOf(values);
+  const { mean } = computeSpread(values);
   return values.map((value) => value - mean);
 }
 
@@ -82,7 +82,7 @@ export interface Spread {
 }
 
 /** Computes mean and deviation of the present values; NaN if there are none. */
-export function spreadOf(values: Float64Array): Spread {
+export function computeSpread(values: Float64Array): Spread {
   const present = values.filter((value) => !Number.isNaN(value));
   const count = present.length;
   if (count === 0) return { count, mean: NaN, deviation: NaN };

@@ -55,7 +55,7 @@ export interface EntitledFile {
   readonly date: string;
 }
 
-const includes = (list: readonly string[] | null, value: string): boolean => list === null || list.includes(value);
+const isIncluded = (list: readonly string[] | null, value: string): boolean => list === null || list.includes(value);
 
 /** Returns true if a client may receive a file. */
 export const isEntitled = (
@@ -64,8 +64,8 @@ export const isEntitled = (
 ): boolean =>
   entitlements.some(
     ({ indices, tables, starts_on: start, ends_on: end }) =>
-      includes(indices, index) &&
-      includes(tables, table) &&
+      isIncluded(indices, index) &&
+      isIncluded(tables, table) &&
       (start === null || start <= date) &&
       (end === null || date <= end),
   );

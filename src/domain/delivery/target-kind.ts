@@ -69,12 +69,12 @@ export const defineAddress = (schemes: readonly string[], problemOf: (url: URL) 
       const url = URL.canParse(text) ? new URL(text) : undefined;
       const isKnown = url !== undefined && schemes.includes(url.protocol.slice(0, -1));
       const problem = isKnown
-        ? (credentialProblem(url) ?? problemOf(url))
+        ? (describeCredentials(url) ?? problemOf(url))
         : `must be an address that begins with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`;
       if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
     });
 
-const credentialProblem = ({ password, search, hash }: URL): string | undefined => {
+const describeCredentials = ({ password, search, hash }: URL): string | undefined => {
   if (password !== '') return 'must hold no password: the password is the secret of the target';
   return search === '' && hash === '' ? undefined : 'must have no query and no fragment';
 };

@@ -45,13 +45,13 @@ export function listPaidDividends(sm: SessionMarket, terms: DividendTerms): Divi
     const cash =
       action.value *
       rates.rateAt(session, column) *
-      ratioOf(
+      computeRatio(
         sm,
         sameDay.map((placed) => placed.action),
         terms,
       );
     const fraction = cash / before;
-    return Number.isFinite(fraction) ? [entry(action, sm.sessions[session]!, { fraction, withheldOf })] : [];
+    return Number.isFinite(fraction) ? [createFraction(action, sm.sessions[session]!, { fraction, withheldOf })] : [];
   });
 }
 
@@ -74,22 +74,26 @@ export function listAnnouncedDividends(sm: SessionMarket, session: number, terms
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
     const price = sm.carriedClose(session, column) * rate;
     const fraction = (action.value * rate * shares(action.identifier, action.exDay)) / price;
-    return Number.isFinite(fraction) ? [entry(action, action.exDay, { fraction, withheldOf })] : [];
+    return Number.isFinite(fraction) ? [createFraction(action, action.exDay, { fraction, withheldOf })] : [];
   });
 }
 
 /** Returns the product of the split ratios: new shares per old share. */
-function ratioOf({ market }: SessionMarket, actions: readonly CorporateAction[], { splits }: DividendTerms): number {
+function computeRatio(
+  { market }: SessionMarket,
+  actions: readonly CorporateAction[],
+  { splits }: DividendTerms,
+): number {
   if (market.adjustment !== 'none' || splits !== 'apply') return 1;
   return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);
 }
 
-interface Worth {
+interface FractionTerms {
   readonly fraction: number;
   readonly withheldOf: ReturnType<typeof createWithholding>;
 }
 
-function entry(action: CorporateAction, day: Day, { fraction, withheldOf }: Worth): DividendFraction {
+function createFraction(action: CorporateAction, day: Day, { fraction, withheldOf }: FractionTerms): DividendFraction {
   const { identifier, exDay, value: dividend, status, announcedDay } = action;
   return { identifier, exDay, day, dividend, fraction, withheld: withheldOf(identifier, day), status, announcedDay };
 }

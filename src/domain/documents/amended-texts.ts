@@ -15,15 +15,15 @@ export interface IndexText {
   readonly amendment: Amendment | null;
 }
 
-const known = new WeakMap<IndexDocument, readonly IndexText[]>();
+const textsByDocument = new WeakMap<IndexDocument, readonly IndexText[]>();
 
 /** Returns the versions of an index, earliest first. @cost none for a document that was used before */
 export function listTexts(document: IndexDocument): readonly IndexText[] {
   const { amendments } = document;
   if (amendments === undefined || amendments.length === 0)
     return [{ position: 0, from: -Infinity, document, amendment: null }];
-  const result = known.get(document) ?? readTexts(document, amendments);
-  known.set(document, result);
+  const result = textsByDocument.get(document) ?? readTexts(document, amendments);
+  textsByDocument.set(document, result);
   return result;
 }
 

@@ -3,7 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 import { IsoDate } from '../schema/shape.js';
 
 /** Members of a document that an amendment can change. */
-export const AMENDABLE = [
+export const AMENDABLE_MEMBERS = [
   'universe',
   'rebalance',
   'reviews',
@@ -34,7 +34,7 @@ export const Amendment = defineObject(() => ({
   }),
   changes: z.record(z.string(), z.unknown()).meta({
     label: 'Changes',
-    description: `JSON merge patch (RFC 7396) of the document: its members ${AMENDABLE.join(', ')}; arrays are replaced whole.`,
+    description: `JSON merge patch (RFC 7396) of the document: its members ${AMENDABLE_MEMBERS.join(', ')}; arrays are replaced whole.`,
   }),
 })).meta({ id: 'Amendment' });
 export type Amendment = z.infer<typeof Amendment>;

@@ -26,7 +26,7 @@ export const createModelFileName = (place: number): string => `model-${place}.f6
  * content.
  */
 export const KNOWN_FILE = 'known.json';
-export const changeFileOf = (place: number): string => `change-${place}.bin`;
+export const createChangeFileName = (place: number): string => `change-${place}.bin`;
 
 const FileName = z.union([
   z.enum([...BUNDLE_FILES, KNOWN_FILE]),

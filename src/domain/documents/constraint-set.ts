@@ -39,17 +39,17 @@ export function checkConstraintSet(body: Readonly<Record<string, unknown>>): Che
     unknownFields: 'warning',
   });
   const findings = [...shaped.findings, ...listReservedId(body['id']), ...ofTexts, ...checkRows(rows, 'constraints')];
-  const set = hasErrors(findings) || shaped.value === undefined ? undefined : state(shaped.value, 'today');
+  const set = hasErrors(findings) || shaped.value === undefined ? undefined : stateDefaults(shaped.value, 'today');
   return { set, findings: sortFindings(findings) };
 }
 
 /** Reads a stored body as a set with defaults; undefined if it does not match the schema. */
 export function readConstraintSet(body: unknown): ConstraintSet | undefined {
   const { data } = ConstraintSet.safeParse(body);
-  return data && state(data, 'earlier');
+  return data && stateDefaults(data, 'earlier');
 }
 
-function state(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
+function stateDefaults(set: ConstraintSet, version: 'earlier' | 'today'): ConstraintSet {
   return { ...set, constraints: stateRowDefaults(set.constraints, version) };
 }
 
@@ -78,7 +78,7 @@ export function readRows(
 /** Returns findings about the classes and parameters of a list of rows; the shape check reports invalid shapes. */
 export function checkRows(rows: unknown, path: string): Finding[] {
   if (!Array.isArray(rows)) return [];
-  const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknown(row)).data);
+  const shaped = rows.map((row: unknown) => ConstraintRow.safeParse(removeUnknownMembers(row)).data);
   if (shaped.every((row) => row !== undefined)) return validateConstraints(shaped, { path });
   return shaped.flatMap((row, i) =>
     row === undefined
@@ -90,7 +90,7 @@ export function checkRows(rows: unknown, path: string): Finding[] {
   );
 }
 
-function removeUnknown(row: unknown): unknown {
+function removeUnknownMembers(row: unknown): unknown {
   if (typeof row !== 'object' || row === null || Array.isArray(row)) return row;
   const { type, id, params } = row as Record<string, unknown>; // The row is an object, as asserted above.
   return {

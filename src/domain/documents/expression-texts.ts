@@ -7,7 +7,7 @@ import { addText } from '../datapoints/expressions/print.js';
 import { checkTree } from '../datapoints/expressions/check.js';
 import { isShaped } from '../datapoints/expressions/expression.js';
 import { isName } from '../datapoints/expressions/field-text.js';
-import { readExpression, type Expected, type ReadText } from '../datapoints/expressions/read-text.js';
+import { readExpression, type ExpectedKind, type ReadText } from '../datapoints/expressions/read-text.js';
 
 /** Value from a request, with its expressions as trees. */
 export interface WithTrees<T> {
@@ -34,7 +34,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
   const texts = new Map<string, ReadText>();
   const visit = (at: z.ZodType, given: unknown, path: string): unknown => {
     const expected = describeExpected(at);
-    if (expected !== undefined) return treeOf(given, { ...place, path }, { expected, findings, texts });
+    if (expected !== undefined) return parseTree(given, { ...place, path }, { expected, findings, texts });
     const inner = unwrap(at);
     if (inner !== at) return visit(inner, given, path);
     if (at instanceof z.ZodArray && Array.isArray(given))
@@ -49,7 +49,7 @@ export function parseExpressions<T>(schema: z.ZodType, value: T, place: TextPlac
   return { value: visit(schema, value, place.path) as T, findings, texts }; // Only expressions change the shape, so the type still applies.
 }
 
-function describeExpected(schema: z.ZodType): Expected | undefined {
+function describeExpected(schema: z.ZodType): ExpectedKind | undefined {
   const { format } = (schema.meta() ?? {}) as { format?: string }; // calls of `.meta` in this program
   if (format === 'expression') return 'number';
   return format === 'condition' ? 'condition' : undefined;
@@ -64,25 +64,25 @@ function unwrap(schema: z.ZodType): z.ZodType {
   return isWrapper ? (schema.def.innerType as z.ZodType) : schema;
 }
 
-interface Reading {
-  readonly expected: Expected;
+interface TextReading {
+  readonly expected: ExpectedKind;
   readonly findings: Finding[];
   readonly texts: Map<string, ReadText>;
 }
 
-function treeOf(
+function parseTree(
   given: unknown,
   { path, rowId = null, market }: TextPlace,
-  { expected, findings, texts }: Reading,
+  { expected, findings, texts }: TextReading,
 ): unknown {
   if (typeof given === 'object' && given !== null) {
-    findings.push(...unitFindings(given, { path, rowId }, expected));
-    return canonicalOf(given);
+    findings.push(...reportUnits(given, { path, rowId }, expected));
+    return toCanonicalTree(given);
   }
   if (typeof given !== 'string' || given === '' || (expected === 'number' && isName(given, market))) return given;
   const read = readExpression(given, expected);
   findings.push(...read.problems.map((problem) => ({ severity: 'error' as const, path, row_id: rowId, ...problem })));
-  if (read.tree === undefined) return UNREADABLE[expected];
+  if (read.tree === undefined) return PLACEHOLDERS[expected];
   texts.set(path, read);
   const { tree } = read;
   return expected === 'number' && isField(tree) && tree.lag === undefined && tree.window === undefined && !tree.dataset
@@ -91,7 +91,7 @@ function treeOf(
 }
 
 /** Reports conflicting units in a tree that was sent as nodes. */
-function unitFindings(given: object, { path, rowId = null }: TextPlace, expected: Expected): Finding[] {
+function reportUnits(given: object, { path, rowId = null }: TextPlace, expected: ExpectedKind): Finding[] {
   if (!isShaped(given)) return [];
   return checkTree(given, expected)
     .problems.filter(({ code }) => code === 'UNIT_MISMATCH')
@@ -102,7 +102,7 @@ function unitFindings(given: object, { path, rowId = null }: TextPlace, expected
 }
 
 /** Placeholder for a text that cannot be parsed. The error is already reported, so no further findings are needed. */
-const UNREADABLE: Readonly<Record<Expected, unknown>> = {
+const PLACEHOLDERS: Readonly<Record<ExpectedKind, unknown>> = {
   number: { node: 'value', value: 0 },
   condition: { node: 'all', operands: [] },
 };
@@ -111,7 +111,7 @@ const UNREADABLE: Readonly<Record<Expected, unknown>> = {
 const NEW_NODES: ReadonlySet<unknown> = new Set(['value', 'arithmetic', 'function']);
 
 /** Returns a tree in canonical form with its text. A tree of only fields and conditions is returned as sent. */
-function canonicalOf(given: object): unknown {
+function toCanonicalTree(given: object): unknown {
   // The schema refuses other shapes and reports the path of each wrong member.
   return hasNewNodes(given) && isShaped(given) ? addText(given) : given;
 }

@@ -132,11 +132,11 @@ export type MappingChange = z.infer<typeof MappingChange>;
 type WithoutDefaults<Shape> = { [K in keyof Shape]: Shape[K] extends z.ZodDefault<infer Inner> ? Inner : Shape[K] };
 
 function removeDefaults<Shape extends z.ZodRawShape>(shape: Shape): WithoutDefaults<Shape> {
-  const inner = ([key, schema]: [string, z.ZodRawShape[string]]) => {
+  const removeDefault = ([key, schema]: [string, z.ZodRawShape[string]]) => {
     if (!(schema instanceof z.ZodDefault)) return [key, schema];
     return [key, (schema.unwrap() as z.ZodType).meta(schema.meta() ?? {})];
   };
-  return Object.fromEntries(Object.entries(shape).map(inner)) as WithoutDefaults<Shape>; // every schema is inserted under the key of its member
+  return Object.fromEntries(Object.entries(shape).map(removeDefault)) as WithoutDefaults<Shape>; // every schema is inserted under the key of its member
 }
 
 /** Returns a mapping with the members of a change applied; null without a mapping. */

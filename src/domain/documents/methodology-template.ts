@@ -7,7 +7,7 @@ const DOCUMENTS_MAX = 16;
 /** Maximum number of sentences about choices that the public document leaves open. */
 const CHOICES_MAX = 32;
 
-const text = (longest: number) => z.string().min(1).max(longest);
+const defineText = (longest: number) => z.string().min(1).max(longest);
 
 /** Id of a template: lower-case letters, digits and dashes; it must not contain a trademark. */
 export const TemplateId = z
@@ -19,8 +19,8 @@ export const TemplateId = z
 
 /** Published document that a template follows. */
 export const TemplateSource = defineObject(() => ({
-  title: text(200).meta({ description: 'Title of the public document.' }),
-  publisher: text(200).meta({ description: 'Its publisher.' }),
+  title: defineText(200).meta({ description: 'Title of the public document.' }),
+  publisher: defineText(200).meta({ description: 'Its publisher.' }),
   date: z
     .string()
     .regex(/^\d{4}(?:-\d{2}(?:-\d{2})?)?$/, { error: 'is not a year, month or day' })
@@ -33,20 +33,20 @@ export const TEMPLATE_KINDS = ['size', 'factor', 'other_weighting', 'optimised',
 /** Template in data/methodologies: a published methodology as documents that anyone may store. */
 export const MethodologyTemplate = defineObject(() => ({
   id: TemplateId,
-  title: text(200),
+  title: defineText(200),
   kind: z.enum(TEMPLATE_KINDS),
-  style: text(500),
+  style: defineText(500),
   source: TemplateSource,
-  choices: z.array(text(1000)).max(CHOICES_MAX),
+  choices: z.array(defineText(1000)).max(CHOICES_MAX),
   /** Meanings of the columns, series and universes that the user must supply. */
-  meanings: z.record(text(64), text(500)).default({}),
+  meanings: z.record(defineText(64), defineText(500)).default({}),
   /** Bodies of index documents, each after the indices to which it refers. */
   documents: z
-    .array(z.looseObject({ id: Id, name: text(200), base_date: IsoDate }))
+    .array(z.looseObject({ id: Id, name: defineText(200), base_date: IsoDate }))
     .min(1)
     .max(DOCUMENTS_MAX),
 })).superRefine(({ id, documents }, context) => {
-  const stem = stemOf(id);
+  const stem = formatStem(id);
   documents.forEach((document, i) => {
     if (document.id === stem || document.id.startsWith(`${stem}-`)) return;
     const message = `must be ${stem} or begin with ${stem}-`;
@@ -56,7 +56,7 @@ export const MethodologyTemplate = defineObject(() => ({
 export type MethodologyTemplate = z.infer<typeof MethodologyTemplate>;
 
 /** Returns the prefix of the ids of a template's documents. */
-const stemOf = (templateId: string): string => templateId.toUpperCase();
+const formatStem = (templateId: string): string => templateId.toUpperCase();
 
 /** JSON object. */
 type Body = Readonly<Record<string, unknown>>;
@@ -71,24 +71,24 @@ interface Terms {
  * Returns the documents of a template with other ids and another base date, and adjusts the references between them.
  */
 export function createTemplateDocuments(template: MethodologyTemplate, { indexId, baseDate }: Terms): Body[] {
-  const stem = stemOf(template.id);
+  const stem = formatStem(template.id);
   const renamed = new Map(
     template.documents.map(({ id }) => [id, indexId === undefined ? id : `${indexId}${id.slice(stem.length)}`]),
   );
   return template.documents.map((document) => {
     // The base date is also replaced where the document refers to it, for example in a bound that follows a path.
     const words = baseDate === undefined ? renamed : new Map([...renamed, [document.base_date, baseDate]]);
-    return addNames(document, words) as Body; // an object remains an object
+    return replaceIds(document, words) as Body; // an object remains an object
   });
 }
 
 /** Replaces document ids in texts: in whole texts, and in quoted parts of expressions. */
-function addNames(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
+function replaceIds(value: unknown, renamed: ReadonlyMap<string, string>): unknown {
   if (typeof value === 'string')
     return renamed.get(value) ?? value.replaceAll(/"([^"]*)"/g, (all, name: string) => quote(renamed.get(name)) ?? all);
-  if (Array.isArray(value)) return value.map((item) => addNames(item, renamed));
+  if (Array.isArray(value)) return value.map((item) => replaceIds(item, renamed));
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, addNames(member, renamed)]));
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, replaceIds(member, renamed)]));
 }
 
 const quote = (name: string | undefined): string | undefined => (name === undefined ? undefined : `"${name}"`);

@@ -12,16 +12,16 @@ export interface NamedIndex {
   readonly id: string;
 }
 
-const known = new WeakMap<IndexDocument, readonly NamedIndex[]>();
+const indicesByDocument = new WeakMap<IndexDocument, readonly NamedIndex[]>();
 
 /** Returns the indices to which a document refers, its source first. @cost one pass over the document, once */
 export function listNamedIndices(document: IndexDocument): readonly NamedIndex[] {
-  const result = known.get(document) ?? find(document);
-  known.set(document, result);
+  const result = indicesByDocument.get(document) ?? findIndices(document);
+  indicesByDocument.set(document, result);
   return result;
 }
 
-function find(document: IndexDocument): NamedIndex[] {
+function findIndices(document: IndexDocument): NamedIndex[] {
   const { datapoints, pipeline, derivation, universe, reviews } = document;
   if (isOverlayDocument(document)) {
     const path = document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
@@ -31,7 +31,7 @@ function find(document: IndexDocument): NamedIndex[] {
     ...(isDerivedDocument(document)
       ? [{ path: 'derivation.source_index_id', id: document.derivation.source_index_id }]
       : []),
-    ...universeIndices(universe, 'universe'),
+    ...listUniverseIndices(universe, 'universe'),
     ...listCalledIndices(datapoints, 'datapoints'),
     ...listCalledIndices(pipeline, 'pipeline'),
     ...listCalledIndices(reviews, 'reviews'),
@@ -40,21 +40,21 @@ function find(document: IndexDocument): NamedIndex[] {
 }
 
 /** Returns the indices in a universe, including indices within sets. */
-function universeIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
+function listUniverseIndices(universe: UniverseSpec | undefined, path: string): NamedIndex[] {
   if (universe === undefined) return [];
   const own = universe.kind === 'index' && universe.id != null ? [{ path: `${path}.id`, id: universe.id }] : [];
-  return [...own, ...(universe.of ?? []).flatMap((part, i) => universeIndices(part, `${path}.of[${i}]`))];
+  return [...own, ...(universe.of ?? []).flatMap((part, i) => listUniverseIndices(part, `${path}.of[${i}]`))];
 }
 
 /** Functions of expressions that refer to an index. */
-const ASKING: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
+const INDEX_FUNCTIONS: ReadonlySet<unknown> = new Set(['member_of', 'weight_in']);
 
 /** Returns the indices to which expressions and parameters `index_id` in a value refer. */
 export function listCalledIndices(value: unknown, path: string): NamedIndex[] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.flatMap((item: unknown, i) => listCalledIndices(item, `${path}[${i}]`));
   const node = value as { node?: unknown; name?: unknown; operands?: unknown }; // the shape is not checked yet
-  if (node.node === 'function' && ASKING.has(node.name)) {
+  if (node.node === 'function' && INDEX_FUNCTIONS.has(node.name)) {
     const [operand] = Array.isArray(node.operands) ? (node.operands as { value?: unknown }[]) : [];
     return typeof operand?.value === 'string' ? [{ path, id: operand.value }] : [];
   }

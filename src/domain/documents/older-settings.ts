@@ -1,7 +1,7 @@
 import { STALE_SESSIONS } from './stale-sessions.js';
 import { PRICE_WEIGHT } from './share-terms.js';
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawBody = Readonly<Record<string, unknown>>;
 
 /** Last version whose documents had no settings of index mathematics. */
 export const OLDER_SETTINGS_UNTIL = '0.2.0';
@@ -18,11 +18,11 @@ export function applyOlderSettings(body: unknown): unknown {
   if (!isRecord(rebalance)) return body;
   if ('weights_as' in rebalance) return addOlderGaps(body);
   const settings = { ...body, rebalance: { ...rebalance, weights_as: 'weights' } };
-  return addOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: olderPipeline(pipeline) } : settings);
+  return addOlderGaps(isRecord(pipeline) ? { ...settings, pipeline: applyOlderPipeline(pipeline) } : settings);
 }
 
 /** Returns a document stored by a version up to 0.3.0 with its longest gap, which then also applied to entries. */
-function addOlderGaps(body: Raw): unknown {
+function addOlderGaps(body: RawBody): unknown {
   const { pipeline } = body;
   if (!isRecord(pipeline)) return body;
   const { treatment = {} } = pipeline;
@@ -32,15 +32,15 @@ function addOlderGaps(body: Raw): unknown {
   return { ...body, pipeline: { ...pipeline, treatment: { ...treatment, ...gaps } } };
 }
 
-function olderPipeline({ treatment = {}, weighting, ...pipeline }: Raw): Raw {
+function applyOlderPipeline({ treatment = {}, weighting, ...pipeline }: RawBody): RawBody {
   return {
     ...pipeline,
-    ...(isRecord(treatment) ? { treatment: olderTreatment(treatment) } : { treatment }),
-    weighting: isRecord(weighting) && weighting['type'] === PRICE_WEIGHT ? keepingWeights(weighting) : weighting,
+    ...(isRecord(treatment) ? { treatment: applyOlderTreatment(treatment) } : { treatment }),
+    weighting: isRecord(weighting) && weighting['type'] === PRICE_WEIGHT ? applyOlderWeighting(weighting) : weighting,
   };
 }
 
-function olderTreatment({ special_dividends: special = 'reinvest', ...treatment }: Raw): Raw {
+function applyOlderTreatment({ special_dividends: special = 'reinvest', ...treatment }: RawBody): RawBody {
   return {
     ...treatment,
     reinvestment: 'constituent',
@@ -49,11 +49,11 @@ function olderTreatment({ special_dividends: special = 'reinvest', ...treatment 
   };
 }
 
-function keepingWeights(weighting: Raw): Raw {
+function applyOlderWeighting(weighting: RawBody): RawBody {
   const { params } = weighting;
   return { ...weighting, params: { ...(isRecord(params) ? params : {}), splits: 'keep_weight' } };
 }
 
-function isRecord(value: unknown): value is Raw {
+function isRecord(value: unknown): value is RawBody {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -8,7 +8,7 @@ import { checkRows } from './constraint-set.js';
 import { ConstraintRow } from '../constraints/constraint-row.js';
 import { stateRowDefaults } from './row-settings.js';
 import { optimisationFields, checkOptimisation } from './optimisation-spec.js';
-import { requestWithTrees } from './request-expressions.js';
+import { parseRequest } from './request-expressions.js';
 
 const Resampling = defineObject(() => ({
   draws: z.int().min(1).max(LIMITS.MAX_FRONTIER_DRAWS).default(100).meta({ description: 'Number of histories drawn.' }),
@@ -84,7 +84,7 @@ export function readOptimisationRequest(body: Body): OptimisationRequest {
 type Body = Readonly<Record<string, unknown>>;
 
 function checkRequest(body: Body) {
-  const { body: read, findings: ofTexts } = requestWithTrees(body);
+  const { body: read, findings: ofTexts } = parseRequest(body);
   const { value, findings } = checkShape(OptimisationRequest, read);
   return { value, findings: [...findings, ...ofTexts, ...checkOptimisation(read, '')] };
 }

@@ -77,7 +77,7 @@ export function readObjectiveType(spec: ObjectiveSpec): string {
 export function readObjective(spec: ObjectiveSpec): Objective {
   const entry = findObjectiveClass(readObjectiveType(spec));
   if (entry === undefined) throw new Error(`the objective ${readObjectiveType(spec)} was not validated`);
-  return { entry, params: entry.params.parse(paramsOf(spec)) };
+  return { entry, params: entry.params.parse(readParams(spec)) };
 }
 
 /** Model of expected returns with its parameters. */
@@ -93,11 +93,11 @@ export function readExpectedReturns({
   if (spec === null || spec === undefined) return null;
   const entry = findReturnsClass(spec.type);
   if (entry === undefined) throw new Error(`the expected returns ${spec.type} were not validated`);
-  return { entry, params: entry.params.parse(paramsOf(spec)) };
+  return { entry, params: entry.params.parse(readParams(spec)) };
 }
 
 /** Optimisation fields before validation. */
-interface Raw {
+interface RawFields {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;
   readonly uncertainty?: unknown;
@@ -109,13 +109,13 @@ interface Raw {
  * effect.
  * @param path path of the containing object, ending with a dot
  */
-export function checkOptimisation(raw: Raw, path: string): Finding[] {
+export function checkOptimisation(raw: RawFields, path: string): Finding[] {
   const { objective, expected_returns: returns } = raw;
   const findings = [
-    ...objectiveFindings(objective, `${path}objective`),
-    ...returnsFindings(returns, `${path}expected_returns`),
+    ...reportObjective(objective, `${path}objective`),
+    ...reportReturns(returns, `${path}expected_returns`),
   ];
-  const entry = findObjectiveClass(typeOf(objective) ?? '');
+  const entry = findObjectiveClass(readType(objective) ?? '');
   if (entry?.needsReturns === true && (returns === null || returns === undefined))
     findings.push({
       severity: 'error',
@@ -124,14 +124,14 @@ export function checkOptimisation(raw: Raw, path: string): Finding[] {
       message: `${path}expected_returns is required by the objective ${entry.type}.`,
       accepted: RETURNS_CLASSES.map(({ type }) => type),
     });
-  if (entry !== undefined) findings.push(...uncertaintyFindings(raw.uncertainty, entry, `${path}uncertainty`));
+  if (entry !== undefined) findings.push(...reportUncertainty(raw.uncertainty, entry, `${path}uncertainty`));
   const { data: estimator } = RiskEstimator.safeParse(raw.risk_model);
   if (estimator !== undefined) findings.push(...reportIdleSettings(estimator, `${path}risk_model.`));
   return findings;
 }
 
 /** Reports uncertainty sets that the objective does not use. @param uncertainty value that is not validated yet */
-function uncertaintyFindings(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
+function reportUncertainty(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
   if (typeof uncertainty !== 'object' || uncertainty === null) return [];
   const given = uncertainty as Readonly<Record<string, unknown>>; // the shape is not checked yet
   return UNCERTAIN_ESTIMATES.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
@@ -144,11 +144,11 @@ function uncertaintyFindings(uncertainty: unknown, { type, uncertain }: Objectiv
   );
 }
 
-function objectiveFindings(objective: unknown, path: string): Finding[] {
-  const type = typeOf(objective);
+function reportObjective(objective: unknown, path: string): Finding[] {
+  const type = readType(objective);
   if (type === undefined) return [];
   const entry = findObjectiveClass(type);
-  if (entry !== undefined) return paramsFindings(entry, objective, path);
+  if (entry !== undefined) return reportParams(entry, objective, path);
   const accepted = OBJECTIVE_CLASSES.map((known) => known.type);
   return [
     {
@@ -162,11 +162,11 @@ function objectiveFindings(objective: unknown, path: string): Finding[] {
   ];
 }
 
-function returnsFindings(returns: unknown, path: string): Finding[] {
-  const type = typeof returns === 'string' ? undefined : typeOf(returns);
+function reportReturns(returns: unknown, path: string): Finding[] {
+  const type = typeof returns === 'string' ? undefined : readType(returns);
   if (type === undefined) return [];
   const entry = findReturnsClass(type);
-  if (entry !== undefined) return paramsFindings(entry, returns, path);
+  if (entry !== undefined) return reportParams(entry, returns, path);
   const accepted = RETURNS_CLASSES.map((known) => known.type);
   return [
     {
@@ -180,22 +180,22 @@ function returnsFindings(returns: unknown, path: string): Finding[] {
   ];
 }
 
-function paramsFindings({ params }: { readonly params: z.ZodObject }, spec: unknown, path: string): Finding[] {
-  return checkParams(params, paramsOf(spec as ObjectiveSpec), { path, rowId: null }).findings; // the value is a string, or an object with a type
+function reportParams({ params }: { readonly params: z.ZodObject }, spec: unknown, path: string): Finding[] {
+  return checkParams(params, readParams(spec as ObjectiveSpec), { path, rowId: null }).findings; // the value is a string, or an object with a type
 }
 
 /**
  * Returns the type in a specification that is not validated; undefined if its shape is wrong, which another check
  * reports.
  */
-function typeOf(spec: unknown): string | undefined {
+function readType(spec: unknown): string | undefined {
   if (typeof spec === 'string') return spec;
   if (typeof spec !== 'object' || spec === null) return undefined;
   const { type } = spec as { type?: unknown }; // the shape is not checked yet
   return typeof type === 'string' ? type : undefined;
 }
 
-function paramsOf(spec: ObjectiveSpec): Record<string, unknown> {
+function readParams(spec: ObjectiveSpec): Record<string, unknown> {
   if (typeof spec === 'string') return {};
   const { type: _, ...params } = spec;
   return params;

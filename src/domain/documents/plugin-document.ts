@@ -102,10 +102,10 @@ export type PluginDocument = z.infer<typeof PluginDocument>;
 
 /** Returns plug-ins as expressions of their inputs; the expression has no inputs if the code is absent. */
 export function listPluginDefinitions(plugins: NamedPlugins): Definitions {
-  return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, callOf(use)]));
+  return new Map(Object.entries(plugins).map(([name, use]): [string, ExpressionNode] => [name, createPluginCall(use)]));
 }
 
-function callOf({ plugin: id, code }: PluginUse): ExpressionNode {
+function createPluginCall({ plugin: id, code }: PluginUse): ExpressionNode {
   const inputs = code?.inputs ?? [];
   const operands = inputs.map(({ expression, sessions: window }): ExpressionNode =>
     window === 1 ? expression : { node: 'function', name: PLUGIN_FUNCTION, operands: [expression], window },

@@ -4,29 +4,30 @@ import { findReturnsClass } from '../expected-returns/catalogue.js';
 import type { Finding } from '../refusals/findings.js';
 import { parseExpressions, type TextPlace } from './expression-texts.js';
 
-type Raw = Readonly<Record<string, unknown>>;
+type RawBody = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Raw => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is RawBody =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Function that parses the expressions in the parameters of a class. */
 export type ReadRow = (schema: z.ZodType, value: unknown, place: TextPlace) => unknown;
 
 /** Parses the expressions in a derivation. @param prefix prefix of the paths of its members, ending with a dot */
-export function parseDerivation(derivation: Raw, prefix: string, read: ReadRow): Raw {
+export function parseDerivation(derivation: RawBody, prefix: string, read: ReadRow): RawBody {
   const { constraints, expected_returns: returns, relax } = derivation;
   return {
     ...derivation,
     ...(Array.isArray(relax) && Array.isArray(constraints)
-      ? { relax: relaxWithTrees(relax, constraints, `${prefix}relax`, read) }
+      ? { relax: parseRelaxation(relax, constraints, `${prefix}relax`, read) }
       : {}),
     ...(Array.isArray(constraints) ? { constraints: parseRows(constraints, `${prefix}constraints`, read) } : {}),
-    ...(isObject(returns) ? { expected_returns: returnsWithTrees(returns, `${prefix}expected_returns`, read) } : {}),
+    ...(isObject(returns) ? { expected_returns: parseReturns(returns, `${prefix}expected_returns`, read) } : {}),
   };
 }
 
 /** Returns the body of an optimisation request, with its expressions as trees. */
-export function requestWithTrees(sent: Raw): {
-  readonly body: Raw;
+export function parseRequest(sent: RawBody): {
+  readonly body: RawBody;
   readonly findings: readonly Finding[];
 } {
   const findings: Finding[] = [];
@@ -44,7 +45,7 @@ export function parseRows(rows: readonly unknown[], path: string, read: ReadRow)
 }
 
 /** Returns the relaxation steps of rows with their expressions as trees. */
-function relaxWithTrees(relax: readonly unknown[], rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
+function parseRelaxation(relax: readonly unknown[], rows: readonly unknown[], path: string, read: ReadRow): unknown[] {
   return relax.map((entry, i) => {
     if (!isObject(entry) || !Array.isArray(entry['steps'])) return entry;
     const row = rows.find((own) => isObject(own) && own['id'] === entry['row']);
@@ -58,10 +59,10 @@ function relaxWithTrees(relax: readonly unknown[], rows: readonly unknown[], pat
   });
 }
 
-function returnsWithTrees(returns: Raw, path: string, read: ReadRow): unknown {
+function parseReturns(returns: RawBody, path: string, read: ReadRow): unknown {
   const { type, ...params } = returns;
   const entry = findReturnsClass(typeof type === 'string' ? type : '');
-  return entry === undefined ? returns : { type, ...(read(entry.params, params, { path }) as Raw) };
+  return entry === undefined ? returns : { type, ...(read(entry.params, params, { path }) as RawBody) };
 }
 
 interface RowPlace {
@@ -78,14 +79,14 @@ export function parseRow(
   const entry = classOf(row['type']);
   if (entry === undefined) return row;
   const rowId = typeof row['id'] === 'string' && row['id'] !== '' ? row['id'] : null;
-  const params = (own: unknown, at: string): unknown => read(entry.params, own, { path: `${at}.params`, rowId });
+  const parseParams = (own: unknown, at: string): unknown => read(entry.params, own, { path: `${at}.params`, rowId });
   const steps = row['fallback'];
   const fallback = Array.isArray(steps)
     ? steps.map((step: unknown, i) =>
         isObject(step) && isObject(step['params'])
-          ? { ...step, params: params(step['params'], `${path}.fallback[${i}]`) }
+          ? { ...step, params: parseParams(step['params'], `${path}.fallback[${i}]`) }
           : step,
       )
     : steps;
-  return { ...row, params: params(row['params'], path), ...(steps === undefined ? {} : { fallback }) };
+  return { ...row, params: parseParams(row['params'], path), ...(steps === undefined ? {} : { fallback }) };
 }

@@ -12,28 +12,28 @@ export interface Review {
   readonly document: IndexDocument;
 }
 
-const known = new WeakMap<IndexDocument, readonly Review[]>();
+const reviewsByDocument = new WeakMap<IndexDocument, readonly Review[]>();
 
 /**
  * Returns the reviews of a document in the order in which they run on a common date. Within a scope, the rebalance of
  * the document comes first. Reviews of share counts exist only if weights are market values.
  */
 export function listReviews(document: IndexDocument): readonly Review[] {
-  const result = known.get(document) ?? find(document);
-  known.set(document, result);
+  const result = reviewsByDocument.get(document) ?? findReviews(document);
+  reviewsByDocument.set(document, result);
   return result;
 }
 
-function find(document: IndexDocument): Review[] {
+function findReviews(document: IndexDocument): Review[] {
   const own: Review = { id: DEFAULT_REVIEW, scope: 'membership', document };
   if (!isRuleDocument(document)) return [own];
   const further = (document.reviews ?? [])
     .filter(({ scope }) => scope !== 'shares' || isMarketValue(document.pipeline.weighting))
     .map((spec): Review => ({ id: spec.id, scope: spec.scope, document: reviewDocument(document, spec) }));
-  return [own, ...further].toSorted((a, b) => rankOf(a) - rankOf(b));
+  return [own, ...further].toSorted((a, b) => findRank(a) - findRank(b));
 }
 
-const rankOf = ({ scope }: Review): number => REVIEW_SCOPES.indexOf(scope);
+const findRank = ({ scope }: Review): number => REVIEW_SCOPES.indexOf(scope);
 
 /** Returns the document that applies at one of its reviews. */
 function reviewDocument({ reviews: _reviews, ...document }: RuleDocument, spec: ReviewSpec): RuleDocument {

@@ -4,18 +4,21 @@ import { defineObject } from '../schema/define-object.js';
 /** Maximum number of decimals: the digits of a float64. */
 const DECIMALS_MAX = 15;
 
-const decimals = (label: string, help: string) =>
+const defineDecimals = (label: string, help: string) =>
   z.int().min(0).max(DECIMALS_MAX).optional().meta({ label, help, unit: 'decimals' });
 
 /** Numbers of decimals of an index, rounded half away from zero; values without a member are not rounded. */
 export const RoundingSpec = defineObject(() => ({
-  level: decimals('Level', 'Decimals of published, exported and printed levels. They are computed in full precision.'),
-  divisor: decimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),
-  shares: decimals(
+  level: defineDecimals(
+    'Level',
+    'Decimals of published, exported and printed levels. They are computed in full precision.',
+  ),
+  divisor: defineDecimals('Divisor', 'Decimals of the divisor in the calculation, whenever it changes.'),
+  shares: defineDecimals(
     'Index shares',
     'Decimals of index shares in the calculation, whenever they change. Requires base_market_value.',
   ),
-  weights: decimals(
+  weights: defineDecimals(
     'Weights',
     'Decimals of published, exported and printed weights. They are computed in full precision.',
   ),

@@ -15,7 +15,7 @@ interface ChangedDefault {
 }
 
 /** Parameters whose defaults changed after version 0.2.0. */
-const CHANGED: readonly ChangedDefault[] = [
+const CHANGED_DEFAULTS: readonly ChangedDefault[] = [
   { type: 'Turnover', parameter: 'reference', earlier: 'index', today: 'held', isOfDerivations: true },
   { type: 'WeightedAverage', parameter: 'missing', earlier: 'zero', today: 'renormalise', isOfDerivations: false },
 ];
@@ -31,14 +31,14 @@ export function stateRowDefaults<R extends readonly ConstraintRow[]>(
   version: Version,
   { isDerivation = false } = {},
 ): R {
-  const missingOf = ({ type, params }: ConstraintRow) =>
-    CHANGED.filter(
+  const listMissing = ({ type, params }: ConstraintRow) =>
+    CHANGED_DEFAULTS.filter(
       (entry) =>
         entry.type === type && params[entry.parameter] === undefined && (isDerivation || !entry.isOfDerivations),
     );
-  if (rows.every((row) => missingOf(row).length === 0)) return rows;
+  if (rows.every((row) => listMissing(row).length === 0)) return rows;
   return rows.map((row) => {
-    const missing = missingOf(row).map((entry) => [entry.parameter, entry[version]]);
+    const missing = listMissing(row).map((entry) => [entry.parameter, entry[version]]);
     return missing.length === 0 ? row : { ...row, params: { ...row.params, ...Object.fromEntries(missing) } };
   }) as readonly ConstraintRow[] as R; // the result has the same number of rows, each of the same form
 }

@@ -15,7 +15,7 @@ export function readShareTerms(
 ): ShareTerms {
   return {
     rights: rights ?? (isMarketValue(weighting) ? 'subscribe' : 'price_only'),
-    splitShares: holdsPrices(weighting) ? 'keep' : 'multiply',
+    splitShares: isPriceWeighted(weighting) ? 'keep' : 'multiply',
   };
 }
 
@@ -40,11 +40,11 @@ export function isMarketValue(weighting: WeightingSpec | undefined): boolean {
 /**
  * Returns true if an index holds a fixed number of shares of each constituent, so that its weights follow only prices.
  */
-export function holdsPrices(weighting: WeightingSpec | undefined): boolean {
+export function isPriceWeighted(weighting: WeightingSpec | undefined): boolean {
   return weighting?.type === PRICE_WEIGHT && weighting.params['splits'] !== 'keep_weight';
 }
 
 /** Returns true if the weight of a constituent depends only on its own market value or price. */
-export function fixesOwnWeights(weighting: WeightingSpec | undefined): boolean {
+export function hasIndependentWeights(weighting: WeightingSpec | undefined): boolean {
   return findCountedShares(weighting) !== null || weighting?.type === PRICE_WEIGHT;
 }

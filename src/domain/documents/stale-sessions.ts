@@ -26,17 +26,17 @@ export function readPriceSessions(
 }
 
 /** Types of actions that end a security. */
-const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
+const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
-const known = new WeakMap<MarketData['actions'], number | null>();
+const defaultsByActions = new WeakMap<MarketData['actions'], number | null>();
 
 /** Returns the default of the longest gap on a market; null, no limit, for a store with actions that end securities. */
 export function readDefaultStaleSessions({ actions }: Pick<MarketData, 'actions'>): number | null {
-  const entry = known.get(actions);
+  const entry = defaultsByActions.get(actions);
   if (entry !== undefined) return entry;
-  const hasEndings = actions.some(({ type, status }) => ENDINGS.has(type) && status !== 'cancelled');
+  const hasEndings = actions.some(({ type, status }) => ENDING_TYPES.has(type) && status !== 'cancelled');
   const sessions = hasEndings ? null : STALE_SESSIONS;
-  known.set(actions, sessions);
+  defaultsByActions.set(actions, sessions);
   return sessions;
 }
 

@@ -13,21 +13,21 @@ export interface TextSpan {
   readonly text: IndexText;
 }
 
-const NONE: readonly TextSpan[] = [];
+const NO_SPANS: readonly TextSpan[] = [];
 
 /** Maximum number of days from an effective date to the session that replaces it. */
 const MOVED_DAYS_MAX = 31;
 
-const known = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
+const spansByDocument = new WeakMap<IndexDocument, WeakMap<Calendar, readonly TextSpan[]>>();
 
 /**
  * Returns the amended versions of an index, each with the day after which the index follows it. Excludes a version that
  * has no review before the next version.
  */
 export function listTextSpans(document: IndexDocument, calendar: Calendar): readonly TextSpan[] {
-  if (document.amendments === undefined || document.amendments.length === 0) return NONE;
-  const byCalendar = known.get(document) ?? new WeakMap<Calendar, readonly TextSpan[]>();
-  known.set(document, byCalendar);
+  if (document.amendments === undefined || document.amendments.length === 0) return NO_SPANS;
+  const byCalendar = spansByDocument.get(document) ?? new WeakMap<Calendar, readonly TextSpan[]>();
+  spansByDocument.set(document, byCalendar);
   const result = byCalendar.get(calendar) ?? findSpans(document, calendar);
   byCalendar.set(calendar, result);
   return result;
@@ -36,7 +36,7 @@ export function listTextSpans(document: IndexDocument, calendar: Calendar): read
 function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
   const texts = listTexts(document);
   return texts.slice(1).flatMap((text, k): TextSpan[] => {
-    const after = beginOf(text, calendar, texts[k + 2]?.from ?? Infinity);
+    const after = findBegin(text, calendar, texts[k + 2]?.from ?? Infinity);
     return after === undefined ? [] : [{ after, text }];
   });
 }
@@ -45,7 +45,7 @@ function findSpans(document: IndexDocument, calendar: Calendar): TextSpan[] {
  * Returns the session on which a version begins: its first review on or after its date; for an overlay, or if it does
  * not wait for a review, its date.
  */
-function beginOf({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
+function findBegin({ document, from, amendment }: IndexText, calendar: Calendar, until: Day): Day | undefined {
   const { sessions, coverage } = calendar;
   if (amendment?.rebalance === true || isOverlayDocument(document)) return sessions[findFirstAtLeast(sessions, from)];
   const span = { calendar, baseDay: parseValidDay(document.base_date), from: from - MOVED_DAYS_MAX, to: coverage.to };

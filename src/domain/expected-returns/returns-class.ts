@@ -47,11 +47,11 @@ export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends Catal
   returns(params: z.output<P>, context: ReturnsContext): Float64Array;
 }
 
-type Optional = 'reads' | 'isAboveCash';
+type OptionalMember = 'reads' | 'isAboveCash';
 
 /** Defines a model of expected returns; infers the parameter types from its schema. */
 export function defineReturnsClass<P extends z.ZodObject>(
-  entry: Omit<ReturnsClass<P>, 'category' | Optional> & Partial<Pick<ReturnsClass<P>, Optional>>,
+  entry: Omit<ReturnsClass<P>, 'category' | OptionalMember> & Partial<Pick<ReturnsClass<P>, OptionalMember>>,
 ): ReturnsClass<P> {
   return { category: 'expected_returns', isAboveCash: false, reads: () => [], ...entry };
 }

@@ -47,7 +47,7 @@ type Row = Readonly<Record<string, string | number | null>>;
 /** Returns the rows of a table for consecutive accounts. @param first position of the first account in the batch */
 export function createBatchRows(table: BatchTable, outcomes: readonly AccountOutcome[], first: number): readonly Row[] {
   return table === 'accounts'
-    ? outcomes.map((outcome, at) => accountRow(outcome, first + at))
+    ? outcomes.map((outcome, at) => createAccountRow(outcome, first + at))
     : outcomes.flatMap((outcome) =>
         outcome.status === 'refused' || outcome.status === 'infeasible'
           ? []
@@ -56,14 +56,14 @@ export function createBatchRows(table: BatchTable, outcomes: readonly AccountOut
 }
 
 /** Results of earlier versions lack the amounts. */
-type WithConflicts = Omit<SolvedResult, 'conflict_amounts'> & Partial<Pick<SolvedResult, 'conflict_amounts'>>;
+type ResultWithConflicts = Omit<SolvedResult, 'conflict_amounts'> & Partial<Pick<SolvedResult, 'conflict_amounts'>>;
 
-function accountRow(outcome: AccountOutcome, position: number): Row {
+function createAccountRow(outcome: AccountOutcome, position: number): Row {
   const { account_id, status } = outcome;
   if (outcome.status === 'refused')
     return { account_id, position, status, findings: outcome.findings.map(({ message }) => message).join('; ') };
   if (outcome.status === 'infeasible') {
-    const { value, conflicts, conflict_amounts: amounts = {} } = outcome as WithConflicts;
+    const { value, conflicts, conflict_amounts: amounts = {} } = outcome as ResultWithConflicts;
     const withAmounts = conflicts.map((rule) => {
       const amount = amounts[rule] ?? null;
       return amount === null ? rule : `${rule} by ${Number(amount.toPrecision(6))}`;

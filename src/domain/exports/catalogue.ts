@@ -195,7 +195,7 @@ export const EXPORT_NAMES = Object.keys(EXPORTS) as [ExportTableName, ...ExportT
  * column.
  * @param referenceColumns reference columns of the store; empty if it is not active
  */
-export function exportColumns(
+export function listExportColumns(
   name: ExportTableName,
   referenceColumns: readonly string[],
 ): Readonly<Record<string, ExportColumn>> {
@@ -206,6 +206,6 @@ export function exportColumns(
 }
 
 /** Returns the entry of a table by its name. */
-export function exportTable(name: ExportTableName): ExportTable {
+export function findExportTable(name: ExportTableName): ExportTable {
   return EXPORTS[name];
 }

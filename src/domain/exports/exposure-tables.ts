@@ -1,6 +1,6 @@
 import { date, fraction, number, text, type ExportTable } from './export-table.js';
 
-const percentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
+const definePercentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
 
 /** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {
@@ -22,18 +22,18 @@ export const EXPOSURE_TABLES = {
       field: text('The datapoint.'),
       mean: number('Weighted mean.'),
       coverage: fraction('Share of the weights, by their magnitude, that has a value.'),
-      p10: percentile('10 %', 'held'),
-      p25: percentile('25 %', 'held'),
-      p50: percentile('Half', 'held'),
-      p75: percentile('75 %', 'held'),
-      p90: percentile('90 %', 'held'),
+      p10: definePercentile('10 %', 'held'),
+      p25: definePercentile('25 %', 'held'),
+      p50: definePercentile('Half', 'held'),
+      p75: definePercentile('75 %', 'held'),
+      p90: definePercentile('90 %', 'held'),
       benchmark_mean: number('Mean of the benchmark.'),
       benchmark_coverage: fraction('Coverage of the benchmark.'),
-      benchmark_p10: percentile('10 %', 'of the benchmark'),
-      benchmark_p25: percentile('25 %', 'of the benchmark'),
-      benchmark_p50: percentile('Half', 'of the benchmark'),
-      benchmark_p75: percentile('75 %', 'of the benchmark'),
-      benchmark_p90: percentile('90 %', 'of the benchmark'),
+      benchmark_p10: definePercentile('10 %', 'of the benchmark'),
+      benchmark_p25: definePercentile('25 %', 'of the benchmark'),
+      benchmark_p50: definePercentile('Half', 'of the benchmark'),
+      benchmark_p75: definePercentile('75 %', 'of the benchmark'),
+      benchmark_p90: definePercentile('90 %', 'of the benchmark'),
     },
   },
   concentration: {

@@ -8,7 +8,7 @@ import type { SessionEffect } from './session-effect.js';
  */
 export function adjustClose(effect: SessionEffect, before: number): number {
   const { ratio, rights, subscription } = effect;
-  const split = before / ratio - reductionOf(effect, before);
+  const split = before / ratio - computeReduction(effect, before);
   return rights === 0 ? split : (split + rights * subscription) / (1 + rights);
 }
 
@@ -16,7 +16,7 @@ export function adjustClose(effect: SessionEffect, before: number): number {
  * Returns the special dividend by which the previous close is reduced. A dividend above the close counts as a return
  * instead.
  */
-function reductionOf({ ratio, special }: SessionEffect, before: number): number {
+function computeReduction({ ratio, special }: SessionEffect, before: number): number {
   return special < before / ratio ? special : 0;
 }
 
@@ -32,7 +32,7 @@ export function computeGrowthStep(
 ): { readonly factor: number; readonly carried: number } {
   const { ratio, rights, special, income } = effect;
   const adjusted = adjustClose(effect, before);
-  const cash = effect.cash + income + (special - reductionOf(effect, before));
+  const cash = effect.cash + income + (special - computeReduction(effect, before));
   if (bar !== bar) return { factor: 1 + cash / adjusted, carried: adjusted };
   const isSplitAlone = rights === 0 && special === 0;
   return { factor: isSplitAlone ? (ratio * (bar + cash)) / before : (bar + cash) / adjusted, carried: bar };
@@ -48,7 +48,7 @@ export type ShareTerms = Pick<GrowthTerms, 'rights' | 'splitShares'>;
 export function computeOpeningFactor(effect: SessionEffect, before: number, terms: ShareTerms): number {
   const { ratio, rights, subscription } = effect;
   const split = before / ratio;
-  const reduced = split - reductionOf(effect, before);
+  const reduced = split - computeReduction(effect, before);
   const ofSplit = terms.splitShares === 'keep' ? 1 / ratio : 1;
   const ofSpecial = reduced === split ? 1 : reduced / split;
   if (rights === 0 || terms.rights === 'constituent') return ofSplit * ofSpecial;

@@ -19,13 +19,13 @@ export interface EffectsByDay {
  */
 const TERMS_MAX = 2;
 
-const known = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
+const effectsByActions = new WeakMap<MarketData['actions'], Map<string, EffectsByDay>>();
 
 /** Returns the effects of all actions that are not cancelled. @cost O(N + A log A), once per market and terms */
 export function createEffectsByDay(market: MarketData, terms: GrowthTerms): EffectsByDay {
   const key = `${market.adjustment} ${createKey(terms)}`;
-  const own = known.get(market.actions) ?? new Map<string, EffectsByDay>();
-  known.set(market.actions, own);
+  const own = effectsByActions.get(market.actions) ?? new Map<string, EffectsByDay>();
+  effectsByActions.set(market.actions, own);
   const effects = own.get(key) ?? readEffects(market, terms);
   own.delete(key);
   own.set(key, effects);

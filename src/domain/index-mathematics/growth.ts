@@ -16,14 +16,14 @@ import {
 /** Maximum number of growth panels cached per aligned market: enough for a definition and those compared with it. */
 const PANELS_MAX = 3;
 
-interface Cached {
+interface CachedPanels {
   readonly panels: Map<string, Float64Array>;
   readonly indices: Map<string, Float64Array>;
 }
 
-const cache = new WeakMap<SessionMarket, Cached>();
+const cache = new WeakMap<SessionMarket, CachedPanels>();
 
-function findCachedGrowth(sm: SessionMarket): Cached {
+function findCachedGrowth(sm: SessionMarket): CachedPanels {
   let cached = cache.get(sm);
   if (!cached) cache.set(sm, (cached = { panels: new Map(), indices: new Map() }));
   return cached;
@@ -40,7 +40,7 @@ function findCachedGrowth(sm: SessionMarket): Cached {
 export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Iterable<number> = []): Float64Array {
   const rates = createExchangeRates(sm, terms.currency);
   for (const column of used) requireRate(rates, sm, sm.sessions.length - 1, column);
-  return readCached(findCachedGrowth(sm).panels, createKey(terms), () => growthPanel(sm, terms));
+  return readCached(findCachedGrowth(sm).panels, createKey(terms), () => computeGrowthPanel(sm, terms));
 }
 
 /**
@@ -51,7 +51,7 @@ export function computeGrowth(sm: SessionMarket, terms: GrowthTerms, used: Itera
  */
 export function computeValueIndex(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const held = toHeldTerms(terms);
-  return readCached(findCachedGrowth(sm).indices, createKey(held), () => accumulate(sm, held));
+  return readCached(findCachedGrowth(sm).indices, createKey(held), () => computeIndexPanel(sm, held));
 }
 
 /** Returns a cached panel, or creates one, which replaces the least recently used. */
@@ -63,11 +63,11 @@ function readCached(panels: Map<string, Float64Array>, key: string, make: () => 
   return panel;
 }
 
-function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+function computeIndexPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { securityCount, sessions, lastBar } = sm;
   const rates = createExchangeRates(sm, terms.currency);
-  const panel = growthPanel(sm, terms, indexMemory);
-  if (sm.mark) panel.set(termsMarkOf(sm, sm.mark, terms).index);
+  const panel = computeGrowthPanel(sm, terms, allocateIndexMemory);
+  if (sm.mark) panel.set(findTermsMark(sm, sm.mark, terms).index);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const row = readPanelRow(sm, s);
     for (let i = 0; i < securityCount; i++) {
@@ -80,7 +80,7 @@ function accumulate(sm: SessionMarket, terms: GrowthTerms): Float64Array {
 }
 
 /** Allocates memory for a value index, with kernels unless it is paged or too small. */
-function indexMemory(cells: number, securityCount: number): Float64Array {
+function allocateIndexMemory(cells: number, securityCount: number): Float64Array {
   const isPaged = isWorkPaged(8 * cells);
   return (isPaged ? undefined : createValuePanel(cells, securityCount)) ?? allocateKeptFloats(cells);
 }
@@ -89,7 +89,7 @@ function indexMemory(cells: number, securityCount: number): Float64Array {
  * Computes growth factors in rows of a panel. @param memory returns zeros for a number of cells, in rows of a number of
  * securities
  */
-function growthPanel(
+function computeGrowthPanel(
   sm: SessionMarket,
   terms: GrowthTerms,
   memory: (cells: number, securityCount: number) => Float64Array = allocateKeptFloats,
@@ -100,9 +100,9 @@ function growthPanel(
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * securityCount, securityCount);
   // Last price of each security on the share basis of the previous session.
-  const carried = carryFirst(sm, terms);
+  const carried = findFirstCarried(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
-    const touched: Touched[] = [];
+    const touched: TouchedCell[] = [];
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
       touched.push({ effect: readEffect(table, e), before: carried[columns[e]!]! });
     const row = readPanelRow(sm, s);
@@ -125,22 +125,22 @@ function findFirstComputed({ mark }: SessionMarket): number {
 }
 
 /** Returns the base prices of the first computed session. */
-function carryFirst(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+function findFirstCarried(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, securityCount } = sm;
   if (mark === null) return new Float64Array(securityCount).fill(Number.NaN);
   if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });
-  return termsMarkOf(sm, mark, terms).carried.slice();
+  return findTermsMark(sm, mark, terms).carried.slice();
 }
 
-function termsMarkOf(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): TermsMark {
-  const key = markKey(sm, session, terms);
+function findTermsMark(sm: SessionMarket, { terms: byKey, session }: MarketMark, terms: GrowthTerms): TermsMark {
+  const key = createMarkKey(sm, session, terms);
   const mark = byKey?.get(key);
   if (!mark) throw new Error(`the mark of the market has no terms ${key}`);
   return mark;
 }
 
 /** Returns a key of the effect of terms on a market up to a session; later amendments have no effect on it. */
-export function markKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
+export function createMarkKey({ sessions }: SessionMarket, session: number, terms: GrowthTerms): string {
   return createKey(toHeldTerms(limitTerms(terms, sessions[session]!)));
 }
 
@@ -164,7 +164,7 @@ export function findCarriedUnder(sm: SessionMarket, table: EffectTable, session:
   if (bar < 0 || bar === session || !adjustsCloses(table.terms)) return sm.carriedClose(session, column);
   const { mark } = sm;
   const isMarked = mark !== null && mark.terms !== null && bar <= mark.session;
-  let price = isMarked ? termsMarkOf(sm, mark, table.terms).carried[column]! : sm.closeAt(bar, column);
+  let price = isMarked ? findTermsMark(sm, mark, table.terms).carried[column]! : sm.closeAt(bar, column);
   for (let s = (isMarked ? mark.session : bar) + 1; s <= session; s++) {
     const effect = findEffect(table, s, column);
     if (effect !== undefined) price = adjustClose(effect, price);
@@ -193,7 +193,7 @@ export function markMarket(sm: SessionMarket, session: number, terms: readonly G
     lastBar: bars,
     terms: new Map(
       terms.map(toHeldTerms).map((own) => [
-        markKey(sm, session, own),
+        createMarkKey(sm, session, own),
         {
           carried: findCarriedPrices(sm, own, { session, bars }),
           index: computeValueIndex(sm, own).slice(row, row + securityCount),
@@ -212,7 +212,7 @@ export function findCarriedPrices(
   const table = createEffectTable(sm, terms);
   const { columns, starts } = table;
   // Cash paid before the mark may be missing: the mark contains the carried prices.
-  const mark = sm.mark?.terms ? { session: sm.mark.session, ...termsMarkOf(sm, sm.mark, terms) } : null;
+  const mark = sm.mark?.terms ? { session: sm.mark.session, ...findTermsMark(sm, sm.mark, terms) } : null;
   const isOfMark = (column: number): boolean => mark !== null && bars[column]! <= mark.session;
   const carried = Float64Array.from(bars, (bar, column) =>
     isOfMark(column) ? mark!.carried[column]! : bar < 0 ? Number.NaN : sm.closeAt(bar, column),
@@ -227,13 +227,13 @@ export function findCarriedPrices(
   return carried;
 }
 
-interface Touched {
+interface TouchedCell {
   readonly effect: PlacedEffect;
   /** Carried close before the session. */
   readonly before: number;
 }
 
-interface Grown {
+interface GrowthStep {
   readonly close: Float64Array;
   readonly growth: Float64Array;
   readonly carried: Float64Array;
@@ -244,7 +244,7 @@ interface Grown {
   readonly securityCount: number;
 }
 
-function growOverSession({ close, growth, carried, from, to, securityCount }: Grown): void {
+function growOverSession({ close, growth, carried, from, to, securityCount }: GrowthStep): void {
   for (let i = 0; i < securityCount; i++) {
     const before = carried[i]!;
     const price = from < 0 ? Number.NaN : close[from + i]!;

@@ -1,5 +1,5 @@
 import { createExchangeRates, shareRates } from '../market/exchange-rates.js';
-import { findCarriedPrices, markKey } from './growth.js';
+import { findCarriedPrices, createMarkKey } from './growth.js';
 import { toHeldTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionActions } from '../market/session-actions.js';
 import { readPanelRow, type MarketMark, type SessionMarket } from '../market/session-market.js';
@@ -20,14 +20,14 @@ export function cutMarket(
     sessions: sessions.subarray(0, to + 1),
     first: from,
     lastBar: lastBar.subarray(begin, begin + (to + 1 - from) * securityCount),
-    actions: actionsBetween(sm.actions, { from, to }),
-    mark: markOf(sm, terms, from),
+    actions: selectActions(sm.actions, { from, to }),
+    mark: createMark(sm, terms, from),
   };
   shareRates(sm, view);
   return view;
 }
 
-function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketMark {
+function createMark(sm: SessionMarket, terms: GrowthTerms, session: number): MarketMark {
   const { securityCount, lastBar } = sm;
   const begin = readPanelRow(sm, session);
   const bars = Int32Array.from(lastBar.subarray(begin, begin + securityCount));
@@ -37,11 +37,11 @@ function markOf(sm: SessionMarket, terms: GrowthTerms, session: number): MarketM
     bar >= 0 && rates.rateAt(session, column) > 0 ? 1 : Number.NaN,
   );
   const carried = findCarriedPrices(sm, held, { session, bars });
-  return { session, lastBar: bars, terms: new Map([[markKey(sm, session, held), { carried, index }]]) };
+  return { session, lastBar: bars, terms: new Map([[createMarkKey(sm, session, held), { carried, index }]]) };
 }
 
 /** Returns the actions after one session up to another. */
-function actionsBetween(
+function selectActions(
   { all, starts, isStructural }: SessionActions,
   { from, to }: { readonly from: number; readonly to: number },
 ): SessionActions {

@@ -46,10 +46,10 @@ export function computeEffect(
   }
   switch (action.type) {
     case 'DIVIDEND':
-      return ordinaryEffect(action, terms, withheld);
+      return computeOrdinaryEffect(action, terms, withheld);
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
-      return specialEffect(action.value, terms.specialDividends);
+      return computeSpecialEffect(action.value, terms.specialDividends);
     case 'RIGHTS_ISSUE':
       if (action.subscriptionPrice === null || !(action.value > 0)) return undefined;
       return { ...NO_EFFECT, rights: action.value, subscription: action.subscriptionPrice };
@@ -58,7 +58,11 @@ export function computeEffect(
   }
 }
 
-function ordinaryEffect({ value }: CorporateAction, terms: GrowthTerms, withheld: number): SessionEffect | undefined {
+function computeOrdinaryEffect(
+  { value }: CorporateAction,
+  terms: GrowthTerms,
+  withheld: number,
+): SessionEffect | undefined {
   const share = computeReinvestedShare(terms.variant, withheld);
   // Dividend points are counted in every return variant, so the effect is listed even if the variant reinvests nothing.
   if (terms.reinvestment === 'index') return { ...NO_EFFECT, income: share * value };
@@ -70,7 +74,7 @@ export function computeReinvestedShare(variant: ReturnVariant, withheld: number)
   return { price: 0, total: 1, net: 1 - withheld }[variant];
 }
 
-function specialEffect(value: number, treatment: GrowthTerms['specialDividends']): SessionEffect | undefined {
+function computeSpecialEffect(value: number, treatment: GrowthTerms['specialDividends']): SessionEffect | undefined {
   if (treatment === 'ignore') return undefined;
   return treatment === 'adjust' ? { ...NO_EFFECT, special: value } : { ...NO_EFFECT, cash: value };
 }

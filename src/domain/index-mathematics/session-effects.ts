@@ -37,7 +37,7 @@ export interface EffectTable {
   readonly terms: GrowthTerms;
   /** Returns the terms on a session. */
   readonly termsAt: (session: number) => GrowthTerms;
-  /** Carried close of the security of each effect on its session; NaN until computed by `closeOfEffect`. */
+  /** Carried close of the security of each effect on its session; NaN until computed by `findCloseOfEffect`. */
   readonly closes: Float64Array;
   /** Session of each effect. */
   readonly carried: Float64Array;
@@ -96,17 +96,17 @@ export function computeOpening(table: EffectTable, position: number, before: num
  * Returns the carried close of the security of an effect on its session. It is looked up only once, because the cells
  * of a session are far apart in memory.
  */
-export function closeOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
+export function findCloseOfEffect(sm: SessionMarket, { columns, sessions, closes }: EffectTable, at: number): number {
   const known = closes[at]!;
   return known === known ? known : (closes[at] = sm.carriedClose(sessions[at]!, columns[at]!));
 }
 
 /** Returns true if an effect may change the value of a holding at the opening. */
-function opens({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
+function hasOpening({ ratio, rights, special }: SessionEffect, terms: GrowthTerms): boolean {
   return special > 0 || (rights > 0 && terms.rights !== 'constituent') || (ratio !== 1 && terms.splitShares === 'keep');
 }
 
-interface Listed {
+interface ListedEffect {
   readonly effect: PlacedEffect;
   readonly session: number;
   /** Ordinary dividends before and after tax. */
@@ -115,13 +115,13 @@ interface Listed {
 }
 
 function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
-  const termsAt = termsBySession(sm, terms);
+  const termsAt = createTermsBySession(sm, terms);
   const listed = listEffects(sm, termsAt);
   const starts = new Int32Array(sm.sessions.length + 1);
   const isOpening = new Uint8Array(sm.sessions.length);
   for (const { effect, session } of listed) {
     starts[session + 1]!++;
-    if (opens(effect, termsAt(session))) isOpening[session] = 1;
+    if (hasOpening(effect, termsAt(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
   const of = (member: keyof SessionEffect): Float64Array => Float64Array.from(listed, ({ effect }) => effect[member]);
@@ -146,7 +146,7 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
   };
 }
 
-function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['termsAt'] {
+function createTermsBySession({ sessions }: SessionMarket, terms: GrowthTerms): EffectTable['termsAt'] {
   if (terms.amended === undefined) return () => terms;
   const known = new Map<number, GrowthTerms>();
   return (session) => {
@@ -157,17 +157,17 @@ function termsBySession({ sessions }: SessionMarket, terms: GrowthTerms): Effect
 }
 
 /** Returns one combined effect per security and session, in order. */
-function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): Listed[] {
-  const list: Listed[] = [];
+function listEffects(sm: SessionMarket, termsAt: EffectTable['termsAt']): ListedEffect[] {
+  const list: ListedEffect[] = [];
   const withheldBy = new Map<WithholdingTax, ReturnType<typeof createWithholding>>();
-  const withheldUnder = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof createWithholding> => {
+  const findWithholding = ({ withholdingTax: tax }: GrowthTerms): ReturnType<typeof createWithholding> => {
     const withheldOf = withheldBy.get(tax) ?? createWithholding(sm.market, tax);
     withheldBy.set(tax, withheldOf);
     return withheldOf;
   };
   for (const { action, column, session } of sm.actions.all) {
     const terms = termsAt(session);
-    const withheld = withheldUnder(terms)(action.identifier, sm.sessions[session]!);
+    const withheld = findWithholding(terms)(action.identifier, sm.sessions[session]!);
     const change = computeEffect(action, sm.market.adjustment, terms, withheld);
     if (change === undefined) continue;
     const ordinary = action.type === 'DIVIDEND' && terms.reinvestment === 'index' ? action.value : 0;

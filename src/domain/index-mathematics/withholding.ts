@@ -28,25 +28,26 @@ export function isTaxed(tax: WithholdingTax): boolean {
 export function createWithholding(market: MarketData, tax: WithholdingTax): (identifier: string, day: Day) => number {
   if (typeof tax === 'number') return () => tax;
   const spells = createReferenceSpells(market, tax.field);
-  const columnOf = columnsOf(market);
+  const columnOf = indexColumns(market);
   return (identifier, day) => {
     const column = columnOf.get(identifier);
-    return rateOf(column === undefined ? null : findSpell(spells[column]!, day), tax);
+    return findRate(column === undefined ? null : findSpell(spells[column]!, day), tax);
   };
 }
 
 /** Returns the fraction withheld for a value of the field; NaN if no rate applies. */
-function rateOf(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
+function findRate(value: ReferenceValue, { rates, default: others = Number.NaN }: WithholdingRates): number {
   if (isBlank(value)) return others;
   const key = String(value);
   return Object.hasOwn(rates, key) ? rates[key]! : others;
 }
 
-const known = new WeakMap<MarketData, ReadonlyMap<string, number>>();
+const columnsByMarket = new WeakMap<MarketData, ReadonlyMap<string, number>>();
 
-function columnsOf(market: MarketData): ReadonlyMap<string, number> {
-  const columns = known.get(market) ?? new Map(market.identifiers.map((identifier, column) => [identifier, column]));
-  known.set(market, columns);
+function indexColumns(market: MarketData): ReadonlyMap<string, number> {
+  const columns =
+    columnsByMarket.get(market) ?? new Map(market.identifiers.map((identifier, column) => [identifier, column]));
+  columnsByMarket.set(market, columns);
   return columns;
 }
 
@@ -69,7 +70,7 @@ export function listValuesWithoutRate(
   const taxed = new Set(columns);
   const values = new Set<string | null>();
   const add = (value: ReferenceValue): void => {
-    if (Number.isNaN(rateOf(value, tax))) values.add(isBlank(value) ? null : String(value));
+    if (Number.isNaN(findRate(value, tax))) values.add(isBlank(value) ? null : String(value));
   };
   for (const column of taxed) {
     const own = spells[column]!;
@@ -78,7 +79,7 @@ export function listValuesWithoutRate(
       if (spell.from <= to && (own[k + 1]?.from ?? Infinity) > from) add(spell.value);
   }
   // A dividend may be paid before the first field value of its security.
-  const columnOf = columnsOf(market);
+  const columnOf = indexColumns(market);
   for (const { type, status, identifier, exDay } of market.actions) {
     const column = columnOf.get(identifier);
     if (type !== 'DIVIDEND' || status === 'cancelled' || column === undefined || !taxed.has(column)) continue;

@@ -61,7 +61,7 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   readonly inParts?: true;
 }
 
-const entry = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
+const defineKind = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
 const aboutRun = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
 /** Properties of the kinds that change a dataset. */
 const ofDataset = {
@@ -74,14 +74,14 @@ const ofDataset = {
  * All kinds of jobs, in the order of the API. Compilation fails for a kind without a handler (`src/cli/compose.ts`).
  */
 export const JOB_KIND_CATALOGUE = {
-  backtest: entry({
+  backtest: defineKind({
     lane: 'heavy',
     subject: aboutRun,
     payload: BacktestPayload,
     key: ({ plan }) => plan.runId,
     sharedMemory: null,
   }),
-  optimise: entry({
+  optimise: defineKind({
     lane: 'heavy',
     subject: null,
     payload: OptimisationPayload,
@@ -89,14 +89,14 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     resultIds: (runId) => [runId],
   }),
-  render: entry({
+  render: defineKind({
     lane: 'light',
     subject: null,
     payload: RenderPayload,
     key: ({ render_id }) => render_id,
     sharedMemory: null,
   }),
-  risk: entry({
+  risk: defineKind({
     lane: 'heavy',
     subject: null,
     payload: RiskModelPayload,
@@ -104,18 +104,18 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     inParts: true,
   }),
-  validate: entry({
+  validate: defineKind({
     lane: 'heavy',
     subject: null,
     payload: RiskValidationPayload,
     key: ({ model_id }) => model_id,
     sharedMemory: null,
   }),
-  sync: entry({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
-  load: entry({ ...ofDataset, payload: LoadPayload, key: ({ store_id }) => store_id }),
-  refresh: entry({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
-  generate: entry({ ...ofDataset, payload: GeneratePayload, key: ({ store_id }) => store_id }),
-  sweep: entry({
+  sync: defineKind({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  load: defineKind({ ...ofDataset, payload: LoadPayload, key: ({ store_id }) => store_id }),
+  refresh: defineKind({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  generate: defineKind({ ...ofDataset, payload: GeneratePayload, key: ({ store_id }) => store_id }),
+  sweep: defineKind({
     lane: 'heavy',
     subject: { of: 'index', named: 'request', onDeletion: 'forget' },
     payload: SweepPayload,
@@ -123,7 +123,7 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     inParts: true,
   }),
-  batch: entry({
+  batch: defineKind({
     lane: 'heavy',
     subject: null,
     payload: BatchPayload,
@@ -131,14 +131,14 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     inParts: true,
   }),
-  account: entry({
+  account: defineKind({
     lane: 'heavy',
     subject: { of: 'index', named: 'request', onDeletion: 'forget' },
     payload: AccountBacktestPayload,
     key: ({ backtest_id }) => backtest_id,
     sharedMemory: null,
   }),
-  rerun: entry({
+  rerun: defineKind({
     lane: 'heavy',
     subject: null,
     payload: RerunPayload,
@@ -146,7 +146,7 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     inParts: true,
   }),
-  study: entry({
+  study: defineKind({
     lane: 'heavy',
     subject: null,
     payload: StudyPayload,
@@ -158,7 +158,7 @@ export const JOB_KIND_CATALOGUE = {
       return Array.from({ length: runs }, (_, position) => createOptimisationId(studyId, position));
     },
   }),
-  simulate: entry({
+  simulate: defineKind({
     lane: 'heavy',
     subject: aboutRun,
     payload: SimulationPayload,
@@ -166,14 +166,14 @@ export const JOB_KIND_CATALOGUE = {
     sharedMemory: null,
     inParts: true,
   }),
-  replay: entry({
+  replay: defineKind({
     lane: 'heavy',
     subject: aboutRun,
     payload: ReplayPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
   }),
-  diff: entry({
+  diff: defineKind({
     lane: 'heavy',
     subject: aboutRun,
     payload: RunDifferencePayload,

@@ -8,7 +8,7 @@ import { Refusal } from '../refusals/refusal.js';
  * @throws Refusal NUMERIC_FAILURE for a number that is not finite
  */
 export function toCanonicalJson(value: unknown): string {
-  return isCanonical(value) ? JSON.stringify(value) : textOf(value);
+  return isCanonical(value) ? JSON.stringify(value) : printValue(value);
 }
 
 /** Returns true if the result of `JSON.stringify` is canonical. @cost ends at the first object with unordered keys */
@@ -23,7 +23,7 @@ function isCanonical(value: unknown): boolean {
   return keys.every((key) => members[key] === undefined || isCanonical(members[key]));
 }
 
-function textOf(value: unknown): string {
+function printValue(value: unknown): string {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -33,26 +33,26 @@ function textOf(value: unknown): string {
       return JSON.stringify(value);
     case 'object':
       if (value === null) return 'null';
-      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // the value is not an array
+      return Array.isArray(value) ? printArray(value) : printObject(value as Readonly<Record<string, unknown>>); // the value is not an array
     default:
       throw new Error(`not a JSON value: ${typeof value}`);
   }
 }
 
-function arrayText(items: readonly unknown[]): string {
+function printArray(items: readonly unknown[]): string {
   if (items.every((item) => typeof item === 'string')) return JSON.stringify(items);
   let text = '';
-  for (const item of items) text += `${text === '' ? '[' : ','}${textOf(item ?? null)}`;
+  for (const item of items) text += `${text === '' ? '[' : ','}${printValue(item ?? null)}`;
   return `${text}]`;
 }
 
-function objectText(members: Readonly<Record<string, unknown>>): string {
+function printObject(members: Readonly<Record<string, unknown>>): string {
   const keys = Object.keys(members);
   if (!isOrdered(keys)) keys.sort(compareText);
   let text = '';
   for (const key of keys) {
     const member = members[key];
-    if (member !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${textOf(member)}`;
+    if (member !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${printValue(member)}`;
   }
   return text === '' ? '{}' : `${text}}`;
 }

@@ -47,32 +47,32 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     skipSpace();
     switch (text.charCodeAt(at)) {
       case BRACE_OPEN:
-        return object(depth + 1);
+        return scanObject(depth + 1);
       case BRACKET_OPEN:
-        return array(depth + 1);
+        return scanArray(depth + 1);
       case QUOTE:
         at = findStringEnd(text, at);
         return;
       case 0x74:
-        return word('true');
+        return scanWord('true');
       case 0x66:
-        return word('false');
+        return scanWord('false');
       case 0x6e:
-        return word('null');
+        return scanWord('null');
       default:
         return number();
     }
   }
 
-  function object(depth: number): void {
+  function scanObject(depth: number): void {
     open(depth);
-    if (closes(BRACE_CLOSE)) return;
+    if (skipBracket(BRACE_CLOSE)) return;
     const list: string[] = [];
     let set: Set<string> | undefined;
     for (let count = 1; ; count++) {
       skipSpace();
       const keyAt = at;
-      if (text.charCodeAt(at) !== QUOTE) throw unexpected(text, at, 'a key in quotes');
+      if (text.charCodeAt(at) !== QUOTE) throw createFault(text, at, 'a key in quotes');
       at = findStringEnd(text, keyAt);
       const key = unescapeString(text, keyAt, at);
       if (key === '__proto__') throw new Fault('the key "__proto__" is not accepted', keyAt);
@@ -83,21 +83,21 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
       if (set === undefined) list.push(key);
       else set.add(key);
       skipSpace();
-      if (text.charCodeAt(at) !== COLON) throw unexpected(text, at, 'a colon');
+      if (text.charCodeAt(at) !== COLON) throw createFault(text, at, 'a colon');
       at++;
       value(depth);
-      if (closes(BRACE_CLOSE)) return;
-      separator('a comma or }');
+      if (skipBracket(BRACE_CLOSE)) return;
+      scanSeparator('a comma or }');
     }
   }
 
-  function array(depth: number): void {
+  function scanArray(depth: number): void {
     open(depth);
-    if (closes(BRACKET_CLOSE)) return;
+    if (skipBracket(BRACKET_CLOSE)) return;
     for (;;) {
       value(depth);
-      if (closes(BRACKET_CLOSE)) return;
-      separator('a comma or ]');
+      if (skipBracket(BRACKET_CLOSE)) return;
+      scanSeparator('a comma or ]');
     }
   }
 
@@ -106,15 +106,15 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     at++;
   }
 
-  function closes(bracket: number): boolean {
+  function skipBracket(bracket: number): boolean {
     skipSpace();
     if (text.charCodeAt(at) !== bracket) return false;
     at++;
     return true;
   }
 
-  function separator(wanted: string): void {
-    if (text.charCodeAt(at) !== COMMA) throw unexpected(text, at, wanted);
+  function scanSeparator(wanted: string): void {
+    if (text.charCodeAt(at) !== COMMA) throw createFault(text, at, wanted);
     at++;
   }
 
@@ -124,8 +124,8 @@ export function scanJson(text: string, depthMax: number = LIMITS.MAX_JSON_DEPTH)
     at = end;
   }
 
-  function word(expected: string): void {
-    if (!text.startsWith(expected, at)) throw unexpected(text, at, 'a value');
+  function scanWord(expected: string): void {
+    if (!text.startsWith(expected, at)) throw createFault(text, at, 'a value');
     at += expected.length;
   }
 
@@ -152,10 +152,10 @@ function findStringEnd(text: string, start: number): number {
     if (code === BACKSLASH) {
       at++;
       if (text.charCodeAt(at) === 0x75) at = findHexEnd(text, at);
-      else if (!ESCAPABLE.has(text.charCodeAt(at))) throw unexpected(text, at, 'an escape JSON knows');
+      else if (!ESCAPE_CHARACTERS.has(text.charCodeAt(at))) throw createFault(text, at, 'an escape JSON knows');
     } else if (!(code >= 0x20)) {
       throw at >= text.length
-        ? unexpected(text, at, 'the end of a string')
+        ? createFault(text, at, 'the end of a string')
         : new Fault('a control character is in a string', at);
     }
   }
@@ -164,7 +164,7 @@ function findStringEnd(text: string, start: number): number {
 /** Returns the position of the last of four hexadecimal digits. @param start position of the letter before them */
 function findHexEnd(text: string, start: number): number {
   for (let at = start + 1; at <= start + 4; at++)
-    if (!isHex(text.charCodeAt(at))) throw unexpected(text, at, 'a hexadecimal digit');
+    if (!isHex(text.charCodeAt(at))) throw createFault(text, at, 'a hexadecimal digit');
   return start + 4;
 }
 
@@ -190,11 +190,11 @@ function findNumberEnd(text: string, start: number): { readonly end: number; rea
 function findDigitsEnd(text: string, start: number, wanted: string): number {
   let at = start;
   while (isDigit(text.charCodeAt(at))) at++;
-  if (at === start) throw unexpected(text, at, wanted);
+  if (at === start) throw createFault(text, at, wanted);
   return at;
 }
 
-function unexpected(text: string, at: number, wanted: string): Fault {
+function createFault(text: string, at: number, wanted: string): Fault {
   const result =
     at < text.length ? `${quote(String.fromCodePoint(text.codePointAt(at) ?? 0))} stands` : 'the body ends';
   return new Fault(`${result} where ${wanted} is expected`, at);
@@ -221,7 +221,7 @@ const PLUS = 0x2b;
 const DOT = 0x2e;
 const ZERO = 0x30;
 /** Characters other than `u` that may follow a backslash: " \ / b f n r t */
-const ESCAPABLE = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
+const ESCAPE_CHARACTERS = new Set([QUOTE, BACKSLASH, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74]);
 
 const isDigit = (code: number) => code >= ZERO && code <= 0x39;
 const isHex = (code: number) => isDigit(code) || (code >= 0x41 && code <= 0x46) || (code >= 0x61 && code <= 0x66);

@@ -18,7 +18,10 @@ export function parseJson(bytes: Uint8Array): ParsedJson {
   const text = decode(bytes);
   const { fault, overflows } = scanJson(text);
   if (fault !== undefined)
-    throw new Refusal('MALFORMED_REQUEST', `The body is refused at ${placeOf(text, fault.offset)}: ${fault.reason}.`);
+    throw new Refusal(
+      'MALFORMED_REQUEST',
+      `The body is refused at ${formatPosition(text, fault.offset)}: ${fault.reason}.`,
+    );
   return { value: JSON.parse(text) as unknown, overflows };
 }
 
@@ -30,7 +33,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-function placeOf(text: string, offset: number): string {
+function formatPosition(text: string, offset: number): string {
   const before = text.slice(0, offset);
   const line = before.split('\n').length;
   return `line ${line}, column ${offset - before.lastIndexOf('\n')}`;

@@ -2,18 +2,18 @@ import { Refusal, isUnavailable } from '../refusals/refusal.js';
 
 /** Returns the refusal of a request that needs data of a store which is still being read after a restart. */
 export function refuseWhileLoading(datasetId: string): Refusal {
-  return new Refusal('STORE_UNAVAILABLE', sentence(datasetId), detailOf(datasetId));
+  return new Refusal('STORE_UNAVAILABLE', describeLoading(datasetId), createDetail(datasetId));
 }
 
 /** Returns the refusal of a change of a store that has not been read yet. */
 export function refuseWhileResuming(datasetId: string): Refusal {
-  return new Refusal('STORE_LOADING', sentence(datasetId), detailOf(datasetId));
+  return new Refusal('STORE_LOADING', describeLoading(datasetId), createDetail(datasetId));
 }
 
-const sentence = (datasetId: string) =>
+const describeLoading = (datasetId: string) =>
   `The data store ${datasetId} is being read after a restart; retry in a few seconds.`;
 
-const detailOf = (datasetId: string) => ({ store_id: datasetId, status: 'loading' });
+const createDetail = (datasetId: string) => ({ store_id: datasetId, status: 'loading' });
 
 /**
  * Returns true if a failure is one of these refusals: nothing was changed, and the request may succeed once the store

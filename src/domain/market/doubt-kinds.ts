@@ -1,5 +1,5 @@
 /** Kinds of suspected errors in market data, by symptom. */
-export const DOUBT_KINDS = [
+export const DATA_WARNING_KINDS = [
   'unexplained_jump',
   'missed_split',
   'currency_flip',
@@ -13,4 +13,4 @@ export const DOUBT_KINDS = [
   'dividend_duplicate',
   'dividend_not_adjusted',
 ] as const;
-export type DoubtKind = (typeof DOUBT_KINDS)[number];
+export type DataWarningKind = (typeof DATA_WARNING_KINDS)[number];

@@ -33,7 +33,7 @@ export interface ExchangeRates {
   readonly pairColumns: ReadonlySet<number>;
 }
 
-const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
+const ratesByMarket = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
  * Returns the rates of a market into a currency: CLOSE of `{CCY}{currency}`, a security or a series, otherwise the
@@ -42,8 +42,8 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
  * @cost O(S) per foreign currency, once per market and currency
  */
 export function createExchangeRates(sm: SessionMarket, currency: string): ExchangeRates {
-  let entry = cached.get(sm);
-  if (!entry) cached.set(sm, (entry = new Map()));
+  let entry = ratesByMarket.get(sm);
+  if (!entry) ratesByMarket.set(sm, (entry = new Map()));
   let rates = entry.get(currency);
   if (!rates) entry.set(currency, (rates = readRates(sm, currency)));
   return rates;
@@ -51,8 +51,8 @@ export function createExchangeRates(sm: SessionMarket, currency: string): Exchan
 
 /** Shares the rates of a market with a view of some of its sessions. */
 export function shareRates(sm: SessionMarket, view: SessionMarket): void {
-  const entry = cached.get(sm);
-  if (entry !== undefined) cached.set(view, entry);
+  const entry = ratesByMarket.get(sm);
+  if (entry !== undefined) ratesByMarket.set(view, entry);
 }
 
 /**
@@ -121,7 +121,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
       .filter((value) => typeof value === 'string'),
   );
   const series = new Map<string, Float64Array | undefined>();
-  const seriesOf = (code: string): Float64Array | undefined => {
+  const findSeries = (code: string): Float64Array | undefined => {
     if (!series.has(code)) series.set(code, readRateSeries(sm, code, currency));
     return series.get(code);
   };
@@ -129,14 +129,14 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     const value = findSpell(spells[column]!, sm.sessions[session]!);
     return typeof value === 'string' && !isBlank(value) ? value : currency;
   };
-  const pairColumns = pairColumnsOf(sm, [...currencies, currency]);
+  const pairColumns = listPairColumns(sm, [...currencies, currency]);
   const native = spells.map(
     (list, column) => pairColumns.has(column) || list.every(({ value }) => value === currency || isBlank(value)),
   );
   const rateAt = (session: number, column: number): number => {
     if (native[column]) return 1;
     const code = currencyAt(session, column);
-    return code === currency ? 1 : (seriesOf(code)?.[session] ?? Number.NaN);
+    return code === currency ? 1 : (findSeries(code)?.[session] ?? Number.NaN);
   };
   return {
     currency,
@@ -146,7 +146,7 @@ function readRates(sm: SessionMarket, currency: string): ExchangeRates {
     isNative: (column) => native[column]!,
     seriesOf: (column) => {
       const list = spells[column]!;
-      const steady = list.length === 1 && list[0]!.from === -Infinity ? seriesOf(currencyAt(0, column)) : undefined;
+      const steady = list.length === 1 && list[0]!.from === -Infinity ? findSeries(currencyAt(0, column)) : undefined;
       return steady ?? Float64Array.from(sm.sessions, (_, session) => rateAt(session, column));
     },
     missingPair: (session, column) => {
@@ -169,24 +169,25 @@ export function readRateSeries(sm: SessionMarket, from: string, to: string): Flo
   const target = findUnit(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
-  const direct = directSeries(sm, [source.major, target.major], scale);
+  const direct = readDirectSeries(sm, [source.major, target.major], scale);
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
-    const first = directSeries(sm, [source.major, cross], scale);
-    const second = first && directSeries(sm, [cross, target.major], 1);
+    const first = readDirectSeries(sm, [source.major, cross], scale);
+    const second = first && readDirectSeries(sm, [cross, target.major], 1);
     if (second !== undefined) return second.map((rate, session) => first![session]! * rate);
   }
   return undefined;
 }
 
 /** Returns a pair as stored, or the inverse of the opposite pair; undefined if the store has neither. */
-function directSeries(
+function readDirectSeries(
   sm: SessionMarket,
   [from, to]: readonly [string, string],
   scale: number,
 ): Float64Array | undefined {
   return (
-    pairSeries(sm, `${from}${to}`, (rate) => rate * scale) ?? pairSeries(sm, `${to}${from}`, (rate) => scale / rate)
+    readPairSeries(sm, `${from}${to}`, (rate) => rate * scale) ??
+    readPairSeries(sm, `${to}${from}`, (rate) => scale / rate)
   );
 }
 
@@ -230,12 +231,12 @@ export function refuseRateNotAboveZero(
 export function findFirstRateDay(market: MarketData, from: string, to: string): Day | undefined {
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return undefined;
-  const directDay = (a: string, b: string): Day | undefined =>
+  const findDirectDay = (a: string, b: string): Day | undefined =>
     findFirstDay(market, a + b) ?? findFirstDay(market, b + a);
-  const direct = directDay(source, target);
+  const direct = findDirectDay(source, target);
   if (direct !== undefined) return direct;
   for (const cross of CROSS_CURRENCIES) {
-    const legs = [directDay(source, cross), directDay(cross, target)];
+    const legs = [findDirectDay(source, cross), findDirectDay(cross, target)];
     if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // the pairs were checked above
   }
   return undefined;
@@ -259,11 +260,11 @@ export function listUsedPairs(
 ): readonly [] | readonly [string] | readonly [string, string] | undefined {
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return [];
-  const heldAs = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
-  const direct = heldAs(source, target);
+  const findHeldPair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
+  const direct = findHeldPair(source, target);
   if (direct !== undefined) return [direct];
   for (const cross of CROSS_CURRENCIES) {
-    const [first, second] = [heldAs(source, cross), heldAs(cross, target)];
+    const [first, second] = [findHeldPair(source, cross), findHeldPair(cross, target)];
     if (first !== undefined && second !== undefined) return [first, second];
   }
   return undefined;
@@ -278,7 +279,7 @@ export function isRateHeld(holds: (pair: string) => boolean, from: string, to: s
  * Returns the rates of a pair on every session, [S], from a security of the market or a series; NaN for a rate of 0 or
  * less. Undefined if the store has neither.
  */
-function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
+function readPairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
   if (column >= 0) return carrySeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
@@ -303,7 +304,7 @@ function carrySeries(sm: SessionMarket, column: number, convert: (rate: number) 
   return series;
 }
 
-function pairColumnsOf(sm: SessionMarket, currencies: readonly string[]): Set<number> {
+function listPairColumns(sm: SessionMarket, currencies: readonly string[]): Set<number> {
   return new Set(
     [...listPairs(sm.market, currencies)].map((pair) => sm.columnOf(pair)).filter((column) => column >= 0),
   );

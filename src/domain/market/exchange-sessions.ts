@@ -30,14 +30,14 @@ export function createExchanges({
   calendars,
   sessions,
 }: ExchangesInput): (session: number, column: number) => Exchange {
-  const own: Exchange = onAxis(calendar, sessions);
+  const own: Exchange = placeOnAxis(calendar, sessions);
   const byCode = new Map<string, Exchange>([[calendar.code, own]]);
-  const exchangeOf = (code: unknown): Exchange => {
+  const findExchange = (code: unknown): Exchange => {
     if (typeof code !== 'string') return own;
     let exchange = byCode.get(code);
     if (!exchange) {
       const entry = calendars.get(code);
-      exchange = entry ? onAxis(entry, sessions) : own;
+      exchange = entry ? placeOnAxis(entry, sessions) : own;
       byCode.set(code, exchange);
     }
     return exchange;
@@ -45,13 +45,13 @@ export function createExchanges({
   const spells = createReferenceSpells(market, 'EXCHANGE');
   const steady = spells.map((list) => {
     if (list.length === 0) return own;
-    return list.length === 1 && list[0]!.from === -Infinity ? exchangeOf(list[0]!.value) : undefined;
+    return list.length === 1 && list[0]!.from === -Infinity ? findExchange(list[0]!.value) : undefined;
   });
-  return (session, column) => steady[column] ?? exchangeOf(findSpell(spells[column]!, sessions[session]!));
+  return (session, column) => steady[column] ?? findExchange(findSpell(spells[column]!, sessions[session]!));
 }
 
 /** Outside its coverage, an exchange is assumed to follow the index calendar. */
-function onAxis(calendar: Calendar, sessions: Int32Array): Exchange {
+function placeOnAxis(calendar: Calendar, sessions: Int32Array): Exchange {
   const open = new Uint8Array(sessions.length);
   const counted = new Int32Array(sessions.length);
   const { from, to } = calendar.coverage;

@@ -10,7 +10,7 @@ export type GroupOfDay = (name: string, day: Day) => { readonly group: string; r
  * Returns a function for the group of each security on a day, [names]. Days must ascend. The returned array is
  * identical until a group changes.
  */
-export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
+export function createGroupsByDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => readonly string[] {
   let groups: readonly string[] = names.map(() => '');
   const until = names.map(() => -Infinity);
   let next = -Infinity;
@@ -31,14 +31,14 @@ export function groupsByDay(names: readonly string[], groupOf: GroupOfDay): (day
 export interface GroupNumbers {
   /** Names of the groups, by number. */
   readonly groups: readonly string[];
-  /** Returns the group number of each security on a day, as `groupsByDay` does. */
+  /** Returns the group number of each security on a day, as `createGroupsByDay` does. */
   byDay(names: readonly string[], groupOf: GroupOfDay): (day: Day) => Int32Array;
 }
 
 export function createGroupNumbers(): GroupNumbers {
   const groups: string[] = [];
   const known = new Map<string, number>();
-  const numberOf = (group: string): number => {
+  const findNumber = (group: string): number => {
     const number = known.get(group) ?? groups.push(group) - 1;
     known.set(group, number);
     return number;
@@ -46,12 +46,12 @@ export function createGroupNumbers(): GroupNumbers {
   return {
     groups,
     byDay(names, groupOf) {
-      const textsOn = groupsByDay(names, groupOf);
+      const textsOn = createGroupsByDay(names, groupOf);
       let texts: readonly string[] | undefined;
       let numbers = new Int32Array(0);
       return (day) => {
         const result = textsOn(day);
-        if (result !== texts) numbers = Int32Array.from(result, numberOf);
+        if (result !== texts) numbers = Int32Array.from(result, findNumber);
         texts = result;
         return numbers;
       };

@@ -93,40 +93,45 @@ export function shareMarket(market: MarketData, shared: SharedTables = shareTabl
 
 function shareTables(market: MarketData): SharedTables {
   const axes: Axes = { identifiers: [...market.identifiers], columns: [...market.reference.columns] };
-  const before = textOf([axes, ...spellLines(market.reference.rows)]);
-  const { text: actions, places } = actionLines(market, new TextEncoder().encode(before).length);
+  const before = formatLines([axes, ...createSpellLines(market.reference.rows)]);
+  const { text: actions, places } = createActionLines(market, new TextEncoder().encode(before).length);
   const tables =
-    before + actions + textOf([...inLines(market.universes, (universes) => ({ universes })), ...seriesLines(market)]);
+    before +
+    actions +
+    formatLines([...divideIntoLines(market.universes, (universes) => ({ universes })), ...createSeriesLines(market)]);
   return { tables: copyToSharedBytes(new TextEncoder().encode(tables)), actionPlaces: copyToSharedBytes(places) };
 }
 
-function seriesLines({ series }: Pick<MarketData, 'series'>): Line[] {
+function createSeriesLines({ series }: Pick<MarketData, 'series'>): Line[] {
   return [...(series?.values() ?? [])].map(({ days, closes, ...about }) => ({
     series: { ...about, days: [...days], closes: [...closes] },
   }));
 }
 
-function textOf(lines: readonly (Axes | Line)[]): string {
+function formatLines(lines: readonly (Axes | Line)[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
 /** Returns the line of the actions, in the form of other tables, with the position and length of each action. */
-function actionLines(
+function createActionLines(
   { actions, identifiers }: Pick<MarketData, 'actions' | 'identifiers'>,
   offset: number,
 ): { readonly text: string; readonly places: Int32Array } {
-  const places = new Int32Array(PLACE_WIDTH * actions.length);
+  const places = new Int32Array(POSITION_WIDTH * actions.length);
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const encoder = new TextEncoder();
   let at = offset;
   let place = 0;
-  const lines = inLines(actions, (items) => {
+  const lines = divideIntoLines(actions, (items) => {
     const texts = items.map((action) => JSON.stringify(action));
     at += ACTIONS_HEAD.length;
     texts.forEach((text, i) => {
       const bytes = encoder.encode(text).length;
       const { exDay, type, identifier } = items[i]!;
-      places.set([exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1], PLACE_WIDTH * place++);
+      places.set(
+        [exDay, type === 'DIVIDEND' ? 1 : 0, at, bytes, columns.get(identifier) ?? -1],
+        POSITION_WIDTH * place++,
+      );
       at += bytes + 1; // length of a comma or of the closing bracket
     });
     at += 2; // length of the brace and the line break
@@ -136,7 +141,7 @@ function actionLines(
 }
 
 const ACTIONS_HEAD = '{"actions":[';
-const PLACE_WIDTH = 5;
+const POSITION_WIDTH = 5;
 
 /**
  * Returns the market of a handle without ordinary dividends with an ex-date on or before a day. This suffices from a
@@ -158,14 +163,14 @@ export function openWithoutActions(handle: MarketHandle): MarketData {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
   const first = places.length === 0 ? bytes.length : places[2]! - ACTIONS_HEAD.length;
-  const last = places.length === 0 ? bytes.length : places.at(2 - PLACE_WIDTH)! + places.at(3 - PLACE_WIDTH)! + 3;
+  const last = places.length === 0 ? bytes.length : places.at(2 - POSITION_WIDTH)! + places.at(3 - POSITION_WIDTH)! + 3;
   return openMarket({ ...handle, tables: joinParts(bytes.subarray(0, first), bytes.subarray(last)) });
 }
 
 /** Returns true if an ordinary dividend has an ex-date on or before a day. */
 function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
   const places = new Int32Array(actionPlaces);
-  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
+  for (let p = 0; p < places.length; p += POSITION_WIDTH) if (places[p + 1] === 1 && places[p]! <= after) return true;
   return false;
 }
 
@@ -174,22 +179,22 @@ function hasSettled({ actionPlaces }: MarketHandle, after: number): boolean {
  * returned actions
  */
 export function listActionsSince(handle: MarketHandle, after: number): CorporateAction[] {
-  return actionsWhere(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
+  return selectActions(handle, (places, p) => places[p + 1] !== 1 || places[p]! > after);
 }
 
 /** Returns all actions of some columns. @cost parsing these actions */
 export function listActions(handle: MarketHandle, columns: Int32Array): CorporateAction[] {
   const isAsked = new Uint8Array(1 + columns.reduce((highest, column) => Math.max(highest, column), 0));
   for (const column of columns) isAsked[column] = 1;
-  return actionsWhere(handle, (places, p) => isAsked[places[p + 4]!] === 1);
+  return selectActions(handle, (places, p) => isAsked[places[p + 4]!] === 1);
 }
 
 /** Returns the actions that satisfy a condition, parsed as one list. */
-function actionsWhere(handle: MarketHandle, isWanted: (all: Int32Array, p: number) => boolean): CorporateAction[] {
+function selectActions(handle: MarketHandle, isWanted: (all: Int32Array, p: number) => boolean): CorporateAction[] {
   const bytes = new Uint8Array(handle.tables);
   const places = new Int32Array(handle.actionPlaces);
   const wanted: number[] = [];
-  for (let p = 0; p < places.length; p += PLACE_WIDTH) if (isWanted(places, p)) wanted.push(p);
+  for (let p = 0; p < places.length; p += POSITION_WIDTH) if (isWanted(places, p)) wanted.push(p);
   const text = new Uint8Array(wanted.reduce((sum, p) => sum + places[p + 3]! + 1, 1));
   let at = 0;
   for (const p of wanted) {
@@ -213,7 +218,7 @@ function joinParts(a: Uint8Array, b: Uint8Array): SharedArrayBuffer {
 }
 
 /** Returns lines of securities with their reference rows; a security with many rows has a separate line. */
-function spellLines(reference: MarketData['reference']['rows']): Line[] {
+function createSpellLines(reference: MarketData['reference']['rows']): Line[] {
   const lines: Line[] = [];
   let rows: [string, ReferenceRow[]][] = [];
   let held = 0;
@@ -228,7 +233,7 @@ function spellLines(reference: MarketData['reference']['rows']): Line[] {
   return rows.length === 0 ? lines : [...lines, { rows }];
 }
 
-function inLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
+function divideIntoLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
   return Array.from({ length: Math.ceil(items.length / LINE_ROWS) }, (_, i) =>
     lineOf(items.slice(i * LINE_ROWS, (i + 1) * LINE_ROWS)),
   );
@@ -236,7 +241,7 @@ function inLines<T, L>(items: readonly T[], lineOf: (items: T[]) => L): L[] {
 
 /** Opens the market of a handle. Panels are used in place. @cost parsing the tables: about 1 ms per 10,000 rows. */
 export function openMarket(handle: MarketHandle): MarketData {
-  const opening = openings(handle);
+  const opening = openByLine(handle);
   for (;;) {
     const step = opening.next();
     if (step.done === true) return step.value;
@@ -248,7 +253,7 @@ export function openMarket(handle: MarketHandle): MarketData {
  * rows.
  */
 export async function openMarketGently(handle: MarketHandle, rest: () => Promise<void>): Promise<MarketData> {
-  const opening = openings(handle);
+  const opening = openByLine(handle);
   for (;;) {
     const step = opening.next();
     if (step.done === true) return step.value;
@@ -257,7 +262,7 @@ export async function openMarketGently(handle: MarketHandle, rest: () => Promise
 }
 
 /** Opens a market line by line and yields after each line. */
-function* openings(handle: MarketHandle): Generator<void, MarketData> {
+function* openByLine(handle: MarketHandle): Generator<void, MarketData> {
   const bytes = new Uint8Array(handle.tables);
   const rows = new Map<string, readonly ReferenceRow[]>();
   const actions: CorporateAction[] = [];

@@ -7,15 +7,15 @@ export interface SecuritiesOverRows {
   readonly to: number;
 }
 
-interface Known extends SecuritiesOverRows {
+interface KnownMissing extends SecuritiesOverRows {
   /** Missing rows, by position in `columns`. */
   readonly missing: readonly Int32Array[];
 }
 
 /** Maximum number of cached missing bars per market: 4 MB. */
-const KEPT_MAX = 2 ** 20;
+const CACHED_MAX = 2 ** 20;
 
-const latest = new WeakMap<Float64Array, Known>();
+const latestMissing = new WeakMap<Float64Array, KnownMissing>();
 
 /**
  * Returns the rows without a bar for each column, ascending. The last result is cached: a call for a subset of its
@@ -28,17 +28,21 @@ export function findMissingBars(
 ): Int32Array[] {
   const close = market.fields.get('CLOSE')!;
   const width = market.identifiers.length;
-  const known = latest.get(close);
-  const kept = known && known.from <= names.from && known.to >= names.to ? keptOf(known, names, width) : undefined;
+  const known = latestMissing.get(close);
+  const kept = known && known.from <= names.from && known.to >= names.to ? selectKept(known, names, width) : undefined;
   if (kept !== undefined) return kept;
-  const missing = missingIn(close, width, names);
+  const missing = listMissing(close, width, names);
   const count = missing.reduce((sum, { length }) => sum + length, 0);
-  if (count <= KEPT_MAX) latest.set(close, { ...names, missing });
+  if (count <= CACHED_MAX) latestMissing.set(close, { ...names, missing });
   return missing;
 }
 
 /** Returns the missing rows from a cached result; undefined if it lacks a security. */
-function keptOf(known: Known, { columns, from, to }: SecuritiesOverRows, width: number): Int32Array[] | undefined {
+function selectKept(
+  known: KnownMissing,
+  { columns, from, to }: SecuritiesOverRows,
+  width: number,
+): Int32Array[] | undefined {
   const placeOf = new Int32Array(width).fill(-1);
   known.columns.forEach((column, place) => (placeOf[column] = place));
   if (columns.some((column) => placeOf[column]! < 0)) return undefined;
@@ -48,7 +52,7 @@ function keptOf(known: Known, { columns, from, to }: SecuritiesOverRows, width: 
   });
 }
 
-function missingIn(close: Float64Array, width: number, { columns, from, to }: SecuritiesOverRows): Int32Array[] {
+function listMissing(close: Float64Array, width: number, { columns, from, to }: SecuritiesOverRows): Int32Array[] {
   const missing: number[][] = Array.from(columns, () => []);
   for (let row = from; row <= to; row++) {
     const first = row * width;

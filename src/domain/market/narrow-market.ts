@@ -26,7 +26,7 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
   const n = columns.length;
   const close = market.fields.get('CLOSE')!;
   const rows = listRowsWithBar(market, { columns, from: keeps === 'datapoints' ? null : from, to });
-  const part = (panel: Float64Array): Float64Array => {
+  const copyPart = (panel: Float64Array): Float64Array => {
     const values = new Float64Array(rows.length * n);
     rows.forEach((row, at) => {
       for (let k = 0; k < n; k++) values[at * n + k] = panel[row * width + columns[k]!]!;
@@ -41,8 +41,8 @@ export function narrowMarket(market: MarketData, { columns, from, to, keeps }: N
     currency: null,
     identifiers,
     dates: Int32Array.from(rows, (row) => market.dates[row]!),
-    fields: new Map(fields.map(([name, panel]) => [name, part(panel)])),
-    reference: keeps === undefined ? { columns: [], rows: new Map() } : referenceOf(market.reference, retained),
+    fields: new Map(fields.map(([name, panel]) => [name, copyPart(panel)])),
+    reference: keeps === undefined ? { columns: [], rows: new Map() } : selectReference(market.reference, retained),
     actions: market.actions.filter(({ identifier }) => retained.has(identifier)),
     universes: [],
   };
@@ -70,7 +70,7 @@ export function listRowsWithBar(
 }
 
 /** Returns the reference data of a few securities, without the currency. */
-function referenceOf({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
+function selectReference({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
   const held = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
   return {
     columns: held.map((position) => columns[position]!),

@@ -32,28 +32,28 @@ export function createReferenceSpells(market: MarketData, column: string): Colum
   columns.set(column, spells);
   if (known !== undefined) return known;
   let held = 0;
-  for (const each of columns.values()) held += countOf(each);
+  for (const each of columns.values()) held += countSpells(each);
   for (const [oldest, each] of columns) {
     if (held <= SPELLS_CACHED_MAX) break;
-    held -= countOf(each);
+    held -= countSpells(each);
     columns.delete(oldest);
   }
   return spells;
 }
 
 function createDeclaredSpells(market: MarketData, column: string): ColumnSpells {
-  const spells = spellsOf(market, column);
+  const spells = createSpells(market, column);
   const { currency = null } = market;
-  return column === 'CURRENCY' && currency !== null ? spells.map((own) => fill(own, currency)) : spells;
+  return column === 'CURRENCY' && currency !== null ? spells.map((own) => fillMissing(own, currency)) : spells;
 }
 
-function countOf(column: ColumnSpells): number {
+function countSpells(column: ColumnSpells): number {
   let count = 0;
   for (const spells of column) count += spells.length;
   return count;
 }
 
-function spellsOf(market: MarketData, column: string): ColumnSpells {
+function createSpells(market: MarketData, column: string): ColumnSpells {
   const position = market.reference.columns.indexOf(column);
   return market.identifiers.map((identifier) => {
     const spells: ReferenceSpell[] = [];
@@ -68,7 +68,7 @@ function spellsOf(market: MarketData, column: string): ColumnSpells {
 }
 
 /** Replaces missing values in spells. */
-function fill(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
+function fillMissing(spells: readonly ReferenceSpell[], value: ReferenceValue): ReferenceSpell[] {
   const whole: ReferenceSpell[] = [{ from: -Infinity, value }];
   for (const spell of spells) {
     const next = { from: spell.from, value: isBlank(spell.value) ? value : spell.value };

@@ -35,34 +35,34 @@ export interface ColumnLayout {
   readonly origin: number;
 }
 
-const known = new WeakMap<Float64Array, ReturnGaps>();
+const gapsByGrowth = new WeakMap<Float64Array, ReturnGaps>();
 
 /**
  * Finds the gaps of a growth panel. @param growth [S - first x N] from `computeGrowth`
  * @cost O(gaps), once per panel
  */
 export function findReturnGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
-  const entry = known.get(growth);
+  const entry = gapsByGrowth.get(growth);
   if (entry) return entry;
-  const gaps = gapsOf(sm, growth);
-  known.set(growth, gaps);
+  const gaps = computeGaps(sm, growth);
+  gapsByGrowth.set(growth, gaps);
   return gaps;
 }
 
-function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
+function computeGaps(sm: SessionMarket, growth: Float64Array): ReturnGaps {
   const { securityCount, lastBar, first } = sm;
   const last = lastBar.subarray(lastBar.length - securityCount);
-  const { starts, columns } = gapsBySession(sm);
+  const { starts, columns } = listGapsBySession(sm);
   let factors: Float64Array | undefined;
   const place = new Int32Array(securityCount);
-  const placesOf = (asked: Int32Array): Int32Array => {
+  const findPositions = (asked: Int32Array): Int32Array => {
     place.fill(-1);
     for (let k = 0; k < asked.length; k++) place[asked[k]!] = k;
     return place;
   };
   return {
     of(asked, { from, to }) {
-      const places = placesOf(asked);
+      const places = findPositions(asked);
       const result = new Int32Array(asked.length + 1);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
         const k = places[columns[g]!]!;
@@ -90,8 +90,8 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
         for (let s = Math.max(from, last[column]! + 1); s <= to; s++) cells[column * stride + s - origin] = Number.NaN;
     },
     multiplyGrowth(values, asked, { from, to }) {
-      factors ??= growthAt(sm, growth, { starts, columns });
-      const places = placesOf(asked);
+      factors ??= computeGrowthAtGaps(sm, growth, { starts, columns });
+      const places = findPositions(asked);
       for (let g = starts[from - first]!; g < starts[to - first + 1]!; g++) {
         const k = places[columns[g]!]!;
         if (k >= 0) values[k]! *= factors[g]!;
@@ -99,14 +99,14 @@ function gapsOf(sm: SessionMarket, growth: Float64Array): ReturnGaps {
       for (let k = 0; k < asked.length; k++) {
         const column = asked[k]!;
         for (let s = Math.max(from, last[column]! + 1); s <= to; s++)
-          values[k]! *= orOne(growth[readPanelRow(sm, s) + column]!);
+          values[k]! *= defaultToOne(growth[readPanelRow(sm, s) + column]!);
       }
     },
   };
 }
 
 /** Returns the factor, or 1 if it is missing. */
-function orOne(factor: number): number {
+function defaultToOne(factor: number): number {
   return factor === factor ? factor : 1;
 }
 
@@ -117,7 +117,7 @@ interface GapsBySession {
   readonly columns: Int32Array;
 }
 
-function gapsBySession({ gaps, sessions, first }: SessionMarket): GapsBySession {
+function listGapsBySession({ gaps, sessions, first }: SessionMarket): GapsBySession {
   const starts = new Int32Array(sessions.length - first + 1);
   for (let g = 0; g < gaps.length; g += 3)
     for (let s = Math.max(gaps[g + 1]!, first) + 1; s <= gaps[g + 2]!; s++) starts[s - first + 1]!++;
@@ -129,7 +129,7 @@ function gapsBySession({ gaps, sessions, first }: SessionMarket): GapsBySession 
   return { starts, columns };
 }
 
-function growthAt(
+function computeGrowthAtGaps(
   { securityCount }: SessionMarket,
   growth: Float64Array,
   { starts, columns }: GapsBySession,
@@ -137,6 +137,6 @@ function growthAt(
   const factors = new Float64Array(columns.length);
   for (let row = 0; row < starts.length - 1; row++)
     for (let g = starts[row]!; g < starts[row + 1]!; g++)
-      factors[g] = orOne(growth[row * securityCount + columns[g]!]!);
+      factors[g] = defaultToOne(growth[row * securityCount + columns[g]!]!);
   return factors;
 }

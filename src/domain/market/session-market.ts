@@ -93,7 +93,7 @@ export interface AlignMarketInput {
   readonly market: MarketData;
   readonly calendar: Calendar;
   readonly calendars: Calendars;
-  /** Mark after which sessions are aligned. Earlier actions that pay cash may be missing. */
+  /** Mark after which sessions are aligned; cash payments before the mark may be missing from the actions. */
   readonly mark?: MarketMark;
 }
 
@@ -106,15 +106,15 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const { identifiers, dates } = market;
   const securityCount = identifiers.length;
   const axis = { first: mark ? mark.session : 0, securityCount };
-  const sessions = sessionsOf(calendar, dates);
-  const rowOf = rowsOf(sessions, dates);
+  const sessions = listSessions(calendar, dates);
+  const rowOf = listRows(sessions, dates);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
   const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
   const { lastBar, gaps } = createLastBars({ close, rowOf, securityCount }, mark);
   const actions = placeActions({ market, sessions, calendar, columnOf });
-  const splits = market.adjustment === 'none' ? ratiosOf(actions) : new Map<number, readonly Ratio[]>();
-  const endings = endingsOf(actions, columnOf);
+  const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
+  const endings = listEndings(actions, columnOf);
   const canEnd = new Uint8Array(securityCount);
   for (const column of endings.keys()) canEnd[column] = 1;
   const exchange = createExchanges({ market, calendar, calendars, sessions });
@@ -177,14 +177,14 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   };
 }
 
-function sessionsOf(calendar: Calendar, dates: Int32Array): Int32Array {
+function listSessions(calendar: Calendar, dates: Int32Array): Int32Array {
   if (dates.length === 0) return new Int32Array(0);
   const from = findFirstAtLeast(calendar.sessions, dates[0]!);
   const to = findLastAtMost(calendar.sessions, dates.at(-1)!);
   return calendar.sessions.slice(from, Math.max(from, to + 1));
 }
 
-function rowsOf(sessions: Int32Array, dates: Int32Array): Int32Array {
+function listRows(sessions: Int32Array, dates: Int32Array): Int32Array {
   const rows = new Int32Array(sessions.length).fill(-1);
   for (let s = 0, row = 0; s < sessions.length; s++) {
     while (row < dates.length && dates[row]! < sessions[s]!) row++;
@@ -244,7 +244,7 @@ function hasBar(close: Float64Array, at: number): boolean {
   return at >= 0 && !Number.isNaN(close[at]!);
 }
 
-interface TakeBars {
+interface BarUpdate {
   readonly close: Float64Array;
   /** Position of the first close of the session. */
   readonly from: number;
@@ -255,7 +255,7 @@ interface TakeBars {
 }
 
 /** Writes the columns with a bar that lacked one on the previous session to `resumed`, [N], and returns their number. */
-function takeBars({ close, from, bars, to, session }: TakeBars, resumed: Int32Array): number {
+function takeBars({ close, from, bars, to, session }: BarUpdate, resumed: Int32Array): number {
   const securityCount = resumed.length;
   const previous = to - securityCount;
   let count = 0;
@@ -286,7 +286,7 @@ export interface MarkWindowInput {
  */
 export function markWindow({ market, calendar, session, later }: MarkWindowInput): MarketMark {
   const securityCount = market.identifiers.length;
-  const rowOf = rowsOf(sessionsOf(calendar, market.dates), market.dates);
+  const rowOf = listRows(listSessions(calendar, market.dates), market.dates);
   const close = market.fields.get('CLOSE')!;
   const lastBar = new Int32Array(securityCount).fill(-1);
   let wanted = new Int32Array(securityCount);
@@ -317,7 +317,7 @@ interface Ratio {
   readonly ratio: number;
 }
 
-function ratiosOf({ all }: SessionActions): Map<number, Ratio[]> {
+function listRatios({ all }: SessionActions): Map<number, Ratio[]> {
   const ratios = new Map<number, Ratio[]>();
   for (const { session, column, action } of all) {
     if (ACTION_KINDS[action.type] !== 'ratio') continue;
@@ -334,7 +334,7 @@ interface Ending {
   readonly replaced: boolean;
 }
 
-function endingsOf({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
+function listEndings({ all }: SessionActions, columnOf: (identifier: string) => number): Map<number, Ending[]> {
   const endings = new Map<number, Ending[]>();
   for (const { session, column, action } of all) {
     const replaced = action.type === 'TICKER_CHANGE';

@@ -20,7 +20,7 @@ export function divideEvenly(items: number): EvenParts {
 }
 
 /** Part contained in an output. */
-export interface PlacedPart {
+export interface LocatedPart {
   readonly part: number;
   /** Index of the output, and position of the part within it. */
   readonly output: number;
@@ -30,15 +30,15 @@ export interface PlacedPart {
 /**
  * Locations of parts in outputs: the first location of each part, in the order of the parts, and all further locations.
  */
-export interface PartPlaces {
-  readonly first: readonly PlacedPart[];
-  readonly others: readonly PlacedPart[];
+export interface PartLocations {
+  readonly first: readonly LocatedPart[];
+  readonly others: readonly LocatedPart[];
 }
 
 /** Locates the parts in outputs. Several outputs may contain the same part. */
-export function partPlaces(outputs: readonly { readonly parts: readonly number[] }[]): PartPlaces {
-  const first = new Map<number, PlacedPart>();
-  const others: PlacedPart[] = [];
+export function locateParts(outputs: readonly { readonly parts: readonly number[] }[]): PartLocations {
+  const first = new Map<number, LocatedPart>();
+  const others: LocatedPart[] = [];
   for (const [output, { parts }] of outputs.entries())
     for (const [at, part] of parts.entries()) {
       const placed = { part, output, at };

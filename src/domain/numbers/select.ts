@@ -1,5 +1,5 @@
 /** Range of an array, and a position in it. */
-interface Selected {
+interface SelectedRange {
   readonly from: number;
   /** Last index of the range. */
   readonly to: number;
@@ -11,7 +11,7 @@ interface Selected {
  * position, and returns it. All earlier values in the range are then at most as large. No value may be NaN. @cost
  * linear on average
  */
-export function select(values: Float64Array, { from, to, position }: Selected): number {
+export function select(values: Float64Array, { from, to, position }: SelectedRange): number {
   let left = from;
   let right = to;
   while (left < right) {

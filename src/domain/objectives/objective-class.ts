@@ -75,17 +75,17 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
 
-type Optional = 'reads' | 'unattainable' | 'uncertain' | 'cash';
+type OptionalMember = 'reads' | 'unattainable' | 'uncertain' | 'cash';
 
 /** Defines an objective; infers the parameter types from its schema. */
 export function defineObjectiveClass<P extends z.ZodObject>(
-  entry: Omit<ObjectiveClass<P>, 'category' | Optional> & Partial<Pick<ObjectiveClass<P>, Optional>>,
+  entry: Omit<ObjectiveClass<P>, 'category' | OptionalMember> & Partial<Pick<ObjectiveClass<P>, OptionalMember>>,
 ): ObjectiveClass<P> {
   return { category: 'objective', cash: () => 0, reads: () => [], unattainable: null, uncertain: [], ...entry };
 }
 
 /** Formats a number for a sentence. */
-export const formatInWords = (value: number): string => String(Number(value.toPrecision(6)));
+export const formatForSentence = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** Creates the measure of an objective whose figure is the root of a variance, in basis points. */
 export const createRootMeasure = (name: string): Measure => ({

@@ -19,7 +19,7 @@ export interface Assembly {
    * Result of an equal assembly without a restriction, which saves expanding the rows again. Cannot be combined with
    * `radii`.
    */
-  readonly base?: Assembled | undefined;
+  readonly base?: AssembledProgram | undefined;
   /** Selects the rows of the program. Default: all rows. */
   readonly includes?: ((origin: Origin) => boolean) | undefined;
   /** Changed parameters of rows. */
@@ -47,7 +47,7 @@ export interface Restriction {
 }
 
 /** Program, with the rows from which its parts were created. */
-export interface Assembled {
+export interface AssembledProgram {
   readonly program: Program;
   /** Constraint row of each linear row of the program; undefined for sums of the restriction. */
   readonly linear: readonly (PlacedRow | undefined)[];
@@ -58,7 +58,7 @@ export interface Assembled {
 }
 
 /** Assembles the convex program of a problem: objective (w - b)' Sigma (w - b) plus the tie-breaking term. */
-export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
+export function assembleProgram(problem: Problem, assembly: Assembly = {}): AssembledProgram {
   if (assembly.base !== undefined && assembly.radii === undefined)
     return addPlanes(problem, applyRestriction(removePlanes(assembly.base), assembly.restriction), assembly);
   const { index, metric } = problem;
@@ -81,7 +81,7 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
 }
 
 /** Adds the known cutting planes for the tails that rows limit. */
-function addPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: Assembly): Assembled {
+function addPlanes({ rows, tails }: Problem, assembled: AssembledProgram, assembly: Assembly): AssembledProgram {
   const { includes, changes, radii, planes: among = tails.known } = assembly;
   const limited = rows.flatMap((placed) => {
     const { origin, row } = placed;
@@ -103,7 +103,7 @@ function addPlanes({ rows, tails }: Problem, assembled: Assembled, assembly: Ass
 }
 
 /** Returns the program without its cutting planes. */
-export function removePlanes(assembled: Assembled): Assembled {
+export function removePlanes(assembled: AssembledProgram): AssembledProgram {
   const { program, linear, planes } = assembled;
   if (planes === 0) return assembled;
   const count = program.rows.count - planes;
@@ -111,7 +111,7 @@ export function removePlanes(assembled: Assembled): Assembled {
 }
 
 /** Applies the bounds and sums of a restriction to a program. */
-function applyRestriction(assembled: Assembled, restriction: Restriction | undefined): Assembled {
+function applyRestriction(assembled: AssembledProgram, restriction: Restriction | undefined): AssembledProgram {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
   const { least, most, sums } = restriction;
@@ -253,7 +253,7 @@ interface ProgramParts {
   addLinear(placed: PlacedRow, coefficients: Float64Array, lower?: number, upper?: number): void;
   addKink(placed: PlacedRow, kink: Kink): void;
   addNorm(placed: PlacedRow, radius: number): void;
-  toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): Assembled;
+  toAssembled(objective: Pick<Program, 'n' | 'metric' | 'curvature' | 'ridge' | 'centre' | 'linear'>): AssembledProgram;
 }
 
 function createParts(n: number): ProgramParts {

@@ -5,7 +5,7 @@ import type { Solvers } from './solvers.js';
 import { computeCost } from './goals/prices.js';
 import { isRuledOut, createMeasureProblem, MEASURE_TOLERANCE } from './measure-problem.js';
 import { minimiseMeasure } from './search.js';
-import type { Trials } from './trials.js';
+import type { FeasibilityTests } from './trials.js';
 
 /**
  * Returns the cheapest move of a row with the highest priority value.
@@ -18,7 +18,7 @@ export function selectPriorityMove(moves: readonly ExecutedMove[]): ExecutedMove
 }
 
 export interface JointMoves {
-  readonly trials: Trials;
+  readonly trials: FeasibilityTests;
   /** Moves that make the convex rows feasible. */
   readonly moves: readonly ParameterMove[];
   /** Rows that may be relaxed. */
@@ -57,7 +57,7 @@ function findLeastMoves(
   isEnough: (moves: readonly RangeMove[]) => boolean,
 ): readonly RangeMove[] | undefined {
   const toEnd = (way: RelaxationRange): RangeMove => ({ movable: way, to: way.end });
-  const shortenWay = (way: RelaxationRange, others: readonly RangeMove[]): RangeMove => ({
+  const shortenMove = (way: RelaxationRange, others: readonly RangeMove[]): RangeMove => ({
     movable: way,
     to: bisect({ ...way, within: EXACT_TOLERANCE }, (to) => isEnough([...others, { movable: way, to }])),
   });
@@ -65,12 +65,14 @@ function findLeastMoves(
   const shortenMoves = (taken: readonly RangeMove[]): readonly RangeMove[] =>
     taken.reduceRight<readonly RangeMove[]>((moves, each) => {
       const others = moves.filter((move) => move !== each);
-      return isEnough(others) ? others : moves.map((move) => (move === each ? shortenWay(each.movable, others) : move));
+      return isEnough(others)
+        ? others
+        : moves.map((move) => (move === each ? shortenMove(each.movable, others) : move));
     }, taken);
   let taken: readonly RangeMove[] = [];
   for (const priority of [...new Set(ways.map(({ origin }) => origin.priority))].toSorted((a, b) => b - a)) {
     const level = ways.filter(({ origin }) => origin.priority === priority);
-    const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => shortenWay(way, taken));
+    const alone = level.filter((way) => isEnough([...taken, toEnd(way)])).map((way) => shortenMove(way, taken));
     const [first] = alone.toSorted((a, b) => Math.abs(a.to - a.movable.from) - Math.abs(b.to - b.movable.from));
     if (first !== undefined) return shortenMoves([...taken, first]);
     taken = [...taken, ...level.map(toEnd)];
@@ -143,7 +145,7 @@ export function isSecurityCount({ kind, unit, type }: Origin, parameter: string)
 }
 
 export interface ChoiceMoves {
-  readonly trials: Trials;
+  readonly trials: FeasibilityTests;
   /** Rows that may be relaxed. */
   readonly origins: readonly Origin[];
   /** Tolerance of the least move, relative to 1 and the parameter. */
@@ -198,12 +200,12 @@ function isSought({ rows }: Problem, { origin, parameter }: MovableParameter): b
 const CONVEX_MOVE_MAX = 10;
 
 interface MoveSearch extends RelaxationRange {
-  readonly trials: Trials;
+  readonly trials: FeasibilityTests;
   readonly within: number;
 }
 
 /** Smallest sufficient value of a parameter that was found, with its proven bound. */
-interface LeastValue {
+interface LeastSufficientValue {
   readonly to: number;
   /** Value up to which no value suffices; equals `to` if `to` is proven to be the smallest. */
   readonly bound: number;
@@ -220,7 +222,10 @@ function findLeastMove(solvers: Solvers, problem: Problem, search: MoveSearch): 
 }
 
 /** Finds the smallest feasible limit on a distance: the distance of the feasible weights nearest to the reference. */
-function findLeastDistance(problem: Problem, { trials, origin, from, end }: MoveSearch): LeastValue | undefined {
+function findLeastDistance(
+  problem: Problem,
+  { trials, origin, from, end }: MoveSearch,
+): LeastSufficientValue | undefined {
   const placed = problem.rows.find((each) => each.origin === origin);
   if (placed?.row.form !== 'distance' || !trials.isWithin(1)) return undefined;
   const { limit } = placed.row;
@@ -237,7 +242,7 @@ function findLeastDistance(problem: Problem, { trials, origin, from, end }: Move
 }
 
 /** Finds the smallest feasible limit on a tail: the smallest tail average over choices that satisfy the other rows. */
-function findLeastTail(problem: Problem, { trials, origin, from, end }: MoveSearch): LeastValue | undefined {
+function findLeastTail(problem: Problem, { trials, origin, from, end }: MoveSearch): LeastSufficientValue | undefined {
   const row = problem.rows.find((each) => each.origin === origin)?.row;
   if (row?.form !== 'tail' || !trials.isWithin(1)) return undefined;
   const { goal } = row;
@@ -251,7 +256,7 @@ function findLeastTail(problem: Problem, { trials, origin, from, end }: MoveSear
   return { to, bound: least.isHeuristic ? Math.min(to, Math.max(from, least.bound)) : to };
 }
 
-function findLeastByBisection(problem: Problem, search: MoveSearch): LeastValue | undefined {
+function findLeastByBisection(problem: Problem, search: MoveSearch): LeastSufficientValue | undefined {
   const { trials, origin, parameter, from, end, isWhole } = search;
   let bound = parameter === 'maximum' ? Math.max(from, countParitySecurities(problem, origin) - 1) : from;
   const isSufficient = (to: number) => {

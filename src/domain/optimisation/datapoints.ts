@@ -1,5 +1,5 @@
 import type { CrossSection } from '../datapoints/cross-section.js';
-import { requestLatest } from '../datapoints/field-request.js';
+import { createLatestRequest } from '../datapoints/field-request.js';
 import type { Datapoints } from './row-context.js';
 import { toRequest } from '../datapoints/field-use.js';
 
@@ -8,8 +8,8 @@ export function readDatapoints(cross: CrossSection, columns: Int32Array): Datapo
   return {
     numbers: (field) => cross.numbers(toRequest(field), columns),
     categories: (field) =>
-      cross.values(requestLatest(field), columns).map((value) => (value === null ? null : String(value))),
+      cross.values(createLatestRequest(field), columns).map((value) => (value === null ? null : String(value))),
     medianValueTraded: (window) =>
-      cross.numbers(requestLatest('VALUE_TRADED', { aggregate: 'median', window }), columns),
+      cross.numbers(createLatestRequest('VALUE_TRADED', { aggregate: 'median', window }), columns),
   };
 }

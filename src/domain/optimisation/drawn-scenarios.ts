@@ -6,7 +6,7 @@ import { Refusal } from '../refusals/refusal.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
 import type { RiskEstimate } from './covariance.js';
 
-export interface DrawnInput {
+export interface DrawnScenariosInput {
   readonly algebra: DrawAlgebra;
   readonly risk: Pick<RiskEstimate, 'metric' | 'means' | 'scenarios' | 'periods'>;
   /** Annualised expected returns, [N]; null to draw around the means of the window. */
@@ -23,7 +23,7 @@ export function createDrawnScenarios({
   algebra,
   risk,
   expectedReturns,
-}: DrawnInput): (terms: ScenarioTerms) => Float64Array {
+}: DrawnScenariosInput): (terms: ScenarioTerms) => Float64Array {
   const known = new Map<string, Float64Array>();
   return (terms) => {
     const key = JSON.stringify(terms);

@@ -8,7 +8,7 @@ import { isDerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../refusals/findings.js';
 import {
   findComposition,
-  explainName,
+  explainConstituent,
   findHolding,
   type Explanation,
   type ExplainedDatapoint,
@@ -108,7 +108,7 @@ export function explainWeight(
   question: SecurityQuestion & { readonly engine: Engine },
 ): SecurityExplanation {
   const document = composer.document(indexId);
-  if (!isDerivedDocument(document)) return explainName(composer, indexId, question);
+  if (!isDerivedDocument(document)) return explainConstituent(composer, indexId, question);
   const { column, engine } = question;
   const inForce = findComposition(composer, indexId, question.asOf);
   const { composition, before } = inForce;
@@ -148,7 +148,7 @@ export function explainWeight(
   };
 }
 
-interface ReadsInput {
+interface FieldsReadInput {
   readonly composer: Composer;
   readonly indexId: string;
   readonly column: number;
@@ -156,7 +156,7 @@ interface ReadsInput {
   readonly reads: ReturnType<typeof listFieldsRead>;
 }
 
-function listDatapointsRead({ composer, indexId, column, session, reads }: ReadsInput): ExplainedDatapoint[] {
+function listDatapointsRead({ composer, indexId, column, session, reads }: FieldsReadInput): ExplainedDatapoint[] {
   const market = composer.market(indexId);
   const document = composer.document(indexId);
   const { currency } = document;

@@ -4,9 +4,9 @@ import type { ConstraintRow } from '../constraints/constraint-row.js';
 import { readObjective, readExpectedReturns, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import type { Finding } from '../refusals/findings.js';
 import type { MarketData } from '../market/market-data.js';
-import { requestLatest } from '../datapoints/field-request.js';
+import { createLatestRequest } from '../datapoints/field-request.js';
 import { checkFields, type PlacedUse } from '../rules/field-findings.js';
-import { type FieldUse, category, useNumber } from '../datapoints/field-use.js';
+import { type FieldUse, useCategory, useNumber } from '../datapoints/field-use.js';
 import type { Definitions } from '../datapoints/expressions/reads.js';
 import { isExpressionNode } from '../datapoints/expressions/tree.js';
 
@@ -42,13 +42,13 @@ export function listRowFields(rows: readonly ConstraintRow[], path: string): Pla
     if (entry === undefined) return [];
     if (row.type === 'Liquidity') {
       const { window } = entry.params.parse(row.params) as { window: number }; // every Liquidity row has it
-      const use = useNumber(requestLatest('VALUE_TRADED', { aggregate: 'median', window }));
+      const use = useNumber(createLatestRequest('VALUE_TRADED', { aggregate: 'median', window }));
       return [{ use, path: `${path}[${position}].type`, rowId }];
     }
     const at = { path: `${path}[${position}].params.field`, rowId };
     if (isExpressionNode(field)) return [{ use: useNumber(field), ...at }];
     if (typeof field !== 'string') return [];
-    return [{ use: NUMERIC_CLASSES.has(row.type) ? useNumber(field) : category(field), ...at }];
+    return [{ use: NUMERIC_CLASSES.has(row.type) ? useNumber(field) : useCategory(field), ...at }];
   });
 }
 

@@ -70,7 +70,7 @@ function findLeastJoint(solver: Solver, search: JointSearch): JointMove | undefi
   const rows = listSeparateRows(problem);
   const solveWeights = (tried: Float64Array) =>
     solveConvex(solver, rows, { changes: toChanges(movables, tried), views })?.weights;
-  const cuts: Cut[] = [];
+  const cuts: MoveCondition[] = [];
   let moved: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {
     const at = moved;
@@ -224,7 +224,7 @@ function toMoves(movables: readonly MovableParameter[], moved: Float64Array): Pa
 /**
  * Linear condition on the moves, slopes'moved >= least, under which a certificate is invalid. Slopes are not negative.
  */
-interface Cut {
+interface MoveCondition {
   readonly slopes: Float64Array;
   readonly least: number;
 }
@@ -232,7 +232,11 @@ interface Cut {
 /** Fraction of a certificate's steepest slope below which a slope is rounding. */
 const SLOPE_MIN = 1e-7;
 
-function createCut({ problem, movables, views }: JointSearch, proof: Proof, moved: Float64Array): Cut | undefined {
+function createCut(
+  { problem, movables, views }: JointSearch,
+  proof: Proof,
+  moved: Float64Array,
+): MoveCondition | undefined {
   const computeGapAt = (at: Float64Array) =>
     computeOwnGap(proof, assembleProgram(problem, { changes: toChanges(movables, at), views, withTracking: true }));
   const here = computeGapAt(moved);
@@ -257,7 +261,7 @@ function createCut({ problem, movables, views }: JointSearch, proof: Proof, move
 function findLeastMoves(
   solver: Solver,
   movables: readonly MovableParameter[],
-  cuts: readonly Cut[],
+  cuts: readonly MoveCondition[],
 ): Float64Array | undefined {
   const levels = [...new Set(movables.map(({ origin }) => origin.priority))].toSorted((a, b) => a - b);
   const settled: { readonly members: Float64Array; readonly most: number }[] = [];
@@ -275,7 +279,7 @@ function findLeastMoves(
 function findCheapestMoves(
   solver: Solver,
   movables: readonly MovableParameter[],
-  cuts: readonly Cut[],
+  cuts: readonly MoveCondition[],
   cost: Float64Array,
   settled: readonly { readonly members: Float64Array; readonly most: number }[],
 ): Float64Array | undefined {

@@ -62,7 +62,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     let best = start;
     for (;;) {
       if (attainsLowerBound(problem, best.solution, floor)) return best;
-      const better = (isFlat ? regrowChoice(best) : undefined) ?? findBetterNeighbour(best);
+      const better = (isFlat ? addBackSecurities(best) : undefined) ?? findBetterNeighbour(best);
       if (better === undefined) return best;
       best = better;
     }
@@ -85,7 +85,7 @@ export function createSearch({ solver, algebra }: Solvers, input: SearchInput): 
     return undefined;
   }
 
-  function regrowChoice({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
+  function addBackSecurities({ choice: { held }, solution }: FoundChoice): FoundChoice | undefined {
     // Adds the most promising securities to the holdings and drops the cheapest ones again: one solve evaluates many
     // swaps.
     const more = listPromisingSecurities(held, solution, { ...terms, most: GROWTH_SIZE });

@@ -78,7 +78,7 @@ export function createPairSplitter(algebra: DenseAlgebra, counted: CountedProgra
       for (const j of open) rest[i * n + j] = matrix[i * n + j]! + along - share * parts[i * n + j]!;
   }
 
-  /** Returns the largest fraction of the parts whose subtraction leaves the covariance positive definite. */
+  /** Returns the largest fraction of the parts that can be subtracted while the covariance stays positive definite. */
   function findConvexFraction(open: Int32Array, pairs: Float64Array, diagonal: Float64Array): number {
     const isConvex = (share: number) =>
       algebra.scope(() => {

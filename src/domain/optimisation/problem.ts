@@ -202,7 +202,7 @@ function createGoal(input: ProblemInput, { objective: { entry, params }, rows, w
   });
 }
 
-/** Returns 1 for securities that no hard row keeps at or below zero. */
+/** Returns an eligibility mask, [N]: 0 for securities that a hard row keeps at or below zero, otherwise 1. */
 function markEligible(n: number, rows: readonly PlacedRow[]): Uint8Array {
   const eligible = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)

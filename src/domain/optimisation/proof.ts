@@ -5,14 +5,14 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { createTangentPlanes } from './curved-rows.js';
 import { checkTailLimits, type TailLimitState } from './tails/tail-limits.js';
-import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
+import { assembleProgram, type AssembledProgram, type Assembly } from './assemble.js';
 import { describeRow, type Origin, type PlacedRow, type Problem } from './problem.js';
 
 /**
  * Proof that rows are infeasible: multipliers (`certificate`), or one security with contradictory bounds (`crossed`).
  */
 export interface Proof {
-  readonly assembled: Assembled;
+  readonly assembled: AssembledProgram;
   /** Returns true if a row is part of the proof. */
   readonly includes: (origin: Origin) => boolean;
   readonly certificate: Certificate | null;
@@ -91,7 +91,7 @@ const PLANES_MAX = 200;
 /**
  * Returns the margin by which a proof holds in another assembly of the rows; zero or less if it proves nothing there.
  */
-export function computeGap({ certificate, crossed }: Proof, { program }: Assembled): number {
+export function computeGap({ certificate, crossed }: Proof, { program }: AssembledProgram): number {
   if (crossed !== null)
     return program.lower.reduce((most, lower, i) => Math.max(most, lower - program.upper[i]!), -Infinity);
   return measureInfeasibility(program, certificate!); // a proof without crossed bounds has a certificate
@@ -122,7 +122,7 @@ export function groupProofsBySecurity(proof: Proof): readonly Proof[] {
 }
 
 /** Returns the margin as `computeGap`, but for a proof by contradictory bounds only that of its security. */
-export function computeOwnGap(proof: Proof, assembled: Assembled): number {
+export function computeOwnGap(proof: Proof, assembled: AssembledProgram): number {
   const { crossed } = proof;
   return crossed === null
     ? computeGap(proof, assembled)
@@ -149,16 +149,16 @@ function computeRowStrengths(problem: Problem, proof: Proof): Map<Origin, number
   );
 }
 
-interface Use {
+interface ProofRowUse {
   readonly placed: PlacedRow;
   readonly side: 'lower' | 'upper';
   readonly multiplier: number;
 }
 
 /** Returns the sides of each row in a proof with their multipliers. */
-function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, Use[]> {
-  const uses = new Map<Origin, Use[]>();
-  const addUse = (placed: PlacedRow | undefined, side: Use['side'], multiplier: number) => {
+function listUses(problem: Problem, { assembled, includes, certificate, crossed }: Proof): Map<Origin, ProofRowUse[]> {
+  const uses = new Map<Origin, ProofRowUse[]>();
+  const addUse = (placed: PlacedRow | undefined, side: ProofRowUse['side'], multiplier: number) => {
     if (placed === undefined || !(multiplier > 0)) return;
     const known = uses.get(placed.origin);
     if (known === undefined) uses.set(placed.origin, [{ placed, side, multiplier }]);
@@ -280,7 +280,7 @@ export function listConflictRows(problem: Problem, { origins, proof }: Conflict)
 }
 
 /** Returns the label of a row in a conflict with its strongest side; with the member if the proof uses only one. */
-function formatConflictLabel(origin: Origin, uses: readonly Use[]): string {
+function formatConflictLabel(origin: Origin, uses: readonly ProofRowUse[]): string {
   const strongest = uses.toSorted((a, b) => b.multiplier - a.multiplier)[0];
   if (strongest === undefined) return origin.name;
   const side = origin.kind === 'eq' ? 'eq' : strongest.side;

@@ -1,6 +1,6 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { NonConvexRow } from '../constraints/program-row.js';
-import type { Assembled, Assembly, Restriction } from './assemble.js';
+import type { AssembledProgram, Assembly, Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
 import { type Choice, satisfiesRow, createRestriction, markShort } from './restriction.js';
 import { type ConvexSolution, solveConvex } from './solve-convex.js';
@@ -17,19 +17,19 @@ const SOLVES_MAX = 2000;
 const WORK_MAX = 1e10;
 
 /** Fraction of the work limit that applies if any choice suffices. */
-const ANY_FRACTION = 0.1;
+const FEASIBILITY_WORK_FRACTION = 0.1;
 
 /**
  * Fraction of the work limit after which all excess securities are dropped at once, and multiple after which the search
  * fails.
  */
-const HURRY_FRACTION = 0.5;
+const SINGLE_STEP_DROP_FRACTION = 0.5;
 const ABANDON_FACTOR = 4;
 
 export interface SearchInput {
   readonly problem: Problem;
   readonly rows: readonly NonConvexRow[];
-  readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: Assembled };
+  readonly options: Pick<Assembly, 'includes' | 'changes'> & { readonly base: AssembledProgram };
   /** Optimum without the non-convex rows. */
   readonly relaxed: ConvexSolution;
   /** True to end at the first choice that satisfies every row, with a smaller work limit. */
@@ -107,7 +107,7 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
     restrictLoosely,
     isExhausted: () => solves >= SOLVES_MAX,
     isSpent: () => solves >= SOLVES_MAX || solver.spent() > workMax,
-    isHurried: () => solver.spent() > HURRY_FRACTION * workMax,
+    isHurried: () => solver.spent() > SINGLE_STEP_DROP_FRACTION * workMax,
     iterations: () => iterations,
   };
 }
@@ -115,5 +115,5 @@ export function createRestrictedSolves(inner: Solver, input: SearchInput): Restr
 /** Returns the maximum number of multiplications of a search. */
 function computeWorkMax({ problem, isAnyEnough }: SearchInput): number {
   if (!hasTails(problem)) return Infinity;
-  return isAnyEnough ? ANY_FRACTION * WORK_MAX : WORK_MAX;
+  return isAnyEnough ? FEASIBILITY_WORK_FRACTION * WORK_MAX : WORK_MAX;
 }

@@ -25,28 +25,28 @@ export function createRestriction(rows: readonly NonConvexRow[], { held, large, 
   const least = new Float64Array(n).fill(-Infinity);
   const most = new Float64Array(n).fill(Infinity);
   const sums: { coefficients: Float64Array; upper: number }[] = [];
-  const raiseLeast = (i: number, bound: number) => {
+  const raiseMinimum = (i: number, bound: number) => {
     least[i] = Math.max(least[i]!, bound);
   };
-  const lowerMost = (i: number, bound: number) => {
+  const lowerMaximum = (i: number, bound: number) => {
     most[i] = Math.min(most[i]!, bound);
   };
   let concentrations = 0;
   for (const row of rows) {
     if (row.form === 'threshold' && isFinal)
-      held.forEach((isHeld, i) => isHeld === 1 && short[i] === 0 && raiseLeast(i, row.threshold));
+      held.forEach((isHeld, i) => isHeld === 1 && short[i] === 0 && raiseMinimum(i, row.threshold));
     if (row.form === 'count' && isFinal && row.minimum > 0 && countIn(row.members, held) <= row.minimum) {
       for (const i of row.members) {
         if (held[i] === 0) continue;
-        if (short[i] === 1) lowerMost(i, -PRESENCE_WEIGHT);
-        else raiseLeast(i, PRESENCE_WEIGHT);
+        if (short[i] === 1) lowerMaximum(i, -PRESENCE_WEIGHT);
+        else raiseMinimum(i, PRESENCE_WEIGHT);
       }
     }
     if (row.form === 'concentration') {
       const isLarge = large[concentrations++] ?? new Uint8Array(n);
       const coefficients = new Float64Array(n);
       for (let i = 0; i < n; i++) {
-        lowerMost(i, isLarge[i] === 1 ? row.single : row.trigger);
+        lowerMaximum(i, isLarge[i] === 1 ? row.single : row.trigger);
         coefficients[i] = isLarge[i]!;
       }
       if (isLarge.includes(1)) sums.push({ coefficients, upper: row.aggregate });
@@ -54,8 +54,8 @@ export function createRestriction(rows: readonly NonConvexRow[], { held, large, 
   }
   for (let i = 0; i < n; i++) {
     if (held[i] === 1) continue;
-    raiseLeast(i, 0);
-    lowerMost(i, 0);
+    raiseMinimum(i, 0);
+    lowerMaximum(i, 0);
   }
   return { least, most, sums };
 }

@@ -329,7 +329,7 @@ function listStarts(problem: Problem, rows: readonly NonConvexRow[], relaxed: Co
   return starts;
 }
 
-/** Returns further starts if all others fail: the largest reference weights of distance rows. */
+/** Returns starts for a search in which all other starts failed: the largest reference weights of distance rows. */
 function listReferenceStarts(problem: Problem, rows: readonly NonConvexRow[]): Uint8Array[] {
   const counts = rows.filter((row) => row.form === 'count');
   return problem.rows.flatMap(({ row }) => {

@@ -1,4 +1,4 @@
-import { isTracking, type Assembled, type Assembly } from './assemble.js';
+import { isTracking, type AssembledProgram, type Assembly } from './assemble.js';
 import { findLargestMeasure, findParameterAtMeasure, isCurve, measureRow, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computePrices } from './goals/prices.js';
@@ -31,7 +31,7 @@ function computeViolationPrice({ origin, row }: PlacedCurve, most: number, measu
 /** Returns the penalty of violated soft rows, except for limits on the tracking error. */
 export function computePricedViolations(
   problem: Problem,
-  { program }: Assembled,
+  { program }: AssembledProgram,
   weights: Float64Array,
   options: Assembly,
 ): number {

@@ -1,7 +1,7 @@
 import { IDLE, UPPER, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { assembleProgram, removePlanes, type Assembled, type Assembly } from './assemble.js';
+import { assembleProgram, removePlanes, type AssembledProgram, type Assembly } from './assemble.js';
 import { createTangentPlanes, computeExcess, findLargestMeasure, measureRow, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { computeGoalValue } from './goals/goal-value.js';
@@ -10,7 +10,7 @@ import { solveGoal } from './goals/solve-goal.js';
 import { computeCurveCharge, computePricedViolations, isCheckedOnly, listCurves } from './soft-curves.js';
 import { computeTrackingVariance } from './tracking-variance.js';
 import type { TailStart } from './goals/solve-tail.js';
-import { isPriced, solvePricedTail, type ExceededTail } from './tails/priced-tail.js';
+import { hasPriceSearch, solvePricedTail, type ExceededTail } from './tails/priced-tail.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 import type { TailCut } from './tails/tail-cuts.js';
 import { clearRoundingWeights } from './rounding-weights.js';
@@ -25,7 +25,7 @@ export interface ConvexSolution {
   /** Objective plus the penalties of violated soft rows: the value by which choices of securities are compared. */
   readonly value: number;
   /** Program whose optimality conditions the solution satisfies, with its rows. */
-  readonly assembled: Assembled;
+  readonly assembled: AssembledProgram;
   /** Change of the objective per unit of the program's objective. */
   readonly priceScale: number;
   /** Factor on the penalties of soft rows in the program. */
@@ -95,7 +95,7 @@ function startsWithCurves(problem: Problem, options: ConvexOptions): boolean {
  * Returns the program with all rows, except for limits on the tracking error if the tracking error is the only
  * objective.
  */
-export function createFullProgram(problem: Problem, options: Assembly): Assembled {
+export function createFullProgram(problem: Problem, options: Assembly): AssembledProgram {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
   return assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
@@ -122,7 +122,9 @@ function solveWithPlanes(solver: Solver, problem: Problem, options: SolveAttempt
     const touching = createTangentPlanes(problem, { ...options, radii }, result.weights, planes);
     if (touching.length === 0) return result;
     const cuts = [...touching];
-    for (const tail of isPriced(isLinear(problem), round) ? listExceededTails(problem, result.weights, options) : []) {
+    for (const tail of hasPriceSearch(isLinear(problem), round)
+      ? listExceededTails(problem, result.weights, options)
+      : []) {
       const { planes: priced, attained, optimum } = solvePricedTail(solver, problem.tails, tail, result);
       const solution =
         optimum === null
@@ -198,7 +200,7 @@ function solveRows(solver: Solver, problem: Problem, options: SolveAttempt): Con
 
 function toSolution(
   problem: Problem,
-  assembled: Assembled,
+  assembled: AssembledProgram,
   { program, answer, priceScale, penaltyScale, open = 0, tail }: GoalAnswer,
   options: SolveAttempt,
 ): ConvexSolution {
@@ -225,7 +227,7 @@ function toSolution(
 /** Returns the cutting planes with a nonzero multiplier; the planes are the last rows of the program. */
 function selectBindingPlanes(
   { tails }: Problem,
-  { planes, program }: Assembled,
+  { planes, program }: AssembledProgram,
   { point }: ProgramAnswer,
   options: Assembly,
 ): readonly TailCut[] {
@@ -235,7 +237,7 @@ function selectBindingPlanes(
   return among.length === planes ? among.filter((_, k) => prices[k] !== 0) : among;
 }
 
-function removeCurvedRows(assembled: Assembled): Assembled {
+function removeCurvedRows(assembled: AssembledProgram): AssembledProgram {
   const linear = removePlanes(assembled);
   return { ...linear, program: { ...linear.program, norms: [] }, norms: [] };
 }

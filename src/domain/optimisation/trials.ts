@@ -10,7 +10,7 @@ import { meterSolver } from './work-meter.js';
 export const WORK_MAX = 2e10;
 
 /** Feasibility tests of a problem with changed rows or parameters, within a shared work limit. */
-export interface Trials {
+export interface FeasibilityTests {
   /** Solvers that count their work towards the limit. */
   readonly solvers: Solvers;
   /** Returns true if feasible weights are found; false without a search once the work limit is reached. */
@@ -25,7 +25,11 @@ export interface Trials {
   hasEnded(): boolean;
 }
 
-export function createTrials({ solver: inner, algebra }: Solvers, problem: Problem, workMax = WORK_MAX): Trials {
+export function createFeasibilityTests(
+  { solver: inner, algebra }: Solvers,
+  problem: Problem,
+  workMax = WORK_MAX,
+): FeasibilityTests {
   const solver = meterSolver(inner);
   let ended = false;
   const isWithin = (share: number) => {
@@ -38,19 +42,19 @@ export function createTrials({ solver: inner, algebra }: Solvers, problem: Probl
     isWithin(1)
       ? solveProblem(solvers, problem, { ...options, wanted: 'any' })
       : { kind: 'no-choice', isProven: false };
-  const weightsWith: Trials['weightsWith'] = (options) => {
+  const findFeasibleWeights: FeasibilityTests['weightsWith'] = (options) => {
     const outcome = solveWith(options);
     return outcome.kind === 'solved' ? outcome.solution.weights : undefined;
   };
   return {
     solvers,
-    succeeds: (options) => weightsWith(options) !== undefined,
+    succeeds: (options) => findFeasibleWeights(options) !== undefined,
     standingWith(options) {
       const outcome = solveWith(options);
       if (outcome.kind === 'solved') return 'solved';
       return outcome.kind === 'no-choice' && outcome.isProven ? 'ruled-out' : 'open';
     },
-    weightsWith,
+    weightsWith: findFeasibleWeights,
     isWithin,
     hasEnded: () => ended,
   };

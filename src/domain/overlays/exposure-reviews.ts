@@ -83,14 +83,16 @@ export function describeReview({ tolerance, max_change: most, review = 'daily' }
   if (isPlain) return [];
   const when = review === 'monthly' ? 'after the last close of each month' : 'after each close';
   const beyond =
-    tolerance === undefined ? '' : ` if that differs by more than ${pointsText(tolerance)} from the previous exposure`;
-  const limit = most === undefined ? '' : `, by at most ${pointsText(most)} at once`;
+    tolerance === undefined
+      ? ''
+      : ` if that differs by more than ${formatPoints(tolerance)} from the previous exposure`;
+  const limit = most === undefined ? '' : `, by at most ${formatPoints(most)} at once`;
   return [
     `The exposure is set to that leverage ${when}${beyond}${limit}; otherwise it stays unchanged, restored at each close. The first exposure is that leverage itself.`,
   ];
 }
 
-const pointsText = (exposure: number): string =>
+const formatPoints = (exposure: number): string =>
   `${exposure} (${Number((100 * exposure).toPrecision(12))} percentage points)`;
 
 /** Reports settings without effect because target exposures are above 0 and at most the maximum leverage. */
@@ -103,7 +105,7 @@ export function listReviewRemarks({
     const why = `tolerance is ${tolerance} and max_leverage ${largest}, so the first exposure never changes`;
     const usual = review === 'monthly' ? [reportWithoutEffect('review', review, why)] : [];
     return [
-      { ...reportWithoutEffect('tolerance', tolerance, why), message: unchanged(tolerance, largest) },
+      { ...reportWithoutEffect('tolerance', tolerance, why), message: describeUnchanged(tolerance, largest) },
       ...reportIdleMembers(schema, spec, { members: ['max_change'], why }),
       ...usual,
     ];
@@ -112,5 +114,5 @@ export function listReviewRemarks({
   return [reportWithoutEffect('max_change', most, `max_leverage is ${largest}, and no exposure changes by that much`)];
 }
 
-const unchanged = (tolerance: number, largest: number): string =>
+const describeUnchanged = (tolerance: number, largest: number): string =>
   `overlay.tolerance is ${tolerance} and max_leverage ${largest}: no target differs by more, and the exposure stays that of the first session.`;

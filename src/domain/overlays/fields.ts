@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** Day count basis, a field shared by several overlays. */
 
-export const basis = (usual: 360 | 365) =>
+export const defineBasis = (usual: 360 | 365) =>
   z
     .union([z.literal(360), z.literal(365)])
     .default(usual)
@@ -17,10 +17,10 @@ export const annualisation = z.int().min(1).max(366).optional().meta({
 /** Schema of percent per year; below 100 %, which would consume the whole value. */
 export const percent = z.number().min(0).lt(100).meta({ description: 'Percent per year: 5 is 5 %.' });
 
-export const series = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
+export const defineSeries = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
 
 /** Schema of an interest rate: a series of the data in percent per year. */
-export const rateSeries = (of: string) => series(`Series of the data with the ${of}, percent per year.`);
+export const defineRateSeries = (of: string) => defineSeries(`Series of the data with the ${of}, percent per year.`);
 
 /** Optional, so that stored documents without it are unchanged. */
 export const costBps = z.number().min(0).max(10_000).optional().meta({

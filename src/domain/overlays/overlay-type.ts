@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { RebalanceSpec } from '../schedule/rebalance-spec.js';
-import type { Beneath, Remark } from './remarks.js';
+import type { UnderlyingTerms, Remark } from './remarks.js';
 
 /** Underlying index of an overlay, in the currency of the index. */
 export interface OverlaySource {
@@ -130,7 +130,7 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
   /** Reports members that contradict each other or have no effect. */
-  readonly remarks: (spec: z.output<S>, beneath: Beneath) => readonly Remark[];
+  readonly remarks: (spec: z.output<S>, beneath: UnderlyingTerms) => readonly Remark[];
   /** Computes the path of the overlay. @cost O(T sources) */
   readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
 }

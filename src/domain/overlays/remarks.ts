@@ -5,7 +5,7 @@ import type { Finding } from '../refusals/findings.js';
 export type Remark = Pick<Finding, 'severity' | 'code' | 'path' | 'message' | 'value'>;
 
 /** Data on the underlying indices, for findings. */
-export interface Beneath {
+export interface UnderlyingTerms {
   /** Currency of the first underlying index; undefined if that index is not stored. */
   readonly currency: string | undefined;
   readonly baseValue: number;

@@ -1,6 +1,6 @@
 import type { Finding } from '../refusals/findings.js';
 
-export interface HeldAsOne {
+export interface SingleHoldingTerms {
   readonly indexId: string;
   readonly transactionCostBps: number;
   readonly hasConstraints: boolean;
@@ -10,19 +10,23 @@ export interface HeldAsOne {
  * Reports settings that a portfolio of an overlay cannot have: the overlay is a single holding, without costs and
  * optimisation.
  */
-export function checkHeldAsOne({ indexId, transactionCostBps: cost, hasConstraints }: HeldAsOne): Finding[] {
+export function checkSingleHolding({
+  indexId,
+  transactionCostBps: cost,
+  hasConstraints,
+}: SingleHoldingTerms): Finding[] {
   return [
     ...(cost === 0
       ? []
       : [
-          refusal(
+          createRefusal(
             'transaction_cost_bps',
             `The overlay ${indexId} is one holding; transaction_cost_bps is ${cost}, but must be 0. Its internal trades are charged by cost_bps of the overlay.`,
           ),
         ]),
     ...(hasConstraints
       ? [
-          refusal(
+          createRefusal(
             'constraint_set_id',
             `The overlay ${indexId} is one holding; a constraint set needs the securities of the underlying index.`,
           ),
@@ -31,6 +35,6 @@ export function checkHeldAsOne({ indexId, transactionCostBps: cost, hasConstrain
   ];
 }
 
-function refusal(path: string, message: string): Finding {
+function createRefusal(path: string, message: string): Finding {
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, message };
 }

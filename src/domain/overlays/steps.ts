@@ -23,7 +23,7 @@ export function computeAccruals(context: OverlayContext, series: string | null, 
 }
 
 /** Returns the path of an overlay that holds a single index, given its growth over each session. */
-export function holdWhole(
+export function createWholeHolding(
   context: OverlayContext,
   part: PartName,
   growthOf: (growth: number, t: number) => number,
@@ -46,7 +46,7 @@ export function holdWhole(
  */
 export function subtractCosts(
   path: OverlayPath,
-  context: Named & { readonly sources: readonly Pick<OverlaySource, 'growth'>[] },
+  context: NamedContext & { readonly sources: readonly Pick<OverlaySource, 'growth'>[] },
   bps: number | undefined,
 ): OverlayPath {
   if (bps === undefined) return path;
@@ -64,13 +64,13 @@ export function subtractCosts(
 }
 
 /** Id of the overlay, and dates of its sessions, for refusals. */
-type Named = Pick<OverlayContext, 'indexId' | 'dateOf'>;
+type NamedContext = Pick<OverlayContext, 'indexId' | 'dateOf'>;
 
 /**
  * Asserts that the level stays positive and returns the growth. @throws Refusal NUMERIC_FAILURE if the level is 0 or
  * less
  */
-export function assertPositive(growth: number, { indexId, dateOf }: Named, t: number): number {
+export function assertPositive(growth: number, { indexId, dateOf }: NamedContext, t: number): number {
   if (growth > 0) return growth;
   const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;
   throw new Refusal(

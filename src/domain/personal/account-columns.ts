@@ -24,56 +24,61 @@ export const GROUP = '//';
 export const REQUIRED_COLUMNS: readonly string[] = ['account_id', 'identifier', 'shares', 'cost', 'acquired'];
 
 /** Returns the columns of a row, which is a lot, or a recent trade if it has the day `traded`. */
-const rowColumns = (): readonly AccountColumn[] => [
+const listRowColumns = (): readonly AccountColumn[] => [
   ...Object.entries(AccountLot.shape).map(([name, schema]) => {
-    const column = columnOf(name, schema, `lots.${name}`);
+    const column = createColumn(name, schema, `lots.${name}`);
     return name === 'identifier' ? { ...column, help: `Security; ${CASH} for cash, in shares.` } : column;
   }),
   {
-    ...columnOf('traded', RecentTrade.shape.date, 'recent.date'),
+    ...createColumn('traded', RecentTrade.shape.date, 'recent.date'),
     help: 'Day of a recent trade; the row is then no lot.',
   },
-  columnOf('price', RecentTrade.shape.price, 'recent.price'),
+  createColumn('price', RecentTrade.shape.price, 'recent.price'),
 ];
 
 /** Returns the columns of the account, which may be stated on several of its rows with equal values. */
-export const ownColumns = callOnce((): readonly AccountColumn[] =>
-  columnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
+export const listOwnColumns = callOnce((): readonly AccountColumn[] =>
+  listColumnsBelow(Account, '').filter(({ name }) => !['account_id', 'lots', 'recent'].includes(name)),
 );
 
 /**
  * Returns all columns: the account id, the columns of rows, and other fields of the account. They are derived from the
  * fields of `Account`.
  */
-export const accountColumns = callOnce((): readonly AccountColumn[] => [
-  columnOf('account_id', Account.shape.account_id, 'account_id'),
-  ...rowColumns(),
-  ...ownColumns(),
+export const listAccountColumns = callOnce((): readonly AccountColumn[] => [
+  createColumn('account_id', Account.shape.account_id, 'account_id'),
+  ...listRowColumns(),
+  ...listOwnColumns(),
 ]);
 
-function columnsBelow(schema: z.ZodType, prefix: string): AccountColumn[] {
-  const inner = innerOf(schema);
-  if (!(inner instanceof z.ZodObject)) return [columnOf(prefix, schema, prefix)];
+function listColumnsBelow(schema: z.ZodType, prefix: string): AccountColumn[] {
+  const inner = findInnerSchema(schema);
+  if (!(inner instanceof z.ZodObject)) return [createColumn(prefix, schema, prefix)];
   return Object.entries(inner.shape).flatMap(([name, own]) =>
-    columnsBelow(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
+    listColumnsBelow(own as z.ZodType, prefix === '' ? name : `${prefix}.${name}`),
   );
 }
 
-function columnOf(name: string, schema: z.ZodType, field: string): AccountColumn {
-  return { name, form: formOf(innerOf(schema)), help: schema.description ?? innerOf(schema).description ?? '', field };
+function createColumn(name: string, schema: z.ZodType, field: string): AccountColumn {
+  return {
+    name,
+    form: findForm(findInnerSchema(schema)),
+    help: schema.description ?? findInnerSchema(schema).description ?? '',
+    field,
+  };
 }
 
 /** Returns the schema within optional, nullable and default wrappers. */
-function innerOf(schema: z.ZodType): z.ZodType {
+function findInnerSchema(schema: z.ZodType): z.ZodType {
   return schema instanceof z.ZodDefault ||
     schema instanceof z.ZodPrefault ||
     schema instanceof z.ZodOptional ||
     schema instanceof z.ZodNullable
-    ? innerOf(schema.unwrap() as z.ZodType)
+    ? findInnerSchema(schema.unwrap() as z.ZodType)
     : schema;
 }
 
-function formOf(schema: z.ZodType): ColumnForm {
+function findForm(schema: z.ZodType): ColumnForm {
   if (schema instanceof z.ZodNumber) return 'number';
   if (schema instanceof z.ZodRecord) return 'weights';
   if (schema instanceof z.ZodArray) return schema.element instanceof z.ZodArray ? 'groups' : 'list';
@@ -87,13 +92,13 @@ function formOf(schema: z.ZodType): ColumnForm {
 export function parseValue(text: string, form: ColumnForm): unknown {
   switch (form) {
     case 'number':
-      return numberOf(text);
+      return parseNumber(text);
     case 'list':
-      return entriesOf(text, ENTRY);
+      return splitEntries(text, ENTRY);
     case 'groups':
-      return entriesOf(text, GROUP).map((group) => entriesOf(group, ENTRY));
+      return splitEntries(text, GROUP).map((group) => splitEntries(group, ENTRY));
     case 'weights':
-      return Object.fromEntries(entriesOf(text, ENTRY).map((entry) => weightOf(entry)));
+      return Object.fromEntries(splitEntries(text, ENTRY).map((entry) => parseWeight(entry)));
     default:
       return text;
   }
@@ -111,18 +116,18 @@ export function formatCell(value: unknown, form: ColumnForm): string {
   return String(value as string | number);
 }
 
-const entriesOf = (text: string, separator: string): string[] =>
+const splitEntries = (text: string, separator: string): string[] =>
   text
     .split(separator)
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
 
-function weightOf(entry: string): readonly [string, unknown] {
+function parseWeight(entry: string): readonly [string, unknown] {
   const at = entry.lastIndexOf('=');
-  return at < 0 ? [entry, ''] : [entry.slice(0, at).trim(), numberOf(entry.slice(at + 1).trim())];
+  return at < 0 ? [entry, ''] : [entry.slice(0, at).trim(), parseNumber(entry.slice(at + 1).trim())];
 }
 
-function numberOf(text: string): number | string {
+function parseNumber(text: string): number | string {
   const value = Number(text);
   return text === '' || !Number.isFinite(value) ? text : value;
 }

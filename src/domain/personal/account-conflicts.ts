@@ -19,7 +19,7 @@ export interface Conflict {
 }
 
 /** Price per unit of violation of the relaxed rule, higher than all other prices. */
-const GIVING = 10;
+const RELAXED_PENALTY = 10;
 /** Maximum weight that counts as zero. */
 const SMALLEST_WEIGHT = 1e-7;
 
@@ -41,14 +41,14 @@ export function listConflicts(common: BatchCommon, { account, rowIds }: BuiltAcc
   const kept = new Set(rules);
   for (const rule of rules) {
     kept.delete(rule);
-    if (findTrades(programWith(common, account, kept).program) === undefined) continue;
+    if (findTrades(buildProgramWith(common, account, kept).program) === undefined) continue;
     kept.add(rule);
   }
-  return [...kept].map((rule) => ({ rule, ...givingOf(common, account, { rule, rules }) }));
+  return [...kept].map((rule) => ({ rule, ...computeRelaxation(common, account, { rule, rules }) }));
 }
 
 /** Builds an account with only some of its rules. */
-function programWith(common: BatchCommon, account: Account, kept: ReadonlySet<string>) {
+function buildProgramWith(common: BatchCommon, account: Account, kept: ReadonlySet<string>) {
   const { terms } = common;
   const built = buildAccount(
     { ...common, terms: { ...terms, whole_shares: terms.whole_shares && kept.has('whole_shares') } },
@@ -64,29 +64,33 @@ function programWith(common: BatchCommon, account: Account, kept: ReadonlySet<st
   return { built, rows, program: { ...built.program, rows } };
 }
 
-interface Giving {
+interface RelaxedRule {
   readonly rule: string;
   /** Names of all rules of the account. */
   readonly rules: readonly string[];
 }
 
 /** Returns the least amount by which a rule must be relaxed if all other rules are kept. */
-function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving): Omit<Conflict, 'rule'> {
+function computeRelaxation(
+  common: BatchCommon,
+  account: Account,
+  { rule, rules }: RelaxedRule,
+): Omit<Conflict, 'rule'> {
   const others = new Set(rules);
   others.delete(rule);
-  const { built, program, rows } = programWith(common, account, others);
+  const { built, program, rows } = buildProgramWith(common, account, others);
   if (rule === 'tracking_error_limit') {
     const nearest = findNearestTrades(program)?.figures;
     return { amount: nearest === undefined ? null : Math.sqrt(nearest.variance) - account.tracking_error_limit! };
   }
-  const giving = rule === 'exclusions' ? createExcludedRow(common, built, account) : rowOf(built, rule);
+  const giving = rule === 'exclusions' ? createExcludedRow(common, built, account) : findRow(built, rule);
   if (giving === undefined) return { amount: null };
-  const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: GIVING }] })?.figures;
+  const figures = findTrades({ ...program, rows: [...rows, { ...giving, penalty: RELAXED_PENALTY }] })?.figures;
   if (figures === undefined) return { amount: null };
   const amount = figures.violations.at(-1)! * (rule === 'tax.budget' ? built.value : 1);
-  return rule === 'exclusions' ? { amount, weights: stayingIn(common, built, figures.weights) } : { amount };
+  return rule === 'exclusions' ? { amount, weights: listKeptWeights(common, built, figures.weights) } : { amount };
 
-  function stayingIn({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
+  function listKeptWeights({ identifiers }: BatchCommon, { names }: BuiltAccount, weights: Float64Array) {
     const excluded = new Set(account.exclusions);
     const staying = names.flatMap((name, i) =>
       excluded.has(identifiers[name]!) && weights[i]! > SMALLEST_WEIGHT
@@ -97,12 +101,12 @@ function givingOf(common: BatchCommon, account: Account, { rule, rules }: Giving
   }
 }
 
-const rowOf = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | undefined =>
+const findRow = ({ program, rowIds }: BuiltAccount, rule: string): AccountRow | undefined =>
   program.rows[rowIds.indexOf(rule)];
 
 /** Returns a row that limits the weight of excluded securities to zero. */
 function createExcludedRow(common: BatchCommon, { names }: BuiltAccount, { exclusions }: Account): AccountRow {
   const excluded = new Set(exclusions);
   const weights = Float64Array.from(names, (name) => Number(excluded.has(common.identifiers[name]!)));
-  return { weights, short: 0, long: 0, cost: 0, constant: 0, penalty: GIVING };
+  return { weights, short: 0, long: 0, cost: 0, constant: 0, penalty: RELAXED_PENALTY };
 }

@@ -2,7 +2,7 @@ import { computeTax } from '#kernels/lots/account-program.js';
 import { formatDay, type Day } from '../time/days.js';
 import type { Account, RecentTrade } from './account-request.js';
 import type { AccountTrade } from './account-result.js';
-import type { ActedLots, HeldLot, RealisedGain } from './lot-actions.js';
+import type { LotsAfterAction, HeldLot, RealisedGain } from './lot-actions.js';
 import { createTaxSides } from './tax-sides.js';
 import { isLongTerm } from './wash-sales.js';
 
@@ -47,7 +47,7 @@ export interface AccountHistory {
   /** Returns the account on a day in the form that the solver accepts. */
   accountOn(account: Account, day: Day): Account;
   /** Ends the tax year before the day if necessary, then records a corporate action. */
-  act(day: Day, identifier: string, acted: ActedLots): void;
+  act(day: Day, identifier: string, acted: LotsAfterAction): void;
   /** Applies a corporate action to the trades in the wash sale window. */
   actOnTrades(change: (recent: readonly RecentTrade[]) => readonly RecentTrade[]): void;
   trade(day: Day, trades: readonly BookedTrade[], costRate: number): void;
@@ -60,7 +60,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     lots: lots.map((lot): HeldLot => ({ ...lot, acquired: given.dayOf(lot.acquired) })),
     cash,
     recent: [...recent] as readonly RecentTrade[],
-    year: yearOf(given.start),
+    year: findYear(given.start),
     short: tax.realised.short,
     long: tax.realised.long,
     dividends: 0,
@@ -70,7 +70,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
   const years: TaxYear[] = [];
   const sides = createTaxSides({ ...tax, loss_value: 0 });
 
-  function put(day: Day, kind: CashEntry['kind'], identifier: string | null, amount: number, shares = 0): void {
+  function recordEntry(day: Day, kind: CashEntry['kind'], identifier: string | null, amount: number, shares = 0): void {
     if (amount === 0 && shares === 0) return;
     entries.push({ date: formatDay(day), kind, identifier, shares, amount });
     state.cash += amount;
@@ -81,23 +81,23 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     else state.short += amount;
   }
 
-  const taxOfYear = (): number =>
+  const computeYearTax = (): number =>
     Math.max(0, computeTax(sides, state.short - state.carried.short, state.long - state.carried.long)) +
     given.dividendRate * state.dividends;
 
   function payTaxes(day: Day): void {
-    if (yearOf(day) === state.year) return;
+    if (findYear(day) === state.year) return;
     const { year, short, long, dividends, carried } = state;
-    const due = taxOfYear();
+    const due = computeYearTax();
     const before = carried.short + carried.long;
     years.push({ year, short_gain: short, long_gain: long, dividends, carried: before, tax: due });
-    put(day, 'tax', null, -due);
+    recordEntry(day, 'tax', null, -due);
     Object.assign(state, {
-      year: yearOf(day),
+      year: findYear(day),
       short: 0,
       long: 0,
       dividends: 0,
-      carried: lossesLeft({ short: short - carried.short, long: long - carried.long }, tax.netting),
+      carried: computeCarriedLosses({ short: short - carried.short, long: long - carried.long }, tax.netting),
     });
   }
 
@@ -110,7 +110,7 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     },
     entries,
     years,
-    accrued: taxOfYear,
+    accrued: computeYearTax,
     accountOn: (account, day) => ({
       ...account,
       cash: state.cash,
@@ -128,21 +128,21 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
     act(day, identifier, acted) {
       payTaxes(day);
       state.lots = [...acted.lots];
-      put(day, 'dividend', identifier, acted.dividends);
-      put(day, 'action', identifier, acted.cash);
+      recordEntry(day, 'dividend', identifier, acted.dividends);
+      recordEntry(day, 'action', identifier, acted.cash);
       state.dividends += acted.dividends;
       for (const gain of acted.gains) realise(day, gain);
     },
     trade(day, trades, costRate) {
       const held: (HeldLot & { left: number })[] = state.lots.map((lot) => ({ ...lot, left: lot.shares }));
       const bought: HeldLot[] = [];
-      const moved: Disallowed[] = [];
+      const moved: DisallowedLoss[] = [];
       const traded: RecentTrade[] = [];
       let notional = 0;
       for (const { identifier, side, shares, price, lot: at, disallowed_loss: loss = 0, term } of trades) {
         notional += shares * price;
         if (side === 'buy') {
-          put(day, 'buy', identifier, -shares * price, shares);
+          recordEntry(day, 'buy', identifier, -shares * price, shares);
           bought.push({ identifier, shares, cost: price, acquired: day });
           traded.push({ identifier, date: formatDay(day), shares, price });
           continue;
@@ -150,17 +150,17 @@ export function createHistory({ lots, cash, tax, substitutes, recent }: Account,
         const own = held[at!]!;
         const sold = Math.min(shares, own.left);
         own.left = own.left - sold < own.shares * 1e-12 ? 0 : own.left - sold;
-        put(day, 'sell', identifier, sold * price, -sold);
+        recordEntry(day, 'sell', identifier, sold * price, -sold);
         realise(day, { amount: sold * (price - own.cost) + loss, acquired: own.acquired }, term);
         if (loss > 0) moved.push({ identifier, shares: sold, loss, held: day - own.acquired });
         traded.push({ identifier, date: formatDay(day), shares: -sold, price, cost: own.cost });
       }
-      put(day, 'cost', null, -notional * costRate);
+      recordEntry(day, 'cost', null, -notional * costRate);
       const kept = held.filter(({ left }) => left > 0).map(({ left, ...lot }): HeldLot => ({ ...lot, shares: left }));
       state.recent = [...state.recent, ...traded];
       const terms = { day, days: tax.wash_sale_days, dayOf: given.dayOf, substitutes };
-      state.lots = replaced([...kept, ...bought], moved, terms);
-      state.recent = unused(state.recent, moved, terms);
+      state.lots = addDisallowedLosses([...kept, ...bought], moved, terms);
+      state.recent = subtractReplacements(state.recent, moved, terms);
     },
     payTaxes,
   };
@@ -176,7 +176,7 @@ interface Gains {
  * only if the netting rules permit it.
  * @source 26 U.S.C. 1212(b)(1)
  */
-function lossesLeft({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
+function computeCarriedLosses({ short, long }: Gains, netting: Account['tax']['netting']): Gains {
   const own = { short: Math.max(0, -short), long: Math.max(0, -long) };
   return netting === 'separate'
     ? own
@@ -189,9 +189,9 @@ export interface HistoryTerms {
   readonly dayOf: (date: string) => Day;
 }
 
-const yearOf = (day: Day): number => Number(formatDay(day).slice(0, 4));
+const findYear = (day: Day): number => Number(formatDay(day).slice(0, 4));
 
-interface Disallowed {
+interface DisallowedLoss {
   readonly identifier: string;
   readonly shares: number;
   readonly loss: number;
@@ -199,14 +199,14 @@ interface Disallowed {
   readonly held: number;
 }
 
-interface Window {
+interface WashWindow {
   readonly day: Day;
   readonly days: number;
   readonly dayOf: HistoryTerms['dayOf'];
   readonly substitutes: Account['substitutes'];
 }
 
-const isAlike = ({ substitutes }: Window, a: string, b: string): boolean =>
+const isAlike = ({ substitutes }: WashWindow, a: string, b: string): boolean =>
   a === b || substitutes.some((group) => group.includes(a) && group.includes(b));
 
 /**
@@ -214,7 +214,11 @@ const isAlike = ({ substitutes }: Window, a: string, b: string): boolean =>
  * period of the shares sold.
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
-function replaced(lots: readonly HeldLot[], moved: readonly Disallowed[], window: Window): HeldLot[] {
+function addDisallowedLosses(
+  lots: readonly HeldLot[],
+  moved: readonly DisallowedLoss[],
+  window: WashWindow,
+): HeldLot[] {
   const out = [...lots];
   for (const { identifier, shares, loss, held } of moved) {
     let left = shares;
@@ -231,7 +235,11 @@ function replaced(lots: readonly HeldLot[], moved: readonly Disallowed[], window
 }
 
 /** Subtracts replacement shares from the purchases within the window: each share can replace only one sold share. */
-function unused(recent: readonly RecentTrade[], moved: readonly Disallowed[], window: Window): readonly RecentTrade[] {
+function subtractReplacements(
+  recent: readonly RecentTrade[],
+  moved: readonly DisallowedLoss[],
+  window: WashWindow,
+): readonly RecentTrade[] {
   let out = recent;
   for (const { identifier, shares } of moved) {
     let left = shares;

@@ -39,7 +39,7 @@ export function listSecurityLots(account: Account, own: readonly number[], quest
   const compareByCost = (a: number, b: number): number => account.lots[b]!.cost - account.lots[a]!.cost || a - b;
   const replaced = wash?.replaced ?? 0;
   if (isExcluded && replaced > 0)
-    return { lots: soldTogether(account, own.toSorted(compareByDate), question), ...ALL_SOLD };
+    return { lots: listLotsSoldTogether(account, own.toSorted(compareByDate), question), ...ALL_SOLD };
   const order = [...own].sort(method === 'hifo' ? compareByCost : compareByDate);
   const isLoss = (lot: number): boolean => account.lots[lot]!.cost > price;
   const isExposed = replaced > 0 && order.some(isLoss);
@@ -79,7 +79,11 @@ interface HeldPart {
  * @param own  lots, oldest first
  * @source 26 U.S.C. 1091(d), 1223(3)
  */
-function soldTogether({ lots, tax }: Account, own: readonly number[], { price, asOf, wash }: LotsQuestion): SaleLot[] {
+function listLotsSoldTogether(
+  { lots, tax }: Account,
+  own: readonly number[],
+  { price, asOf, wash }: LotsQuestion,
+): SaleLot[] {
   const parseAcquired = (lot: number): Day => parseValidDay(lots[lot]!.acquired);
   const isFresh = (lot: number): boolean => asOf - parseAcquired(lot) <= tax.wash_sale_days;
   /** Number of shares not yet used as replacements, by lot bought within the window. */
@@ -89,7 +93,7 @@ function soldTogether({ lots, tax }: Account, own: readonly number[], { price, a
   const sold: SaleLot[] = [];
   for (const lot of own) {
     const gain = price - lots[lot]!.cost;
-    const put = (shares: number, day: Day, disallowed = 0): void => {
+    const addSale = (shares: number, day: Day, disallowed = 0): void => {
       const isLong = isLongTerm(formatDay(day), asOf);
       if (shares > 0) sold.push({ lot, shares, isLong, gain: disallowed > 0 ? 0 : gain, disallowed });
     };
@@ -99,19 +103,19 @@ function soldTogether({ lots, tax }: Account, own: readonly number[], { price, a
       let left = part.shares;
       if (gain < 0) {
         const without = Math.min(Math.max(0, elsewhere), left);
-        put(without, part.since, -gain);
+        addSale(without, part.since, -gain);
         [elsewhere, left] = [elsewhere - without, left - without];
         for (const [other, shares] of free) {
           const joined = Math.min(left, shares);
           if (joined === 0) continue;
           const both = parseAcquired(other) - (asOf - part.since);
-          put(joined, both);
+          addSale(joined, both);
           parts.get(other)!.push({ shares: joined, since: both });
           free.set(other, shares - joined);
           left -= joined;
         }
       }
-      put(left, part.since);
+      addSale(left, part.since);
     }
   }
   return sold;

@@ -3,12 +3,12 @@ import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 import { AssetIdentifier, Id, IsoDate } from '../schema/shape.js';
 
-const amount = (description: string) => z.number().min(0).meta({ description });
+const defineAmount = (description: string) => z.number().min(0).meta({ description });
 
 export const AccountLot = defineObject(() => ({
   identifier: AssetIdentifier,
   shares: z.number().positive().meta({ description: 'Shares of the lot.' }),
-  cost: amount('Cost basis per share, in the currency of the index.'),
+  cost: defineAmount('Cost basis per share, in the currency of the index.'),
   acquired: IsoDate.meta({ description: 'Day of the purchase.' }),
 })).meta({ id: 'AccountLot' });
 export type AccountLot = z.infer<typeof AccountLot>;
@@ -17,8 +17,8 @@ export const RecentTrade = defineObject(() => ({
   identifier: AssetIdentifier,
   date: IsoDate,
   shares: z.number().meta({ description: 'Shares bought; negative for a sale.' }),
-  price: amount('Price per share.'),
-  cost: amount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
+  price: defineAmount('Price per share.'),
+  cost: defineAmount('Cost basis per share of a sale; a sale without it counts as a sale at a loss.').optional(),
 })).meta({ id: 'RecentTrade' });
 export type RecentTrade = z.infer<typeof RecentTrade>;
 
@@ -27,7 +27,7 @@ export const LOT_METHODS = ['specific', 'hifo', 'fifo'] as const;
 export const AccountTax = defineObject(() => ({
   short_rate: z.number().min(0).max(1).default(0.37).meta({ description: 'Tax rate of short-term gains.' }),
   long_rate: z.number().min(0).max(1).default(0.2).meta({ description: 'Rate of gains after more than one year.' }),
-  carry_forward: amount('Losses carried forward, in money.').default(0),
+  carry_forward: defineAmount('Losses carried forward, in money.').default(0),
   realised: z
     .strictObject({
       short: z.number().default(0).meta({ description: 'Short-term.' }),
@@ -46,7 +46,7 @@ export const AccountTax = defineObject(() => ({
   netting: z.enum(['us', 'separate']).default('us').meta({
     description: 'Short-term and long-term gains offset each other, or each only itself.',
   }),
-  weight: amount('Weight of taxes in the objective.').default(1),
+  weight: defineAmount('Weight of taxes in the objective.').default(1),
   loss_value: z.number().min(0).max(1).default(0).meta({
     description: 'Value of a net loss carried forward, per unit; at most the long-term rate.',
   }),
@@ -60,7 +60,7 @@ export type AccountTax = z.infer<typeof AccountTax>;
 
 export const Account = defineObject(() => ({
   account_id: Id.meta({ description: 'Id of the account, for its result.' }),
-  cash: amount('Cash, in the currency of the index.').default(0),
+  cash: defineAmount('Cash, in the currency of the index.').default(0),
   lots: z.array(AccountLot).max(LIMITS.MAX_ACCOUNT_LOTS).default([]).meta({ description: 'Lots held.' }),
   exclusions: z
     .array(AssetIdentifier)
@@ -73,7 +73,7 @@ export const Account = defineObject(() => ({
   tracking_error_limit: z.number().positive().max(1).nullable().default(null).meta({
     description: 'Maximum annual tracking error.',
   }),
-  minimum_trade: amount('Minimum trade, in money.').default(0),
+  minimum_trade: defineAmount('Minimum trade, in money.').default(0),
   recent: z.array(RecentTrade).max(50_000).default([]).meta({
     description: 'Trades before `as_of`, with shares as they count on it, after splits.',
   }),

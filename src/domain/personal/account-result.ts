@@ -9,7 +9,7 @@ import type { BuiltAccount } from './build-account.js';
 import type { SolvedAccount } from './solve-one.js';
 
 /** Minimum size of a trade as a fraction of the account value; smaller trades are rounding errors. */
-const LEAST_TRADE = 1e-10;
+const TRADE_MIN = 1e-10;
 /** Maximum number of deviations that a result explains. */
 const DEVIATIONS_SHOWN = 10;
 
@@ -35,10 +35,10 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
         : answer.status,
     value,
     cash: value * (1 - figures.weights.reduce((sum, w) => sum + w, 0) - figures.cost - forcedCost),
-    trades: tradesOf(common, built, solved),
+    trades: listTrades(common, built, solved),
     weights: Object.fromEntries(
       names.flatMap((name, i) =>
-        figures.weights[i]! > LEAST_TRADE ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
+        figures.weights[i]! > TRADE_MIN ? [[common.identifiers[name]!, figures.weights[i]!]] : [],
       ),
     ),
     tracking_error: trackingError,
@@ -46,9 +46,9 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
     short_gain: value * (figures.short - program.fixedShort) + computeForcedGain(built, false),
     long_gain: value * (figures.long - program.fixedLong) + computeForcedGain(built, true),
     tax: value * figures.tax,
-    tax_saved: value * (fifoTax(common, built, solved) - figures.tax),
+    tax_saved: value * (computeFifoTax(common, built, solved) - figures.tax),
     costs: value * (figures.cost + forcedCost),
-    avoided_wash_sales: avoided(common, built, solved),
+    avoided_wash_sales: listAvoidedTrades(common, built, solved),
     shadow_prices: {
       short_gain: prices.short,
       long_gain: prices.long,
@@ -63,7 +63,7 @@ export function createAccountResult(common: BatchCommon, built: BuiltAccount, so
       minimum_trade: value * computeMinimumTradeCost(program, answer),
     },
     one_more_bp_saves: saving === null ? null : value * saving,
-    deviations: deviationsOf(common, built, solved),
+    deviations: listDeviations(common, built, solved),
     conflicts: conflicts.map(({ rule }) => rule),
     conflict_amounts: Object.fromEntries(conflicts.map(({ rule, amount }) => [rule, amount])),
     conflict_exclusions: conflicts.find(({ weights }) => weights !== undefined)?.weights ?? {},
@@ -104,11 +104,11 @@ function createHeldFigures({ n, k, held, target, specific, loadings }: AccountPr
 const computeForcedGain = ({ forced }: BuiltAccount, isLong: boolean): number =>
   forced.reduce((sum, { lot }) => (lot.isLong === isLong ? sum + lot.shares * lot.gain : sum), 0);
 
-function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAccount) {
+function listTrades(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAccount) {
   const { account, names, lots, program, value, forced } = built;
   const { bought, sold } = answer.trades;
   const trades: AccountTrade[] = [];
-  const sale = (name: number, at: BuiltAccount['lots'][number], shares: number): void => {
+  const createSale = (name: number, at: BuiltAccount['lots'][number], shares: number): void => {
     const price = common.prices[name]!;
     const { acquired, cost } = account.lots[at.lot]!;
     trades.push({
@@ -126,14 +126,14 @@ function tradesOf(common: BatchCommon, built: BuiltAccount, { answer }: SolvedAc
     });
   };
   const isWhole = (l: number): boolean => sold[l] === program.lotSize[l];
-  for (const { name, lot } of forced) sale(name, lot, lot.shares);
+  for (const { name, lot } of forced) createSale(name, lot, lot.shares);
   names.forEach((name, i) => {
     const price = common.prices[name]!;
     for (let l = program.lotStart[i]!; l < program.lotStart[i + 1]!; l++)
-      if (sold[l]! > LEAST_TRADE)
-        sale(name, lots[l]!, sharesOf(isWhole(l) ? lots[l]!.shares : (sold[l]! * value) / price, common));
-    if (bought[i]! > LEAST_TRADE) {
-      const shares = sharesOf((bought[i]! * value) / price, common);
+      if (sold[l]! > TRADE_MIN)
+        createSale(name, lots[l]!, roundShares(isWhole(l) ? lots[l]!.shares : (sold[l]! * value) / price, common));
+    if (bought[i]! > TRADE_MIN) {
+      const shares = roundShares((bought[i]! * value) / price, common);
       trades.push({ identifier: common.identifiers[name]!, side: 'buy', shares, price, value: shares * price });
     }
   });
@@ -156,13 +156,17 @@ export interface AccountTrade {
 }
 
 /** Rounds shares to whole numbers if only whole shares trade, to remove rounding errors of weights. */
-function sharesOf(shares: number, { terms }: BatchCommon): number {
+function roundShares(shares: number, { terms }: BatchCommon): number {
   const whole = Math.round(shares);
   return terms.whole_shares && Math.abs(shares - whole) < 1e-6 * Math.max(1, whole) ? whole : shares;
 }
 
 /** Computes the tax of equal trades if every security sold its oldest lots first. */
-function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount, { answer }: SolvedAccount): number {
+function computeFifoTax(
+  { asOf }: BatchCommon,
+  { program, lots, account }: BuiltAccount,
+  { answer }: SolvedAccount,
+): number {
   let [short, long] = [program.fixedShort, program.fixedLong];
   const firstFirst = { ...program, isOrdered: new Uint8Array(program.n).fill(1) };
   for (let i = 0; i < program.n; i++) {
@@ -184,7 +188,11 @@ function fifoTax({ asOf }: BatchCommon, { program, lots, account }: BuiltAccount
 }
 
 /** Returns the trades that the wash sale rule prevents: sales at a loss, and purchases after such sales. */
-function avoided(common: BatchCommon, { wash, blocked, account, names }: BuiltAccount, { substitutes }: SolvedAccount) {
+function listAvoidedTrades(
+  common: BatchCommon,
+  { wash, blocked, account, names }: BuiltAccount,
+  { substitutes }: SolvedAccount,
+) {
   const sales = [...blocked].map(([identifier, shares]) => ({
     identifier,
     prevented: 'sale' as const,
@@ -207,7 +215,7 @@ function avoided(common: BatchCommon, { wash, blocked, account, names }: BuiltAc
 }
 
 /** Returns the largest contributions to the tracking variance, each with its reason. */
-function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substitutes }: SolvedAccount) {
+function listDeviations(common: BatchCommon, built: BuiltAccount, { answer, substitutes }: SolvedAccount) {
   const { program, names, excluded, wash, blocked, account } = built;
   const { n, k, loadings, specific, target, held } = program;
   const { weights, variance } = answer.figures;
@@ -226,7 +234,7 @@ function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substi
         ? 'wash_sale'
         : Math.abs(held[i]! - target[i]!) < program.minimumTrade[i]! && weights[i] === held[i]
           ? 'minimum_trade'
-          : active > 0 && gainsLeft(built, i)
+          : active > 0 && hasGainsLeft(built, i)
             ? 'tax'
             : 'balance';
     return {
@@ -248,7 +256,7 @@ function deviationsOf(common: BatchCommon, built: BuiltAccount, { answer, substi
 }
 
 /** Returns true if a security still has lots that would be sold at a gain. */
-function gainsLeft({ program: { lotStart, lotShort, lotLong } }: BuiltAccount, i: number): boolean {
+function hasGainsLeft({ program: { lotStart, lotShort, lotLong } }: BuiltAccount, i: number): boolean {
   for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) if (lotShort[l]! > 0 || lotLong[l]! > 0) return true;
   return false;
 }

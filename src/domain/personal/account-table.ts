@@ -3,9 +3,9 @@ import { suggestName } from '#base/text/nearest-name.js';
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
 import {
-  accountColumns,
+  listAccountColumns,
   CASH,
-  ownColumns,
+  listOwnColumns,
   REQUIRED_COLUMNS,
   parseValue,
   type AccountColumn,
@@ -58,7 +58,7 @@ export function locateInTable({ unit, columns, line, lines, recent, own }: Table
   return column === undefined ? `${unit} ${line}` : at(own[column]!, column);
 }
 
-const columnOfField = callOnce(() => new Map(accountColumns().map(({ field, name }) => [field, name])));
+const columnOfField = callOnce(() => new Map(listAccountColumns().map(({ field, name }) => [field, name])));
 
 /**
  * Yields the accounts of a table as JSON, with the locations of their values. Cells without the form of their column
@@ -68,7 +68,7 @@ const columnOfField = callOnce(() => new Map(accountColumns().map(({ field, name
  */
 export async function* parseAccountTable({ unit, header, rows }: TableRows): AsyncGenerator<string> {
   const seen = new Set<string>();
-  const columns = columnsIn(header, unit);
+  const columns = findColumns(header, unit);
   let open: OpenAccount | undefined;
   for await (const row of rows) {
     const id = row.cells[columns.id] ?? '';
@@ -76,7 +76,7 @@ export async function* parseAccountTable({ unit, header, rows }: TableRows): Asy
       if (open !== undefined) yield open.end();
       if (seen.has(id))
         throw refuseWithFindings('body', [
-          problem(
+          createProblem(
             `${unit} ${row.number}`,
             `rows of the account ${id} are not consecutive: sort the table by account_id`,
           ),
@@ -108,25 +108,25 @@ interface Columns {
  * Returns the positions of the columns. @throws Refusal VALIDATION_FAILED with every unknown, repeated and missing
  * column
  */
-function columnsIn(header: readonly string[], unit: TableRows['unit']): Columns {
-  const known = accountColumns().map(({ name }) => name);
+function findColumns(header: readonly string[], unit: TableRows['unit']): Columns {
+  const known = listAccountColumns().map(({ name }) => name);
   const place = (at: number): string => (unit === 'line' ? `line 1, column ${at + 1}` : `column ${at + 1}`);
   const findings = header.flatMap((name, at): Finding[] => {
     if (name === '' || (known.includes(name) && header.indexOf(name) === at)) return [];
     return header.indexOf(name) < at
-      ? [problem(place(at), `the column ${name} is repeated`)]
-      : [unknownColumn(name, place(at), known)];
+      ? [createProblem(place(at), `the column ${name} is repeated`)]
+      : [reportUnknownColumn(name, place(at), known)];
   });
   const lacking = REQUIRED_COLUMNS.filter((name) => !header.includes(name));
   if (lacking.length > 0)
     findings.push(
-      problem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
+      createProblem(unit === 'line' ? 'line 1' : 'columns', `the header lacks ${lacking.join(', ')}`, 'MISSING_COLUMN'),
     );
   if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
   const at = (name: string): number => header.indexOf(name);
   return {
     id: at('account_id'),
-    own: ownColumns()
+    own: listOwnColumns()
       .map((column) => ({ ...column, at: at(column.name) }))
       .filter((column) => column.at >= 0),
     identifier: at('identifier'),
@@ -176,7 +176,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
       if (before !== undefined) continue;
       texts.set(name, text);
       own[name] = number;
-      put(account, name, parseValue(text, form));
+      setPath(account, name, parseValue(text, form));
     }
   }
 
@@ -188,17 +188,17 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
   }
 
   function addHolding({ cells, number }: TableRow): void {
-    const cell = (at: number, isNumber: boolean): unknown =>
+    const readCell = (at: number, isNumber: boolean): unknown =>
       at < 0 || cells[at] === '' ? undefined : isNumber ? parseValue(cells[at]!, 'number') : cells[at];
     const [identifier, shares, cost] = [
-      cell(columns.identifier, false),
-      cell(columns.shares, true),
-      cell(columns.cost, true),
+      readCell(columns.identifier, false),
+      readCell(columns.shares, true),
+      readCell(columns.cost, true),
     ];
     const [acquired, traded, price] = [
-      cell(columns.acquired, false),
-      cell(columns.traded, false),
-      cell(columns.price, true),
+      readCell(columns.acquired, false),
+      readCell(columns.traded, false),
+      readCell(columns.price, true),
     ];
     if ([identifier, shares, cost, acquired, traded, price].every((value) => value === undefined)) return;
     if (traded !== undefined) {
@@ -234,7 +234,7 @@ function openAccount(id: string, { unit, columns, header, line }: AccountPlace):
 }
 
 /** Sets a value at a path of member names. */
-function put(into: Record<string, unknown>, path: string, value: unknown): void {
+function setPath(into: Record<string, unknown>, path: string, value: unknown): void {
   const names = path.split('.');
   const last = names.pop()!; // a path has at least one name
   let at = into;
@@ -243,10 +243,10 @@ function put(into: Record<string, unknown>, path: string, value: unknown): void 
 }
 
 /** Moves fields given as `tax.short_rate` into nested objects, for a table with one row per account. */
-export function nestFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function createNestedFields(row: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const account: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(row)) if (!name.includes('.')) account[name] = value;
-  for (const [name, value] of Object.entries(row)) if (name.includes('.')) put(account, name, value);
+  for (const [name, value] of Object.entries(row)) if (name.includes('.')) setPath(account, name, value);
   return account;
 }
 
@@ -255,14 +255,14 @@ export function nestFields(row: Readonly<Record<string, unknown>>): Record<strin
  * unknown column
  */
 export function assertAccountColumns(header: readonly string[]): void {
-  const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...ownColumns().map(({ name }) => name)])];
+  const known = [...new Set(['account_id', 'lots', 'recent', 'tax', ...listOwnColumns().map(({ name }) => name)])];
   const findings = header.flatMap((name, at) =>
-    known.includes(name) ? [] : [unknownColumn(name, `column ${at + 1}`, known)],
+    known.includes(name) ? [] : [reportUnknownColumn(name, `column ${at + 1}`, known)],
   );
   if (findings.length > 0) throw refuseWithFindings('body', addColumns(findings, known));
 }
 
-function unknownColumn(name: string, path: string, known: readonly string[]): Finding {
+function reportUnknownColumn(name: string, path: string, known: readonly string[]): Finding {
   const whole = known.find((own) => own.endsWith(`.${name}`));
   const hint = whole === undefined ? suggestName(name, known) : ` Did you mean ${whole}?`;
   const message = `${path}: unknown column ${name}.${hint}`;
@@ -277,6 +277,6 @@ function addColumns(findings: readonly Finding[], known: readonly string[]): Fin
   );
 }
 
-function problem(path: string, reason: string, code: Finding['code'] = 'WRONG_TYPE'): Finding {
+function createProblem(path: string, reason: string, code: Finding['code'] = 'WRONG_TYPE'): Finding {
   return { severity: 'error', code, path, message: `${path}: ${reason}.` };
 }

@@ -1,4 +1,4 @@
-import { accountColumns, formatCell, ownColumns } from './account-columns.js';
+import { listAccountColumns, formatCell, listOwnColumns } from './account-columns.js';
 
 /** Account as stated by a client. */
 export interface StatedAccount {
@@ -12,7 +12,7 @@ export interface StatedAccount {
 export function createAccountTable(accounts: readonly StatedAccount[]): string[][] {
   const rows = accounts.flatMap((account) => {
     const { account_id, lots = [], recent = [] } = account;
-    const own = ownColumns().map(({ name, form }) => [name, formatCell(at(account, name), form)] as const);
+    const own = listOwnColumns().map(({ name, form }) => [name, formatCell(at(account, name), form)] as const);
     const held = [...lots, ...recent.map(({ date, ...trade }) => ({ ...trade, traded: date }))];
     return (held.length === 0 ? [{}] : held).map((row, position) => ({
       account_id,
@@ -21,7 +21,7 @@ export function createAccountTable(accounts: readonly StatedAccount[]): string[]
     }));
   });
   return rows.map((row: Readonly<Record<string, unknown>>) =>
-    accountColumns().map(({ name }) =>
+    listAccountColumns().map(({ name }) =>
       typeof row[name] === 'number' ? String(row[name]) : ((row[name] as string) ?? ''),
     ),
   );
@@ -74,6 +74,6 @@ export const EXAMPLE_ACCOUNTS: readonly StatedAccount[] = [
 
 /** Returns the template of a table of accounts as CSV: all columns, and two example accounts to replace. */
 export function createAccountTemplate(): string {
-  const lines = [accountColumns().map(({ name }) => name), ...createAccountTable(EXAMPLE_ACCOUNTS)];
+  const lines = [listAccountColumns().map(({ name }) => name), ...createAccountTable(EXAMPLE_ACCOUNTS)];
   return `${lines.map((cells) => cells.join(',')).join('\r\n')}\r\n`;
 }

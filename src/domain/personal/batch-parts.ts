@@ -38,12 +38,12 @@ const KB_MS = 0.25;
 export function estimateDuration({ file, parts }: AccountsFile, threads: number): string {
   const accounts = parts.reduce((sum, part) => sum + part.accounts, 0);
   const seconds = (accounts * ACCOUNT_MS + (file.bytes / 1000) * KB_MS) / 1000;
-  const duration = (s: number): string =>
+  const formatDuration = (s: number): string =>
     s < 90 ? `${Math.ceil(s)} s` : s < 5400 ? `${Math.round(s / 60)} min` : `${(s / 3600).toFixed(1)} h`;
-  const several = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
+  const formatSeveral = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? '' : 's'}`;
   return (
-    `${several(accounts, 'account')}: about ${duration(seconds)} of processor time, ` +
-    `${duration(seconds / threads)} on ${several(threads, 'thread')}.`
+    `${formatSeveral(accounts, 'account')}: about ${formatDuration(seconds)} of processor time, ` +
+    `${formatDuration(seconds / threads)} on ${formatSeveral(threads, 'thread')}.`
   );
 }
 

@@ -72,11 +72,11 @@ export function buildAccount(common: BatchCommon, account: Account): BuiltAccoun
   const costRate = terms.objective.cost_bps / 10_000;
   const forcedCost = (forcedValue * costRate) / value;
   const base = { common, account, names, lots, lotStart, value, excluded, wash, blocked };
-  const { rows, rowIds } = rowsOf(base, forcedCost);
+  const { rows, rowIds } = createRows(base, forcedCost);
   const program: AccountProgram = {
-    ...securitiesOf(base),
+    ...createSecurities(base),
     lotStart,
-    ...lotArrays(common, { names, lots, lotStart, value, count: sold }),
+    ...createLotArrays(common, { names, lots, lotStart, value, count: sold }),
     isOrdered,
     costRate: new Float64Array(names.length).fill(costRate),
     aversion: terms.objective.risk_aversion,
@@ -102,13 +102,13 @@ interface Base {
   readonly blocked: ReadonlyMap<string, number>;
 }
 
-function securitiesOf({ common, account, names, lots, lotStart, value, excluded, wash, blocked }: Base) {
+function createSecurities({ common, account, names, lots, lotStart, value, excluded, wash, blocked }: Base) {
   const { factors: k, prices, terms } = common;
   const n = names.length;
   const loadings = new Float64Array(n * k);
   names.forEach((name, i) => loadings.set(common.loadings.subarray(name * k, (name + 1) * k), i * k));
   const bounds = terms.constraints.find(({ type }) => type === 'PositionBounds')?.params;
-  const target = targetsOf(common, account, names);
+  const target = computeTargets(common, account, names);
   const held = Float64Array.from(names, (name, i) => {
     let shares = blocked.get(common.identifiers[name]!) ?? 0;
     for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) shares += lots[l]!.shares;
@@ -137,14 +137,14 @@ function securitiesOf({ common, account, names, lots, lotStart, value, excluded,
   };
 }
 
-function targetsOf(common: BatchCommon, { tilts }: Account, names: readonly number[]): Float64Array {
+function computeTargets(common: BatchCommon, { tilts }: Account, names: readonly number[]): Float64Array {
   return Float64Array.from(names, (name) => {
     const tilt = tilts[common.identifiers[name]!] ?? 0;
     return Math.max(0, common.weights[name]! + tilt);
   });
 }
 
-function lotArrays(
+function createLotArrays(
   { prices }: BatchCommon,
   {
     names,
@@ -168,7 +168,7 @@ function lotArrays(
 }
 
 /** Returns the rows of cash, tax budget and groups, with their ids. */
-function rowsOf(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: string[] } {
+function createRows(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: string[] } {
   const { common, account, names, value } = base;
   const { objective, constraints } = common.terms;
   const n = names.length;
@@ -178,9 +178,9 @@ function rowsOf(base: Base, forcedCost: number): { rows: AccountRow[]; rowIds: s
     rows.push({ weights: null, short: 0, long: 0, cost: 0, constant: 0, penalty: Infinity, ...row });
     rowIds.push(id);
   };
-  const every = (x: number): Float64Array => new Float64Array(n).fill(x);
-  put('cash_minimum', { weights: every(1), cost: 1, constant: objective.cash_minimum + forcedCost - 1 });
-  put('cash_maximum', { weights: every(-1), cost: -1, constant: 1 - forcedCost - objective.cash_maximum });
+  const fillVector = (x: number): Float64Array => new Float64Array(n).fill(x);
+  put('cash_minimum', { weights: fillVector(1), cost: 1, constant: objective.cash_minimum + forcedCost - 1 });
+  put('cash_maximum', { weights: fillVector(-1), cost: -1, constant: 1 - forcedCost - objective.cash_maximum });
   const { budget } = account.tax;
   if (budget !== null) put('tax.budget', { short: 1, long: 1, constant: -budget / value });
   const placeOf = new Map(names.map((name, i) => [name, i]));

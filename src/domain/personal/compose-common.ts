@@ -35,7 +35,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
   const held = computeWeightsBefore(input);
   const weightOf = new Map(Array.from(held.columns, (column, i) => [column, held.weights[i]!] as const));
   const columns = [...held.columns].filter((column) => weightOf.get(column)! > 0);
-  const { model, factored, placeOf } = modelOf(composer, { modelId, sm, columns, asOf });
+  const { model, factored, placeOf } = findModel(composer, { modelId, sm, columns, asOf });
   const isOfParent = new Set(columns);
   const rates = createExchangeRates(sm, document.currency);
   const priceAt = (column: number): number =>
@@ -60,7 +60,7 @@ export function composeCommon(composer: Composer, terms: BatchCommon['terms']): 
     factors: k,
     loadings: own,
     specific: Float64Array.from(chosen, (place) => factored.specific[place]!),
-    groups: terms.constraints.flatMap((row, at) => groupsOf(sm, { row, at, columns: all, asOf })),
+    groups: terms.constraints.flatMap((row, at) => listGroups(sm, { row, at, columns: all, asOf })),
   };
 }
 
@@ -73,7 +73,7 @@ interface ModelQuestion {
 }
 
 /** Returns the factors of the model in force. @throws Refusal LOOK_AHEAD, MODEL_LACKS_NAMES, VALIDATION_FAILED */
-function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuestion) {
+function findModel(composer: Composer, { modelId, sm, columns, asOf }: ModelQuestion) {
   const model = findModelInForce(composer.riskModel(modelId), asOf);
   if (model.observedEnd > asOf)
     throw new Refusal(
@@ -85,7 +85,7 @@ function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuesti
   const factored = model.factors();
   const placeOf = new Map(model.names.map((name, at) => [name, at]));
   const lacking = columns.filter((column) => !placeOf.has(sm.identifiers[column]!));
-  if (lacking.length > 0) throw lackingNames(modelId, sm, lacking);
+  if (lacking.length > 0) throw refuseLackingSecurities(modelId, sm, lacking);
   return { model, factored, placeOf };
 }
 
@@ -93,7 +93,7 @@ function modelOf(composer: Composer, { modelId, sm, columns, asOf }: ModelQuesti
 const NAMED_MAX = 5;
 
 /** Returns a refusal that lists the securities without an estimate and the days on which their prices begin. */
-function lackingNames(modelId: string, sm: SessionMarket, columns: readonly number[]): Refusal {
+function refuseLackingSecurities(modelId: string, sm: SessionMarket, columns: readonly number[]): Refusal {
   const names = columns.map((column) => sm.identifiers[column]!);
   const begins = columns.map((column) => {
     const session = sm.sessions.findIndex((_, at) => sm.carriedClose(at, column) > 0);
@@ -117,7 +117,7 @@ interface GroupQuestion {
 }
 
 /** Returns the members of each group of a row; securities without a value belong to no group. */
-function groupsOf({ market }: SessionMarket, { row, at, columns, asOf }: GroupQuestion): GroupOfRow[] {
+function listGroups({ market }: SessionMarket, { row, at, columns, asOf }: GroupQuestion): GroupOfRow[] {
   if (row.type === 'PositionBounds') return [];
   const { field } = row.params;
   const spells = createReferenceSpells(market, field);

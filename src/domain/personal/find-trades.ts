@@ -2,9 +2,9 @@ import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
 
 /** Weights of the objective in a search for any permitted trades. */
-const SEARCH = { taxWeight: 1e-3, aversion: 1 } as const;
+const SEARCH_WEIGHTS = { taxWeight: 1e-3, aversion: 1 } as const;
 /** Weights of the objective in a search for the lowest tracking error. */
-const NEAREST = { taxWeight: 1e-3, aversion: 1000 } as const;
+const NEAREST_WEIGHTS = { taxWeight: 1e-3, aversion: 1000 } as const;
 
 /** Returns true if the trades of an account are rounded. */
 export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
@@ -15,7 +15,7 @@ export const isDiscrete = ({ unit, minimumTrade }: AccountProgram): boolean =>
  * rounding fails under the tracking error limit, tries the trades with the lowest tracking error.
  */
 export function findTrades(program: AccountProgram): AccountAnswer | undefined {
-  const answer = solveAccount({ ...program, ...SEARCH }, { nodes: 0 });
+  const answer = solveAccount({ ...program, ...SEARCH_WEIGHTS }, { nodes: 0 });
   if (answer.status === 'optimal') return answer;
   const nearest = isDiscrete(program) ? findNearestTrades({ ...program, varianceLimit: Infinity }) : undefined;
   return nearest !== undefined && nearest.figures.variance <= program.varianceLimit ? nearest : undefined;
@@ -23,6 +23,6 @@ export function findTrades(program: AccountProgram): AccountAnswer | undefined {
 
 /** Returns permitted trades with the lowest tracking error; undefined if none are found. */
 export function findNearestTrades(program: AccountProgram): AccountAnswer | undefined {
-  const answer = solveAccount({ ...program, ...NEAREST }, { nodes: 0 });
+  const answer = solveAccount({ ...program, ...NEAREST_WEIGHTS }, { nodes: 0 });
   return answer.status === 'optimal' ? answer : undefined;
 }

@@ -18,7 +18,7 @@ export interface RealisedGain {
   readonly acquired: Day;
 }
 
-export interface ActedLots {
+export interface LotsAfterAction {
   readonly lots: readonly HeldLot[];
   /** Cash received, excluding dividends. */
   readonly cash: number;
@@ -28,7 +28,7 @@ export interface ActedLots {
 }
 
 /** Function that returns the price per share at the close of the session of an action; NaN without a price. */
-export type PriceOf = (identifier: string) => number;
+export type PriceReader = (identifier: string) => number;
 
 /**
  * Applies a corporate action of a security to the lots of an account.
@@ -40,14 +40,14 @@ export type PriceOf = (identifier: string) => number;
  *
  * @source 26 U.S.C. 301(c), 305, 307, 354-358, 1223
  */
-export function actOnLots(
+export function applyToLots(
   lots: readonly HeldLot[],
   action: CorporateAction,
-  { adjustment, priceOf }: { readonly adjustment: Adjustment; readonly priceOf: PriceOf },
-): ActedLots {
+  { adjustment, priceOf }: { readonly adjustment: Adjustment; readonly priceOf: PriceReader },
+): LotsAfterAction {
   const out = { lots: [] as HeldLot[], cash: 0, dividends: 0, gains: [] as RealisedGain[] };
   for (const lot of lots) {
-    if (lot.identifier === action.identifier) act(lot, action, { adjustment, priceOf, out });
+    if (lot.identifier === action.identifier) applyToLot(lot, action, { adjustment, priceOf, out });
     else out.lots.push(lot);
   }
   return out;
@@ -57,7 +57,7 @@ export function actOnLots(
  * Applies a corporate action to the trades of its security in the wash sale window: a split changes their shares and
  * prices, and shares of a successor continue those of its predecessor. Their amounts do not change.
  */
-export function actOnRecent(
+export function applyToRecent(
   recent: readonly RecentTrade[],
   { identifier, type, value, related }: CorporateAction,
   adjustment: Adjustment,
@@ -80,13 +80,13 @@ export function actOnRecent(
   );
 }
 
-interface Acting {
+interface ActionContext {
   readonly adjustment: Adjustment;
-  readonly priceOf: PriceOf;
+  readonly priceOf: PriceReader;
   readonly out: { lots: HeldLot[]; cash: number; dividends: number; gains: RealisedGain[] };
 }
 
-function act(lot: HeldLot, action: CorporateAction, acting: Acting): void {
+function applyToLot(lot: HeldLot, action: CorporateAction, acting: ActionContext): void {
   const { out, adjustment } = acting;
   const { value } = action;
   switch (action.type) {
@@ -109,12 +109,12 @@ function act(lot: HeldLot, action: CorporateAction, acting: Acting): void {
       else out.lots.push(lot);
       return;
     case 'SPIN_OFF':
-      return spinOff(lot, action, acting);
+      return applySpinOff(lot, action, acting);
     case 'MERGER':
-      return merge(lot, action, acting);
+      return applyMerger(lot, action, acting);
     case 'ACQUISITION':
     case 'DELISTING':
-      return sell(lot, value > 0 || action.type === 'DELISTING' ? value : acting.priceOf(lot.identifier), out);
+      return applySale(lot, value > 0 || action.type === 'DELISTING' ? value : acting.priceOf(lot.identifier), out);
     case 'TICKER_CHANGE':
       out.lots.push(action.related === null ? lot : { ...lot, identifier: action.related });
       return;
@@ -124,12 +124,12 @@ function act(lot: HeldLot, action: CorporateAction, acting: Acting): void {
   out.lots.push(lot);
 }
 
-function sell(lot: HeldLot, price: number, out: Acting['out']): void {
+function applySale(lot: HeldLot, price: number, out: ActionContext['out']): void {
   out.cash += lot.shares * price;
   out.gains.push({ amount: lot.shares * (price - lot.cost), acquired: lot.acquired });
 }
 
-function spinOff(lot: HeldLot, { related, value }: CorporateAction, { priceOf, out }: Acting): void {
+function applySpinOff(lot: HeldLot, { related, value }: CorporateAction, { priceOf, out }: ActionContext): void {
   const [parent, child] = [priceOf(lot.identifier), related === null ? Number.NaN : value * priceOf(related)];
   if (!(child > 0) || !(parent > 0)) return void out.lots.push(lot);
   const share = child / (parent + child);
@@ -139,9 +139,13 @@ function spinOff(lot: HeldLot, { related, value }: CorporateAction, { priceOf, o
   );
 }
 
-function merge(lot: HeldLot, { related, value, cash = 0 }: CorporateAction, { priceOf, out }: Acting): void {
+function applyMerger(
+  lot: HeldLot,
+  { related, value, cash = 0 }: CorporateAction,
+  { priceOf, out }: ActionContext,
+): void {
   const price = related === null ? Number.NaN : priceOf(related);
-  if (!(value > 0) || !(price > 0)) return sell(lot, cash > 0 ? cash : priceOf(lot.identifier), out);
+  if (!(value > 0) || !(price > 0)) return applySale(lot, cash > 0 ? cash : priceOf(lot.identifier), out);
   const gain = Math.min(cash, Math.max(0, value * price + cash - lot.cost));
   out.cash += lot.shares * cash;
   if (gain > 0) out.gains.push({ amount: lot.shares * gain, acquired: lot.acquired });

@@ -25,17 +25,17 @@ const FINDINGS_MAX = 50;
 /** Reads an account of a batch. */
 export function readAccount(common: BatchCommon, value: unknown, place: AccountPlace): ReadAccount {
   const { source, account: sent } = splitSource(value);
-  if (memberAt(sent, ['is_repeated']) === true)
+  if (readMember(sent, ['is_repeated']) === true)
     return { account: undefined, findings: [createRepeatedFinding(sent, place)] };
   const { value: account, findings } = checkShape(Account, addDefaults(sent, common.terms.defaults));
-  const found = [...(account === undefined ? findings : accountFindings(common, account))];
+  const found = [...(account === undefined ? findings : checkAccount(common, account))];
   const rows = (source?.problems ?? []).map((message): Finding => ({
     severity: 'error',
     code: 'WRONG_TYPE',
     path: place.path,
     message,
   }));
-  const placed = found.map((finding) => addPlace(finding, { ...place, id: idOf(sent), source }));
+  const placed = found.map((finding) => addPlace(finding, { ...place, id: readId(sent), source }));
   const count = placed.length + (source?.problem_count ?? 0);
   return {
     account: count === 0 ? account : undefined,
@@ -58,7 +58,7 @@ function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unk
   if (defaults === undefined || !isObject(value)) return value;
   const own: Record<string, unknown> = { ...defaults, ...value };
   for (const path of [['tax'], ['tax', 'realised']] as const) {
-    const [general, stated] = [memberAt(defaults, path), memberAt(value, path)];
+    const [general, stated] = [readMember(defaults, path), readMember(value, path)];
     if (!isObject(general) || !isObject(stated)) continue;
     if (path.length === 1) own['tax'] = { ...general, ...stated };
     else own['tax'] = { ...(own['tax'] as object), realised: { ...general, ...stated } };
@@ -69,18 +69,18 @@ function addDefaults(value: unknown, defaults: AccountDefaults | undefined): unk
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const memberAt = (value: unknown, path: readonly string[]): unknown =>
+const readMember = (value: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 
-const idOf = (value: unknown): string | null => {
-  const id = memberAt(value, ['account_id']);
+const readId = (value: unknown): string | null => {
+  const id = readMember(value, ['account_id']);
   return typeof id === 'string' && id !== '' ? id.slice(0, 64) : null;
 };
 
 function createRepeatedFinding(sent: unknown, place: AccountPlace): Finding {
   const message = 'an earlier account has the same id, and only that one trades.';
   const finding: Finding = { severity: 'error', code: 'DUPLICATE_ID', path: 'account_id', message };
-  return addPlace(finding, { ...place, id: idOf(sent), source: undefined });
+  return addPlace(finding, { ...place, id: readId(sent), source: undefined });
 }
 
 interface FindingPlace extends AccountPlace {
@@ -107,19 +107,19 @@ function limitFindings(findings: readonly Finding[], count: number, path: string
   return [...shown, { severity: 'error', code: 'MORE_FINDINGS', path, message, count: left }];
 }
 
-function accountFindings(common: BatchCommon, account: Account): Finding[] {
+function checkAccount(common: BatchCommon, account: Account): Finding[] {
   const places = indexSecurities(common);
   const findings: Finding[] = [];
-  const error = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
+  const addError = (code: Finding['code'], path: string, message: string, value?: unknown): void =>
     void findings.push({ severity: 'error', code, path, message: `${path}: ${message}`, value });
   const describeMissing = (name: string): string =>
     `${name} has no price or no estimate in the risk model on ${formatDay(common.asOf)}.${suggestName(name, common.identifiers)}`;
   const isPast = (day: string, path: string): void => {
-    if (parseValidDay(day) > common.asOf) error('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
+    if (parseValidDay(day) > common.asOf) addError('BAD_DATE', path, `${day} is after ${formatDay(common.asOf)}.`, day);
   };
   const isKnown = (name: string, path: string): void => {
     if (places.has(name) || listOtherSecurities(common).has(name)) return;
-    error(
+    addError(
       'UNKNOWN_IDENTIFIER',
       path,
       `the data have no security ${name}.${suggestName(name, common.identifiers)}`,
@@ -129,12 +129,13 @@ function accountFindings(common: BatchCommon, account: Account): Finding[] {
   let value = account.cash;
   account.lots.forEach(({ identifier, shares, acquired }, at) => {
     const place = places.get(identifier);
-    if (place === undefined) error('BAD_IDENTIFIER', `lots[${at}].identifier`, describeMissing(identifier), identifier);
+    if (place === undefined)
+      addError('BAD_IDENTIFIER', `lots[${at}].identifier`, describeMissing(identifier), identifier);
     else value += shares * common.prices[place]!;
     isPast(acquired, `lots[${at}].acquired`);
   });
   for (const name of Object.keys(account.tilts))
-    if (!places.has(name)) error('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
+    if (!places.has(name)) addError('BAD_IDENTIFIER', `tilts.${name}`, describeMissing(name), name);
   account.exclusions.forEach((name, at) => isKnown(name, `exclusions[${at}]`));
   account.substitutes.forEach((group, at) => group.forEach((name, i) => isKnown(name, `substitutes[${at}][${i}]`)));
   account.recent.forEach(({ identifier, date }, at) => {
@@ -143,7 +144,7 @@ function accountFindings(common: BatchCommon, account: Account): Finding[] {
   });
   const { short_rate: short, long_rate: long } = account.tax;
   if (long > short)
-    error('OUT_OF_RANGE', 'tax.long_rate', `${long} is above short_rate ${short}; it must be at most that.`, long);
-  if (findings.length === 0 && !(value > 0)) error('OUT_OF_RANGE', 'lots', 'the account has no value.');
+    addError('OUT_OF_RANGE', 'tax.long_rate', `${long} is above short_rate ${short}; it must be at most that.`, long);
+  if (findings.length === 0 && !(value > 0)) addError('OUT_OF_RANGE', 'lots', 'the account has no value.');
   return findings;
 }

@@ -16,7 +16,7 @@ import type { AccountBacktestRequest } from './backtest-request.js';
 import { indexSecurities, type BatchCommon } from './batch-common.js';
 import { buildAccount } from './build-account.js';
 import { composeCommon } from './compose-common.js';
-import { actOnLots, actOnRecent } from './lot-actions.js';
+import { applyToLots, applyToRecent } from './lot-actions.js';
 import { readAccount } from './read-account.js';
 import { solveOne } from './solve-one.js';
 
@@ -62,7 +62,7 @@ export interface AccountRunInput {
  */
 export function runAccount({ composer, parent, request, report }: AccountRunInput): AccountBacktest {
   const sm = composer.market(parent);
-  const [first, last] = rangeOf(sm, request);
+  const [first, last] = findRange(sm, request);
   const rates = createExchangeRates(sm, composer.document(parent).currency);
   const priceAt = (session: number, identifier: string): number => {
     const column = sm.columnOf(identifier);
@@ -76,12 +76,12 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
   });
   const sessions: AccountSession[] = [];
   const rebalances: AccountRebalance[] = [];
-  const due = dueSessions(sm.sessions, { first, last, every: request.rebalance });
+  const due = listDueSessions(sm.sessions, { first, last, every: request.rebalance });
   for (let session = first; session <= last; session++) {
     report((session - first) / (last - first + 1));
     const day = sm.sessions[session]!;
     if (session > first)
-      actOn(history, {
+      applyActions(history, {
         sm,
         session,
         priceAt,
@@ -108,7 +108,7 @@ export function runAccount({ composer, parent, request, report }: AccountRunInpu
   };
 }
 
-function rangeOf(sm: SessionMarket, { start, end, account }: AccountRunInput['request']): [number, number] {
+function findRange(sm: SessionMarket, { start, end, account }: AccountRunInput['request']): [number, number] {
   if (sm.market.adjustment === 'total')
     throw new Refusal(
       'NO_DATA_AT_DATE',
@@ -128,20 +128,24 @@ function rangeOf(sm: SessionMarket, { start, end, account }: AccountRunInput['re
   return [first, last];
 }
 
-const MONTHS_OF = { monthly: 1, quarterly: 3, yearly: 12 } as const;
+const MONTHS_PER_PERIOD = { monthly: 1, quarterly: 3, yearly: 12 } as const;
 
 /** Returns the first session, and the first session of each period. */
-function dueSessions(
+function listDueSessions(
   sessions: Int32Array,
-  { first, last, every }: { readonly first: number; readonly last: number; readonly every: keyof typeof MONTHS_OF },
+  {
+    first,
+    last,
+    every,
+  }: { readonly first: number; readonly last: number; readonly every: keyof typeof MONTHS_PER_PERIOD },
 ): ReadonlySet<number> {
-  const periodOf = (session: number): number => {
+  const findPeriod = (session: number): number => {
     const [year, month] = formatDay(sessions[session]!).split('-').map(Number) as [number, number];
-    return year * 12 + Math.floor((month - 1) / MONTHS_OF[every]) * MONTHS_OF[every];
+    return year * 12 + Math.floor((month - 1) / MONTHS_PER_PERIOD[every]) * MONTHS_PER_PERIOD[every];
   };
   const due = new Set([first]);
   for (let session = first + 1; session <= last; session++)
-    if (periodOf(session) !== periodOf(session - 1)) due.add(session);
+    if (findPeriod(session) !== findPeriod(session - 1)) due.add(session);
   return due;
 }
 
@@ -152,13 +156,13 @@ interface SessionTerms {
   readonly rateAt: (column: number) => number;
 }
 
-function actOn(history: AccountHistory, { sm, session, priceAt, rateAt }: SessionTerms): void {
+function applyActions(history: AccountHistory, { sm, session, priceAt, rateAt }: SessionTerms): void {
   const { all, starts } = sm.actions;
   for (let a = starts[session]!; a < starts[session + 1]!; a++) {
     const { column, action } = all[a]!;
-    history.actOnTrades((recent) => actOnRecent(recent, action, sm.market.adjustment));
+    history.actOnTrades((recent) => applyToRecent(recent, action, sm.market.adjustment));
     if (!history.lots.some(({ identifier }) => identifier === action.identifier)) continue;
-    const acted = actOnLots(history.lots, inCurrency(action, rateAt(column)), {
+    const acted = applyToLots(history.lots, convertAction(action, rateAt(column)), {
       adjustment: sm.market.adjustment,
       priceOf: (identifier) => priceAt(session, identifier),
     });
@@ -167,7 +171,7 @@ function actOn(history: AccountHistory, { sm, session, priceAt, rateAt }: Sessio
 }
 
 /** Converts the amounts of an action into another currency. */
-function inCurrency(action: CorporateAction, rate: number): CorporateAction {
+function convertAction(action: CorporateAction, rate: number): CorporateAction {
   const isMoney = ACTION_KINDS[action.type] === 'cash' || action.type === 'ACQUISITION' || action.type === 'DELISTING';
   return {
     ...action,
@@ -191,7 +195,7 @@ function rebalance(
   const common = composeCommon(composer, terms);
   const costRate = objective.cost_bps / 10_000;
   sellUncovered(history, { common, day, costRate, priceOf });
-  const { account, positions } = knownTo(common, history.accountOn(asked, day));
+  const { account, positions } = removeUncovered(common, history.accountOn(asked, day));
   const sent = { ...account, cash: Math.max(0, account.cash) };
   const { findings } = readAccount(common, sent, { path: 'account', line: null });
   if (findings.length > 0) throw refuseWithFindings('request', findings);
@@ -246,7 +250,7 @@ function sellUncovered(history: AccountHistory, { common, day, costRate, priceOf
  * Removes securities that the risk model does not cover on a day from an account. @returns the account, and the indices
  * of its remaining lots
  */
-function knownTo(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
+function removeUncovered(common: BatchCommon, account: ReturnType<AccountHistory['accountOn']>) {
   const places = indexSecurities(common);
   const positions = account.lots.flatMap(({ identifier }, at) => (places.has(identifier) ? [at] : []));
   const tilts = Object.fromEntries(Object.entries(account.tilts).filter(([name]) => places.has(name)));

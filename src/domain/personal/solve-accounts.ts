@@ -30,7 +30,7 @@ export function solveOutcome(
   line: number | null = null,
 ): AccountOutcome {
   const { account, findings } = readAccount(common, value, { path, line });
-  if (account === undefined) return { account_id: idOf(value), status: 'refused', findings };
+  if (account === undefined) return { account_id: readId(value), status: 'refused', findings };
   const built = buildAccount(common, account);
   const result = createAccountResult(common, built, solveOne(common, built));
   // Trades that violate a rule must not be executed.
@@ -38,7 +38,7 @@ export function solveOutcome(
   return { ...result, trades, lots_after: listLotsAfter(common, account, result) };
 }
 
-function idOf(value: unknown): string | null {
+function readId(value: unknown): string | null {
   const id = (value as { account_id?: unknown } | null)?.account_id;
   return typeof id === 'string' ? id.slice(0, 64) : null;
 }

@@ -34,7 +34,7 @@ export function solveOne(common: BatchCommon, built: BuiltAccount): SolvedAccoun
   let answer = first;
   let within: AccountProgram = program;
   for (let round = 0; round <= ROUNDS_MAX; round++) {
-    const broken = groups.flatMap((group) => brokenIn(within, answer, { group, lostBefore }));
+    const broken = groups.flatMap((group) => listBrokenPurchases(within, answer, { group, lostBefore }));
     if (broken.length === 0) break;
     if (round === ROUNDS_MAX) broken.push(...groups.flat());
     const buyLimit = within.buyLimit.slice();
@@ -73,7 +73,7 @@ function solveWithin(program: AccountProgram, limits: SearchLimits): AccountAnsw
  * Returns the securities of a group that are bought while another member is sold at a loss. @param lostBefore excluded
  * securities sold at a loss
  */
-function brokenIn(
+function listBrokenPurchases(
   { lotStart, lotShort, lotLong }: AccountProgram,
   { trades }: AccountAnswer,
   { group, lostBefore }: { readonly group: readonly number[]; readonly lostBefore: ReadonlySet<number> },

@@ -7,18 +7,23 @@ import type { AccountTax } from './account-request.js';
  */
 export function createTaxSides({ short_rate: short, long_rate: long, netting, loss_value }: AccountTax): TaxSide[] {
   const value = Math.min(loss_value, long, short);
-  const piece = (s: number, l: number): TaxPiece => ({ short: s, long: l, constant: 0 });
+  const createPiece = (s: number, l: number): TaxPiece => ({ short: s, long: l, constant: 0 });
   if (netting === 'separate')
     return [
       {
         longSign: 0,
-        pieces: [piece(short, long), piece(short, value), piece(value, long), piece(value, value)],
+        pieces: [
+          createPiece(short, long),
+          createPiece(short, value),
+          createPiece(value, long),
+          createPiece(value, value),
+        ],
       },
     ];
-  const gains = [piece(short, long), piece(long, long), piece(value, value)];
-  if (short === long) return [{ longSign: 0, pieces: [piece(long, long), piece(value, value)] }];
+  const gains = [createPiece(short, long), createPiece(long, long), createPiece(value, value)];
+  if (short === long) return [{ longSign: 0, pieces: [createPiece(long, long), createPiece(value, value)] }];
   return [
     { longSign: 1, pieces: gains },
-    { longSign: -1, pieces: [piece(short, short), piece(value, value)] },
+    { longSign: -1, pieces: [createPiece(short, short), createPiece(value, value)] },
   ];
 }

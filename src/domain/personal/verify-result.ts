@@ -11,7 +11,7 @@ import { buildAccount, type BuiltAccount } from './build-account.js';
 /** Tolerance of recomputed figures, as a fraction of the account value. */
 const TOLERANCE = 1e-9;
 /** Maximum violation of a hard row that counts as a rounding error. */
-const FEASIBLE = 1e-7;
+const VIOLATION_MAX = 1e-7;
 
 /**
  * Verifies a result without the solver: trades use lots of the account and obey its rules, figures follow from the
@@ -26,18 +26,18 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
     computeProvedBound(built, result, wrong);
     return wrong;
   }
-  const { trades, wrong } = tradesIn(common, built, result);
+  const { trades, wrong } = readTrades(common, built, result);
   wrong.push(...reportBrokenRules(common, built, trades));
   const figures = computeFigures(program, trades);
   const { certificate } = result;
-  const differs = (what: string, own: number, stated: number): void => {
+  const reportDifference = (what: string, own: number, stated: number): void => {
     if (Math.abs(own - stated) <= TOLERANCE) return;
     wrong.push(`${what}: ${stated} is stated, ${own} follows from the trades`);
   };
-  if (figures.worst > FEASIBLE) wrong.push(`a hard row is violated by ${figures.worst}`);
-  differs('objective', figures.objective + forcedCost, certificate.objective);
-  differs('tracking error', figures.variance, result.tracking_error ** 2);
-  differs('tax', figures.tax, result.tax / value);
+  if (figures.worst > VIOLATION_MAX) wrong.push(`a hard row is violated by ${figures.worst}`);
+  reportDifference('objective', figures.objective + forcedCost, certificate.objective);
+  reportDifference('tracking error', figures.variance, result.tracking_error ** 2);
+  reportDifference('tax', figures.tax, result.tax / value);
   const least = computeProvedBound(built, result, wrong);
   if (
     result.status === 'optimal' &&
@@ -49,7 +49,7 @@ export function verifyResult(common: BatchCommon, account: Account, result: Acco
 }
 
 /** Reads the trades of a result as amounts of its lots. */
-function tradesIn(common: BatchCommon, { program, value, names, lots, forced }: BuiltAccount, result: AccountResult) {
+function readTrades(common: BatchCommon, { program, value, names, lots, forced }: BuiltAccount, result: AccountResult) {
   const wrong: string[] = [];
   const bought = new Float64Array(program.n);
   const sold = new Float64Array(program.lotSize.length);

@@ -23,7 +23,7 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
       for (const other of group) own.add(other);
       groups.set(name, own);
     }
-  const stateOf = (name: string) => {
+  const findState = (name: string) => {
     const state = states.get(name) ?? { replaced: 0, noPurchaseUntil: null };
     states.set(name, state);
     return state;
@@ -33,10 +33,10 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
   for (const { identifier, date, shares, price, cost } of recent) {
     const day = parseValidDay(date);
     if (!isInWindow(day)) continue;
-    if (shares > 0) for (const name of listIdentical(identifier)) stateOf(name).replaced += shares;
+    if (shares > 0) for (const name of listIdentical(identifier)) findState(name).replaced += shares;
     else if (cost === undefined || price < cost)
       for (const name of listIdentical(identifier)) {
-        const state = stateOf(name);
+        const state = findState(name);
         state.noPurchaseUntil = Math.max(state.noPurchaseUntil ?? 0, day + days);
       }
   }
@@ -45,7 +45,7 @@ export function findWashStates({ recent, lots, substitutes, tax }: Account, asOf
   );
   for (const { identifier, shares, acquired } of lots)
     if (isInWindow(parseValidDay(acquired)) && !listed.has(`${identifier} ${acquired}`))
-      for (const name of listIdentical(identifier)) stateOf(name).replaced += shares;
+      for (const name of listIdentical(identifier)) findState(name).replaced += shares;
   return states;
 }
 

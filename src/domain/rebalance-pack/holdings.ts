@@ -7,14 +7,14 @@ import { refuseWithFindings } from '../refusals/refusal.js';
 import type { PackAccount } from './pack.js';
 import type { RebalancePackRequest } from './pack-request.js';
 
-interface HeldOn {
+interface HoldingSession {
   readonly sm: SessionMarket;
   readonly session: number;
   /** Maximum age of a price in sessions. */
   readonly maxStaleSessions: number;
 }
 
-interface Placeable extends HeldOn {
+interface PlacementInput extends HoldingSession {
   /** Target weights by column. */
   readonly weights: ReadonlyMap<number, number>;
 }
@@ -31,23 +31,26 @@ export interface PlacedHoldings {
  * Returns the columns of the securities that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a
  * price, or a lot size of an unknown security
  */
-export function placeHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
+export function placeHoldings(
+  held: PlacementInput,
+  { accounts, lot_sizes: lots }: RebalancePackRequest,
+): PlacedHoldings {
   const { sm, session, maxStaleSessions, weights } = held;
   const columns = new Set<number>();
   const refusals = Object.keys(lots)
     .filter((identifier) => sm.columnOf(identifier) < 0)
-    .map((identifier) => unpriced(held, identifier, `lot_sizes.${identifier}`));
+    .map((identifier) => reportUnpriced(held, identifier, `lot_sizes.${identifier}`));
   const findings: Finding[] = [];
   const placed = accounts.map((account, a) => {
     const holdings = account.holdings.filter(({ identifier }, h) => {
       const path = `accounts[${a}].holdings[${h}].identifier`;
       const column = sm.columnOf(identifier);
       if (column < 0 || !Number.isFinite(sm.carriedClose(session, column))) {
-        refusals.push(unpriced(held, identifier, path));
+        refusals.push(reportUnpriced(held, identifier, path));
         return false;
       }
       if (!weights.has(column) && !sm.isPriceable(session, column, maxStaleSessions)) {
-        findings.push(leftOut(held, { identifier, column, account: account.name, path }));
+        findings.push(reportExcluded(held, { identifier, column, account: account.name, path }));
         return false;
       }
       columns.add(column);
@@ -59,7 +62,7 @@ export function placeHoldings(held: Placeable, { accounts, lot_sizes: lots }: Re
   return { columns, accounts: placed, findings };
 }
 
-function unpriced({ sm, session }: HeldOn, identifier: string, path: string): Finding {
+function reportUnpriced({ sm, session }: HoldingSession, identifier: string, path: string): Finding {
   const message =
     sm.columnOf(identifier) >= 0
       ? `The data contains no price for ${identifier} on or before ${formatDay(sm.sessions[session]!)}.`
@@ -67,18 +70,18 @@ function unpriced({ sm, session }: HeldOn, identifier: string, path: string): Fi
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path, value: identifier };
 }
 
-interface LeftOut {
+interface ExcludedHolding {
   readonly identifier: string;
   readonly column: number;
   readonly account: string;
   readonly path: string;
 }
 
-function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): Finding {
+function reportExcluded(held: HoldingSession, { identifier, column, account, path }: ExcludedHolding): Finding {
   const { sm, session, maxStaleSessions } = held;
   const bar = formatDay(sm.sessions[sm.lastBar[readPanelRow(sm, session) + column]!]!);
   const why = sm.hasEnded(session, column)
-    ? `${endingOf(held, column)} Enter the cash and shares received for it as those of the account.`
+    ? `${describeEnding(held, column)} Enter the cash and shares received for it as those of the account.`
     : `Its last price bar is on ${bar}, more than ${maxStaleSessions} sessions ago.`;
   return {
     severity: 'warning',
@@ -90,10 +93,10 @@ function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): 
 }
 
 /** Describes when and how a security ended, and what a holder receives per share. */
-function endingOf({ sm, session }: HeldOn, column: number): string {
+function describeEnding({ sm, session }: HoldingSession, column: number): string {
   const endings = sm.actions.all.filter((own) => own.column === column && own.session <= session && isEnding(own));
   const last = endings.filter((own) => own.session === endings.at(-1)!.session);
-  const terms = last.flatMap(({ action }) => termsOf(action) ?? []);
+  const terms = last.flatMap(({ action }) => describeTerms(action) ?? []);
   const kinds = last.map(({ action }) => action.type).join(' and ');
   const paid = terms.length === 0 ? 'the data does not contain the payment' : terms.join(' or ');
   return `It has ended (${kinds} of ${formatDay(last[0]!.action.exDay)}): ${paid}.`;
@@ -107,7 +110,7 @@ function isEnding({ action: { type, related } }: SessionAction): boolean {
 }
 
 /** Describes what a holder receives per share; undefined if the action does not state it. */
-function termsOf({ type, value, related, cash }: CorporateAction): string | undefined {
+function describeTerms({ type, value, related, cash }: CorporateAction): string | undefined {
   if (type === 'TICKER_CHANGE') return `it continues as ${related}`;
   if (!(value > 0)) return undefined;
   if (type !== 'MERGER') return `paid ${value} per share`;
@@ -116,7 +119,7 @@ function termsOf({ type, value, related, cash }: CorporateAction): string | unde
     : `a share became ${value} of ${related}${cash === undefined ? '' : ` and ${cash} in cash`}`;
 }
 
-interface Since {
+interface DecisionSpan {
   readonly sm: SessionMarket;
   readonly session: number;
   /** Session on which the composition was decided. */
@@ -129,7 +132,7 @@ interface Targets {
 }
 
 /** Reports securities of a composition that have ended since its decision. */
-export function findLeftSince({ sm, session, decision }: Since, { announced, weights }: Targets): Finding[] {
+export function findLeftSince({ sm, session, decision }: DecisionSpan, { announced, weights }: Targets): Finding[] {
   const gone = [...announced.keys()].filter((column) => !weights.has(column));
   if (gone.length === 0) return [];
   const names = gone.map((column) => sm.identifiers[column]!).toSorted(compareText);
@@ -145,7 +148,7 @@ export function findLeftSince({ sm, session, decision }: Since, { announced, wei
 
 /** Reports securities that are traded without a price bar on the session, except those that cannot be traded at all. */
 export function findCarriedPrices(
-  { sm, session, maxStaleSessions }: HeldOn,
+  { sm, session, maxStaleSessions }: HoldingSession,
   accounts: readonly PackAccount[],
 ): Finding[] {
   const traded = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));

@@ -1,9 +1,9 @@
 import type { ExchangeRates } from '../market/exchange-rates.js';
 import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { KnownName } from './pack.js';
+import type { KnownSecurity } from './pack.js';
 
-export interface KnownOn {
+export interface MarketOnSession {
   readonly sm: SessionMarket;
   /** Exchange rates into the currency of the index. */
   readonly rates: ExchangeRates;
@@ -13,13 +13,13 @@ export interface KnownOn {
 }
 
 /** Returns the data of a security at a close; the price is NaN if there is none. */
-export function readKnownName(known: KnownOn, column: number, weight: number): KnownName {
+export function readKnownSecurity(known: MarketOnSession, column: number, weight: number): KnownSecurity {
   const { sm, rates, session } = known;
   return {
     identifier: sm.identifiers[column]!,
     weight,
     price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
-    adv: meanVolume(known, column),
+    adv: computeMeanVolume(known, column),
   };
 }
 
@@ -28,11 +28,11 @@ export function readKnownName(known: KnownOn, column: number, weight: number): K
  * undone. A security without a price at the earlier close keeps its later data.
  * @param later data on the later session
  */
-export function readKnownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
+export function readKnownBefore(known: MarketOnSession, later: KnownSecurity, until: number): KnownSecurity {
   const { sm, session } = known;
   const column = sm.columnOf(later.identifier);
-  const ratio = splitsBetween(sm, column, { after: session, until });
-  const { price, adv } = readKnownName(known, column, later.weight);
+  const ratio = multiplySplits(sm, column, { after: session, until });
+  const { price, adv } = readKnownSecurity(known, column, later.weight);
   if (!Number.isFinite(price)) return later;
   return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
 }
@@ -48,7 +48,7 @@ const NO_SPLITS: readonly Split[] = [];
 /** Splits of each security by market, latest last; none if the prices of the store are not adjusted for splits. */
 const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
 
-function splitsOf(sm: SessionMarket, column: number): readonly Split[] {
+function listSplits(sm: SessionMarket, column: number): readonly Split[] {
   const known = splitsByMarket.get(sm) ?? listAllSplits(sm);
   splitsByMarket.set(sm, known);
   return known.get(column) ?? NO_SPLITS;
@@ -67,13 +67,13 @@ function listAllSplits({ actions, market }: SessionMarket): ReadonlyMap<number, 
 }
 
 /** Returns the number of shares on a later session per share on an earlier one. */
-function splitsBetween(
+function multiplySplits(
   sm: SessionMarket,
   column: number,
   { after, until }: { readonly after: number; readonly until: number },
 ): number {
   let ratio = 1;
-  for (const split of splitsOf(sm, column)) if (split.session > after && split.session <= until) ratio *= split.ratio;
+  for (const split of listSplits(sm, column)) if (split.session > after && split.session <= until) ratio *= split.ratio;
   return ratio;
 }
 
@@ -81,10 +81,10 @@ function splitsBetween(
  * Returns the mean VOLUME over the latest sessions with a value, in shares on the share basis of the session; null
  * without a value.
  */
-function meanVolume({ sm, session, sessions }: KnownOn, column: number): number | null {
+function computeMeanVolume({ sm, session, sessions }: MarketOnSession, column: number): number | null {
   const volumes = sm.market.fields.get('VOLUME');
   if (volumes === undefined) return null;
-  const splits = splitsOf(sm, column);
+  const splits = listSplits(sm, column);
   let split = splits.findLastIndex((one) => one.session <= session);
   let ratio = 1;
   let sum = 0;

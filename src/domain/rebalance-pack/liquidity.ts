@@ -24,12 +24,12 @@ const LIQUIDATION_DAYS = [1, 2, 3, 5, 10, 20, 60, 120, 250] as const;
 export function computeLiquidation(positions: readonly Position[], participation: number) {
   const total = positions.reduce((sum, { shares, price }) => sum + Math.abs(shares) * price, 0);
   if (total === 0) return [];
-  const soldWithin = (days: number): number =>
+  const computeSoldValue = (days: number): number =>
     positions.reduce(
       (sum, { shares, price, adv }) => sum + Math.min(Math.abs(shares), days * participation * (adv ?? 0)) * price,
       0,
     );
-  return LIQUIDATION_DAYS.map((days) => ({ days, share: soldWithin(days) / total }));
+  return LIQUIDATION_DAYS.map((days) => ({ days, share: computeSoldValue(days) / total }));
 }
 
 /** Numbers of days for which capacity is reported. */

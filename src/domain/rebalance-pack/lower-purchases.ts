@@ -19,16 +19,16 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
   const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
-  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => shareOf(a) - shareOf(b));
+  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => computeGivenUpShare(a) - computeGivenUpShare(b));
   let rest = left;
   for (const order of rounded) {
     if (rest >= 0) return rest;
     rest += reducePurchase(order, 1);
   }
-  rest += giveUpAlike(purchases, rest);
+  rest += reduceAlike(purchases, rest);
   const queue = createQueue(
     purchases.filter(({ before, after }) => after > before),
-    (one, other) => shareOf(one) < shareOf(other),
+    (one, other) => computeGivenUpShare(one) < computeGivenUpShare(other),
   );
   for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
     rest += reducePurchase(order, order.givenUp + 1);
@@ -38,7 +38,7 @@ export function lowerPurchases(orders: readonly Order[], { net, cash }: Funds): 
 }
 
 /** Returns the fraction of an order that is given up if one more lot is removed. */
-function shareOf({ name, before, wanted, after }: Order): number {
+function computeGivenUpShare({ name, before, wanted, after }: Order): number {
   const whole = wanted - before;
   return (whole - (after - before) + name.lot) / whole;
 }
@@ -51,17 +51,20 @@ const HALVINGS = 60;
  * equals removing single lots, without a queue of millions.
  * @returns the recovered cash, which does not suffice by itself
  */
-function giveUpAlike(purchases: readonly Order[], cash: number): number {
+function reduceAlike(purchases: readonly Order[], cash: number): number {
   if (cash >= 0) return 0;
-  const lotsAt = ({ name, before, wanted, givenUp }: Order, share: number): number =>
+  const countLots = ({ name, before, wanted, givenUp }: Order, share: number): number =>
     Math.max(givenUp, Math.floor((share * (wanted - before)) / name.lot));
-  const back = (share: number): number =>
-    purchases.reduce((sum, order) => sum + computePayment(order) - computePaidWithout(order, lotsAt(order, share)), 0);
+  const computeRecovered = (share: number): number =>
+    purchases.reduce(
+      (sum, order) => sum + computePayment(order) - computePaidWithout(order, countLots(order, share)),
+      0,
+    );
   let [enough, short] = [1, 0];
   for (let n = 0; n < HALVINGS; n++) {
     const middle = (enough + short) / 2;
-    if (cash + back(middle) < 0) short = middle;
+    if (cash + computeRecovered(middle) < 0) short = middle;
     else enough = middle;
   }
-  return purchases.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, short)), 0);
+  return purchases.reduce((sum, order) => sum + reducePurchase(order, countLots(order, short)), 0);
 }

@@ -1,7 +1,7 @@
 import { computeTradeCost, type TradeTerms } from './trade-costs.js';
 
 /** Security in an order. */
-export interface PackName extends TradeTerms {
+export interface PackSecurity extends TradeTerms {
   readonly identifier: string;
   /** Target weight; 0 for a security that leaves. */
   readonly weight: number;
@@ -10,7 +10,7 @@ export interface PackName extends TradeTerms {
 }
 
 export interface Order {
-  readonly name: PackName;
+  readonly name: PackSecurity;
   /** Shares before the order. */
   readonly before: number;
   /** Target number of shares, in whole lots. */
@@ -32,17 +32,17 @@ export function computePayment(order: Order): number {
 
 /** Returns the cash for an order if a number of lots of a purchase is given up. */
 export function computePaidWithout(order: Order, lots: number): number {
-  return computePayment({ ...order, after: afterWithout(order, lots) });
+  return computePayment({ ...order, after: computeSharesWithout(order, lots) });
 }
 
 /** Gives up a number of lots of a purchase. @returns the recovered cash, negative if lots are bought again */
 export function reducePurchase(order: Order, lots: number): number {
   const before = computePayment(order);
   order.givenUp = lots;
-  order.after = afterWithout(order, lots);
+  order.after = computeSharesWithout(order, lots);
   return before - computePayment(order);
 }
 
-function afterWithout({ name, before, wanted }: Order, lots: number): number {
+function computeSharesWithout({ name, before, wanted }: Order, lots: number): number {
   return lots === 0 ? wanted : Math.max(before, wanted - lots * name.lot);
 }

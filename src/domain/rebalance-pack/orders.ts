@@ -1,6 +1,6 @@
 import { restoreLots } from './restore-lots.js';
 import { lowerPurchases } from './lower-purchases.js';
-import { computeOrderCost, type Order, type PackName } from './order.js';
+import { computeOrderCost, type Order, type PackSecurity } from './order.js';
 import { computeTradeCost } from './trade-costs.js';
 
 export interface FilledAccount {
@@ -23,9 +23,9 @@ export interface FilledAccount {
  * first those that were rounded up. Removed lots are bought again as far as the remaining cash permits.
  * @param held shares by position of the securities, [n]
  */
-export function createOrders(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
+export function createOrders(names: readonly PackSecurity[], held: Float64Array, cash: number): FilledAccount {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
-  const net = netValue(names, held, value);
+  const net = computeNetValue(names, held, value);
   const orders = names.map((name, i): Order => {
     const lots = roundHalfEven((name.weight * net) / (name.price * name.lot));
     const wanted = name.weight === 0 ? 0 : lots * name.lot;
@@ -52,17 +52,17 @@ const HALVINGS = 60;
  * costs, equals the value before. Returns the value itself if costs exceed it.
  * @cost O(n)
  */
-function netValue(names: readonly PackName[], held: Float64Array, value: number): number {
-  const costAt = (net: number): number =>
+function computeNetValue(names: readonly PackSecurity[], held: Float64Array, value: number): number {
+  const computeCostAt = (net: number): number =>
     names.reduce(
       (sum, name, i) => sum + computeTradeCost(name, Math.abs((name.weight * net) / name.price - held[i]!)),
       0,
     );
-  if (costAt(value) === 0 || costAt(0) >= value) return value;
+  if (computeCostAt(value) === 0 || computeCostAt(0) >= value) return value;
   let [below, above] = [0, value];
   for (let n = 0; n < HALVINGS; n++) {
     const middle = (below + above) / 2;
-    if (middle + costAt(middle) <= value) below = middle;
+    if (middle + computeCostAt(middle) <= value) below = middle;
     else above = middle;
   }
   return below;

@@ -2,12 +2,12 @@ import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings, type Refusal } from '../refusals/refusal.js';
 import { computeQuantile } from '../numbers/order-statistics.js';
 import { computeCapacity, computeDaysToTrade, computeLiquidation } from './liquidity.js';
-import { computeOrderCost, type Order, type PackName } from './order.js';
+import { computeOrderCost, type Order, type PackSecurity } from './order.js';
 import { createOrders } from './orders.js';
 import { AUM, type RebalancePackRequest } from './pack-request.js';
 
 /** Data of a security on the date of a pack. */
-export interface KnownName {
+export interface KnownSecurity {
   readonly identifier: string;
   readonly weight: number;
   /** Price in the currency of the index. */
@@ -58,14 +58,14 @@ export interface Pack {
  * @throws Refusal VALIDATION_FAILED for an account without value
  */
 export function createPack(
-  names: readonly KnownName[],
+  names: readonly KnownSecurity[],
   request: RebalancePackRequest,
   leftOut: readonly Finding[] = [],
 ): Pack {
   const { participation, cost } = request;
   const lots = new Map(Object.entries(request.lot_sizes));
   const positions = new Map(names.map(({ identifier }, i) => [identifier, i]));
-  const packed = names.map((name): PackName => ({
+  const packed = names.map((name): PackSecurity => ({
     ...name,
     lot: lots.get(name.identifier) ?? 1,
     spreadBps: cost.spread_bps,
@@ -82,8 +82,8 @@ export function createPack(
       shares[i]! += own ?? value! / names[i]!.price;
     }
     const filled = createOrders(packed, shares, cash);
-    if (!(filled.value > 0)) throw worthNothing(name, filled.value, { at, leftOut });
-    if (filled.isShort) findings.push(shortOfCash(name, filled.cash, at));
+    if (!(filled.value > 0)) throw refuseWithoutValue(name, filled.value, { at, leftOut });
+    if (filled.isShort) findings.push(reportCashShortage(name, filled.cash, at));
     shares.forEach((own, i) => (held[i]! += Math.abs(own)));
     for (const { name: own, before, after } of filled.orders)
       traded[positions.get(own.identifier)!]! += Math.abs(after - before);
@@ -99,33 +99,33 @@ export function createPack(
       turnover,
       cost: filled.cost,
       drift_after: packed.reduce((sum, { weight }, i) => sum + Math.abs(reached[i]! - weight), 0) / 2,
-      trades: filled.orders.map((order) => tradeOf(order, { value, valueAfter, participation })),
+      trades: filled.orders.map((order) => createTrade(order, { value, valueAfter, participation })),
     };
   });
   const days = names.flatMap((name, i) =>
     traded[i] === 0 ? [] : [computeDaysToTrade({ shares: traded[i]!, adv: name.adv }, participation)],
   );
   const known = days.filter((value) => value !== null).sort((a, b) => a - b);
-  const among = (share: number): number | null => (known.length === 0 ? null : computeQuantile(known, share));
+  const findQuantile = (share: number): number | null => (known.length === 0 ? null : computeQuantile(known, share));
   return {
     accounts,
-    days_to_trade: { p50: among(0.5), p90: among(0.9), max: among(1) },
+    days_to_trade: { p50: findQuantile(0.5), p90: findQuantile(0.9), max: findQuantile(1) },
     liquidation: computeLiquidation(
       names.map(({ price, adv }, i) => ({ shares: held[i]!, price, adv })),
       participation,
     ),
     capacity: computeCapacity(names, participation),
-    findings: [...findings, ...removeVolume(names)],
+    findings: [...findings, ...reportMissingVolume(names)],
   };
 }
 
-interface Valued {
+interface TradeContext {
   readonly value: number;
   readonly valueAfter: number;
   readonly participation: number;
 }
 
-function tradeOf(order: Order, { value, valueAfter, participation }: Valued): PackTrade {
+function createTrade(order: Order, { value, valueAfter, participation }: TradeContext): PackTrade {
   const { name, before, after } = order;
   const shares = Math.abs(after - before);
   return {
@@ -145,14 +145,14 @@ function tradeOf(order: Order, { value, valueAfter, participation }: Valued): Pa
   };
 }
 
-interface Worthless {
+interface AccountWithoutValue {
   /** Index of the account. */
   readonly at: number;
   readonly leftOut: readonly Finding[];
 }
 
 /** Returns the refusal of an account without value, with the findings about excluded holdings. */
-function worthNothing(account: string, value: number, { at, leftOut }: Worthless): Refusal {
+function refuseWithoutValue(account: string, value: number, { at, leftOut }: AccountWithoutValue): Refusal {
   const path = `accounts[${at}]`;
   const own = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
   const why = own.length === 0 ? '' : `, without ${own.length} of its holdings, which cannot be traded`;
@@ -160,7 +160,7 @@ function worthNothing(account: string, value: number, { at, leftOut }: Worthless
   return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...own]);
 }
 
-function shortOfCash(account: string, cash: number, position: number): Finding {
+function reportCashShortage(account: string, cash: number, position: number): Finding {
   return {
     severity: 'warning',
     code: 'OUT_OF_RANGE',
@@ -169,7 +169,7 @@ function shortOfCash(account: string, cash: number, position: number): Finding {
   };
 }
 
-function removeVolume(names: readonly KnownName[]): Finding[] {
+function reportMissingVolume(names: readonly KnownSecurity[]): Finding[] {
   const without = names.filter(({ adv }) => adv === null || adv === 0).map(({ identifier }) => identifier);
   if (without.length === 0) return [];
   const [first] = without;

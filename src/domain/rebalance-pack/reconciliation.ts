@@ -1,5 +1,5 @@
 import { compareText } from '../refusals/findings.js';
-import type { KnownName, PackAccount } from './pack.js';
+import type { KnownSecurity, PackAccount } from './pack.js';
 
 /** Order of a security at the announcement and at a later close. */
 export interface ReconciledOrder {
@@ -20,15 +20,15 @@ export interface ReconciledAccount {
 }
 
 /** Accounts of a pack, and the securities in their orders. */
-export interface PackedNames {
+export interface PackedSecurities {
   readonly accounts: readonly PackAccount[];
-  readonly names: readonly KnownName[];
+  readonly names: readonly KnownSecurity[];
 }
 
 /** Compares announced orders with the orders at a later close, by account and identifier. */
-export function reconcile(announced: PackedNames, now: PackedNames): ReconciledAccount[] {
-  const priceThen = pricesOf(announced.names);
-  const priceNow = pricesOf(now.names);
+export function reconcile(announced: PackedSecurities, now: PackedSecurities): ReconciledAccount[] {
+  const priceThen = indexPrices(announced.names);
+  const priceNow = indexPrices(now.names);
   return now.accounts.map(({ name, trades }, a) => {
     const then = announced.accounts[a]!;
     const [sharesThen, sharesNow] = [listSignedShares(then.trades), listSignedShares(trades)];
@@ -51,7 +51,7 @@ export function reconcile(announced: PackedNames, now: PackedNames): ReconciledA
   });
 }
 
-function pricesOf(names: readonly KnownName[]): Map<string, number> {
+function indexPrices(names: readonly KnownSecurity[]): Map<string, number> {
   return new Map(names.map(({ identifier, price }) => [identifier, price]));
 }
 

@@ -4,7 +4,7 @@ import { createQueue } from './order-queue.js';
 import type { Funds } from './lower-purchases.js';
 
 /** Mean number of lots per security that are bought one at a time before the affordable number is computed directly. */
-const LOTS_IN_TURN = 8;
+const LOTS_BOUGHT_SINGLY = 8;
 
 /**
  * Buys removed lots again, one at a time, while the remaining cash pays for a lot and its cost. Always chooses the
@@ -30,13 +30,13 @@ export function restoreLots(orders: readonly Order[], { net, cash }: Funds): num
 const computeNextLot = (order: Order): number => computePaidWithout(order, order.givenUp - 1) - computePayment(order);
 
 /** Returns the value that an order lacks to its target. */
-const lack = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
+const computeMissingValue = ({ name, after }: Order, net: number): number => name.weight * net - after * name.price;
 
 /** Buys lots one at a time. @returns the remaining cash */
 function buyInTurn(open: readonly Order[], { net, cash }: Funds): number {
-  const queue = createQueue(open, (one, other) => lack(one, net) > lack(other, net));
+  const queue = createQueue(open, (one, other) => computeMissingValue(one, net) > computeMissingValue(other, net));
   let rest = cash;
-  let lots = LOTS_IN_TURN * open.length;
+  let lots = LOTS_BOUGHT_SINGLY * open.length;
   for (let order = queue.first(); order !== undefined && lots > 0; order = queue.first()) {
     const fits = order.givenUp > 0 && computeNextLot(order) <= rest;
     if (fits) {
@@ -58,22 +58,24 @@ const HALVINGS = 60;
  */
 function buyAlike(open: readonly Order[], { net, cash }: Funds): number {
   /** Returns the number of lots still given up if an order is bought while its missing value exceeds a threshold. */
-  const lotsAt = (order: Order, value: number): number => {
+  const countLots = (order: Order, value: number): number => {
     const { name, wanted, givenUp } = order;
-    if (lack(order, net) <= value) return givenUp;
+    if (computeMissingValue(order, net) <= value) return givenUp;
     // Counted from the target shares, which are whole lots; held shares may include a fraction.
     const most = Math.floor((wanted - (name.weight * net - value) / name.price) / name.lot);
     return Math.min(Math.max(most, 0), givenUp - 1);
   };
   const sumTaken = (value: number): number =>
-    open.reduce((sum, order) => sum + computePaidWithout(order, lotsAt(order, value)) - computePayment(order), 0);
-  let few = Math.max(...open.map((order) => lack(order, net)));
-  let many = Math.min(...open.map((order) => lack(order, net) - order.givenUp * order.name.price * order.name.lot));
+    open.reduce((sum, order) => sum + computePaidWithout(order, countLots(order, value)) - computePayment(order), 0);
+  let few = Math.max(...open.map((order) => computeMissingValue(order, net)));
+  let many = Math.min(
+    ...open.map((order) => computeMissingValue(order, net) - order.givenUp * order.name.price * order.name.lot),
+  );
   if (sumTaken(many) <= cash) few = many;
   for (let n = 0; n < HALVINGS && few !== many; n++) {
     const middle = (few + many) / 2;
     if (sumTaken(middle) <= cash) few = middle;
     else many = middle;
   }
-  return open.reduce((sum, order) => sum + reducePurchase(order, lotsAt(order, few)), 0);
+  return open.reduce((sum, order) => sum + reducePurchase(order, countLots(order, few)), 0);
 }

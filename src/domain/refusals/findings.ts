@@ -132,7 +132,7 @@ export const FINDING_CODES = [
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 
-const RANK: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
+const SEVERITY_RANKS: Record<Severity, number> = { error: 0, warning: 1, info: 2 };
 
 /**
  * Sorts findings into the order of responses: severity, then path, then code. A finding that counts further problems
@@ -142,7 +142,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
   const isRest = ({ code }: Finding) => Number(code === 'MORE_FINDINGS');
   return findings.toSorted(
     (a, b) =>
-      RANK[a.severity] - RANK[b.severity] ||
+      SEVERITY_RANKS[a.severity] - SEVERITY_RANKS[b.severity] ||
       isRest(a) - isRest(b) ||
       compareText(a.path, b.path) ||
       compareText(a.code, b.code),
@@ -150,7 +150,7 @@ export function sortFindings(findings: readonly Finding[]): Finding[] {
 }
 
 /** Returns findings that refer to a single rebalance of a run. */
-export function dateFindings(findings: readonly Finding[], rebalance: Day): Finding[] {
+export function addRebalanceDate(findings: readonly Finding[], rebalance: Day): Finding[] {
   const date = formatDay(rebalance);
   return findings.map((finding) => ({ ...finding, first_date: date, last_date: date }));
 }

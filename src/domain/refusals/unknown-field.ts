@@ -1,7 +1,7 @@
 import type { Finding } from './findings.js';
 import { suggestName } from '#base/text/nearest-name.js';
 
-interface AskedField {
+interface RequestedField {
   /** Unknown name. */
   readonly name: string;
   readonly accepted: readonly string[];
@@ -12,7 +12,7 @@ interface AskedField {
 /** Describes an unknown field and suggests the most similar known field, such as SECTOR for `sector`. */
 export function describeUnknownField(
   sentence: string,
-  { name, accepted, value = name }: AskedField,
+  { name, accepted, value = name }: RequestedField,
 ): Pick<Finding, 'code' | 'message' | 'accepted' | 'value'> {
   return { code: 'UNKNOWN_FIELD_NAME', message: `${sentence}${suggestName(name, accepted)}`, accepted, value };
 }

@@ -1,10 +1,10 @@
 import type { Finding } from '../refusals/findings.js';
 import { refuseWithFindings } from '../refusals/refusal.js';
-import { runUseOf, type ReportBlock } from './block-kinds.js';
+import { findRunUse, type ReportBlock } from './block-kinds.js';
 import type { ReportTemplateDocument } from './template-document.js';
 
 /** Indices requested for a report. */
-export interface AskedIndices {
+export interface RequestedIndices {
   readonly index_id: string | null;
   readonly index_ids: readonly string[] | null;
 }
@@ -13,14 +13,14 @@ export interface AskedIndices {
  * Returns the template with an index for every block: blocks without an index use the indices of the request.
  * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
  */
-export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
-  const findings = listAskedTwice(asked);
+export function bindTemplate(template: ReportTemplateDocument, asked: RequestedIndices): ReportTemplateDocument {
+  const findings = reportBothIndexFields(asked);
   if (findings.length > 0) throw refuseWithFindings('request', findings);
   const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
   if (ids.length > 0 && requestsIndices(template)) return repeatTemplate(template, ids);
   // The requested index_id is ignored if every block has an index.
-  if (asked.index_ids !== null) throw refuseWithFindings('request', [nothingToBind(template)]);
-  const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [unboundBlock(block, i)] : []));
+  if (asked.index_ids !== null) throw refuseWithFindings('request', [refuseNothingToBind(template)]);
+  const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [reportUnboundBlock(block, i)] : []));
   if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
   return template;
 }
@@ -34,40 +34,40 @@ export function repeatTemplate(
   indexIds: readonly (string | null)[],
 ): ReportTemplateDocument {
   const { blocks } = template;
-  const end = blocks.findLastIndex(takesIndex) + 1;
+  const end = blocks.findLastIndex(acceptsIndex) + 1;
   const bound = indexIds.flatMap((indexId, k) =>
     blocks.slice(0, end).flatMap((block): ReportBlock[] => {
-      if (!takesIndex(block)) return k === 0 ? [block] : [];
+      if (!acceptsIndex(block)) return k === 0 ? [block] : [];
       return [{ ...block, index_id: indexId, ...(block.kind === 'header' && k > 0 ? { new_page: true } : {}) }];
     }),
   );
   return { ...template, blocks: [...bound, ...blocks.slice(end)] };
 }
 
-function takesIndex(block: ReportBlock): boolean {
-  return block.index_id === null && runUseOf(block) !== 'never';
+function acceptsIndex(block: ReportBlock): boolean {
+  return block.index_id === null && findRunUse(block) !== 'never';
 }
 
 function needsIndex(block: ReportBlock): boolean {
-  return block.index_id === null && runUseOf(block) === 'always';
+  return block.index_id === null && findRunUse(block) === 'always';
 }
 
-function unboundBlock({ kind }: ReportBlock, at: number): Finding {
+function reportUnboundBlock({ kind }: ReportBlock, at: number): Finding {
   const path = `blocks[${at}].index_id`;
   const message = `${path} is required, or index_id or index_ids of the request: a ${kind} block shows the run of an index.`;
   return { severity: 'error', code: 'REQUIRED', path, message };
 }
 
 /** Returns true if a block of the template uses an index of the request. */
-export const requestsIndices = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(takesIndex);
+export const requestsIndices = ({ blocks }: ReportTemplateDocument): boolean => blocks.some(acceptsIndex);
 
-function nothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
+function refuseNothingToBind({ template_id: id }: ReportTemplateDocument): Finding {
   const path = 'index_ids';
   const message = `${path} is given, but no block of the template ${id} uses it: all blocks that show a run have their own index.`;
   return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
 }
 
-function listAskedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
+function reportBothIndexFields({ index_id: id, index_ids: ids }: RequestedIndices): Finding[] {
   if (ids === null) return [];
   if (id !== null) {
     const message = 'Only one of index_id and index_ids may be given.';

@@ -39,7 +39,7 @@ export const ReportBlock = z
   });
 export type ReportBlock = z.infer<typeof ReportBlock>;
 
-export function runUseOf(block: ReportBlock): RunUse {
+export function findRunUse(block: ReportBlock): RunUse {
   // the entry was looked up by the kind of the block, so it accepts the block
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind;
   return entry.runUse(block);
@@ -53,7 +53,7 @@ export interface IdleMember {
 }
 
 export function listIdleMembers(block: ReportBlock): IdleMember[] {
-  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // narrowed as in `runUseOf`
+  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // narrowed as in `findRunUse`
   const values: Readonly<Record<string, unknown>> = block;
   return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
     const chosen = [values[readers.member]].flat();
@@ -67,7 +67,7 @@ export function listIdleMembers(block: ReportBlock): IdleMember[] {
 export function listBoundIndices({ blocks }: { readonly blocks: readonly ReportBlock[] }): string[] {
   return [
     ...new Set(
-      blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])),
+      blocks.flatMap((block) => (block.index_id === null || findRunUse(block) === 'never' ? [] : [block.index_id])),
     ),
   ];
 }

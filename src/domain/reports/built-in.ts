@@ -23,7 +23,7 @@ export function createBuiltInTemplate(templateId: BuiltInId, indexId: string | n
 const MARGIN = 48;
 
 /** Figures with a definition in the notes of a report. */
-const DEFINED = [
+const DEFINED_STATS = [
   'annualised_return',
   'volatility',
   'sharpe_ratio',
@@ -37,7 +37,7 @@ const DEFINED = [
 
 const DEFINITIONS = `${[
   '**Level** is the value of a portfolio that follows the index, rebased to 100 on its first date.',
-  ...DEFINED.map((stat) => `**${STATS[stat].label}** ${STATS[stat].meaning}`),
+  ...DEFINED_STATS.map((stat) => `**${STATS[stat].label}** ${STATS[stat].meaning}`),
   '**Contributions** are linked over time so that they sum to the return of the portfolio.',
 ].join(' ')}
 
@@ -56,7 +56,7 @@ interface FactsheetSizes {
  * space for a third row of figures and a long name. Sections that only some indices have (parts of an overlay,
  * breaches) may need a third page.
  */
-const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
+const createFactsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },
   { kind: 'stat_grid', columns: 6 },
   { kind: 'chart', title: 'Performance', lines: ['level', 'benchmark'], height: performance },
@@ -127,12 +127,12 @@ const rebalance: Blocks = [
 const DRAFTS: Record<BuiltInId, Omit<Draft, 'template_id'>> = {
   'FACTSHEET-A4': {
     name: 'Factsheet',
-    blocks: factsheet({ performance: 124, drawdown: 190, names: 10 }),
+    blocks: createFactsheet({ performance: 124, drawdown: 190, names: 10 }),
     page: { size: 'A4', margin: MARGIN },
   },
   'FACTSHEET-LETTER': {
     name: 'Factsheet',
-    blocks: factsheet({ performance: 96, drawdown: 160, names: 8 }),
+    blocks: createFactsheet({ performance: 96, drawdown: 160, names: 8 }),
     page: { size: 'LETTER', margin: 42 },
   },
   'REBALANCE-A4': { name: 'Rebalance report', blocks: rebalance, page: { size: 'A4', margin: MARGIN } },

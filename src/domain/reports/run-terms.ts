@@ -38,7 +38,7 @@ export function createTerms(
   return {
     transactionCostBps: findOwnCost(overlay) ?? BacktestFields.parse(request).transaction_cost_bps,
     adjustment: adjustment ?? null,
-    overlay: overlay && overlayTerms(overlay),
+    overlay: overlay && createOverlayTerms(overlay),
   };
 }
 
@@ -47,7 +47,7 @@ function findOwnCost(document: OverlayDocument | null): number | null {
   return document !== null && 'cost_bps' in document.overlay ? (document.overlay.cost_bps ?? null) : null;
 }
 
-const overlayTerms = (document: OverlayDocument): OverlayTerms => ({
+const createOverlayTerms = (document: OverlayDocument): OverlayTerms => ({
   label: findOverlayType(document.overlay).label,
   sources: listSources(document),
   sentences: describeOverlay(document),

@@ -16,14 +16,14 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
   const all = [
     ...nonFinite,
-    ...(value?.blocks.flatMap(idleFindings) ?? []),
+    ...(value?.blocks.flatMap(reportIdleMembers) ?? []),
     ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(toBlockFinding),
   ];
   return { document: nonFinite.length > 0 ? undefined : value, findings: sortFindings(all) };
 }
 
 /** Reports members of a block that have no effect. */
-const idleFindings = (block: ReportBlock, at: number): Finding[] =>
+const reportIdleMembers = (block: ReportBlock, at: number): Finding[] =>
   listIdleMembers(block).map(({ member, value, readers }): Finding => {
     const path = `blocks[${at}].${member}`;
     const message = `${path} has no effect: only ${readers.member} ${readers.of.join(', ')} reads it.`;

@@ -5,7 +5,7 @@ import {
   estimateWithDiagnostics,
   estimateCovariance,
   estimateStructured,
-  lowRankEigenvalues,
+  findLowRankEigenvalues,
   type CovarianceDiagnostics,
   type EstimateStage,
 } from '#kernels/moments/estimate-covariance.js';
@@ -187,7 +187,7 @@ export function estimatePanel(engine: Engine, returns: ReturnSource, settings: R
       deviations: computeDeviations(covariance, lowRank.variances),
       intensity: lowRank.intensity,
       factors: null,
-      eigenvalues: (on) => lowRankEigenvalues(on, lowRank),
+      eigenvalues: (on) => findLowRankEigenvalues(on, lowRank),
     };
   });
 }

@@ -5,7 +5,7 @@ import { ESTIMATOR_SETTINGS } from './estimator-settings.js';
 export interface MeasuringModel {
   readonly modelId: string;
   readonly estimator: ModelSource;
-  readonly settings: SettingsRead;
+  readonly settings: EstimateSettings;
   /** Dates of the model's first and last return, YYYY-MM-DD, and number of returns. */
   readonly start: string;
   readonly end: string;
@@ -13,7 +13,7 @@ export interface MeasuringModel {
 }
 
 /** Settings of an estimate by API name. */
-export type SettingsRead = Readonly<Record<string, string | number | null>>;
+export type EstimateSettings = Readonly<Record<string, string | number | null>>;
 
 /**
  * Returns the settings that apply to the estimator of a request, with requested or default values; settings without a
@@ -21,7 +21,7 @@ export type SettingsRead = Readonly<Record<string, string | number | null>>;
  */
 export function listSettingsRead(
   request: { readonly estimator: string } & Readonly<Record<string, unknown>>,
-): SettingsRead {
+): EstimateSettings {
   const read = Object.entries(ESTIMATOR_SETTINGS).flatMap(([name, { readers }]) => {
     const value = request[name] as string | number | null | undefined; // the request schema guarantees the type
     const isRead = (readers as readonly string[]).includes(request.estimator);

@@ -17,14 +17,14 @@ export function describeAmendments(
     const added = now.filter((sentence) => !before.includes(sentence));
     const removed = before.filter((sentence) => !now.includes(sentence));
     return [
-      `${openingOf(amendment!)}:`, // every version except the first has an amendment
+      `${describeOpening(amendment!)}:`, // every version except the first has an amendment
       ...removed.map((sentence) => `No longer applies: ${sentence}`),
       ...added.map((sentence) => `New: ${sentence}`),
     ];
   });
 }
 
-function openingOf({ effective_from: date, announced, reason, rebalance }: Amendment): string {
+function describeOpening({ effective_from: date, announced, reason, rebalance }: Amendment): string {
   const when =
     rebalance === true
       ? `On the first session on or after ${date} the index is rebalanced and follows an amended version`

@@ -1,5 +1,5 @@
 import { findSelectionClass, findWeightingClass } from './catalogue.js';
-import { category, useNumber, type FieldUse } from '../datapoints/field-use.js';
+import { useCategory, useNumber, type FieldUse } from '../datapoints/field-use.js';
 import type { PlacedUse } from './field-findings.js';
 import type { Selection } from './selection-class.js';
 import { addFallback } from './with-fallback.js';
@@ -60,9 +60,9 @@ export function bindPipeline(
     rules,
     weighting: bound,
     ranked: listRankedUses(document.events),
-    groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: category(field), cap, groups })),
+    groupCaps: weighting.group_caps.map(({ field, cap, groups }) => ({ use: useCategory(field), cap, groups })),
     cap: boundCap,
-    capBy: capBy === undefined ? null : category(capBy),
+    capBy: capBy === undefined ? null : useCategory(capBy),
     phaseIn: phaseIn === undefined ? null : { use: useNumber(phaseIn.field), steps: phaseIn.steps },
     remembers:
       rules.some(({ rule }) => rule.remembers) || uses.some(({ field }) => readsConstituents(field, definitions)),
@@ -96,18 +96,18 @@ function requireKnown<T>(entry: T | undefined, type: string): T {
 export function listReads({ rules, weighting, groupCaps, cap, capBy, phaseIn, ranked }: BoundPipeline): PlacedUse[] {
   return [
     ...rules.flatMap(({ id, rule }, i) =>
-      rule.reads.map((use) => ({ use, path: join(`pipeline.selection[${i}]`, use.path), rowId: id })),
+      rule.reads.map((use) => ({ use, path: joinPath(`pipeline.selection[${i}]`, use.path), rowId: id })),
     ),
     ...ranked,
-    ...weighting.reads.map((use) => ({ use, path: join('pipeline.weighting', use.path), rowId: null })),
+    ...weighting.reads.map((use) => ({ use, path: joinPath('pipeline.weighting', use.path), rowId: null })),
     ...groupCaps.map(({ use }, i) => ({ use, path: `pipeline.weighting.group_caps[${i}].field`, rowId: null })),
-    ...ofWeighting('cap', cap),
-    ...ofWeighting('cap_by', capBy),
-    ...ofWeighting('phase_in.field', phaseIn?.use ?? null),
+    ...listWeightingUse('cap', cap),
+    ...listWeightingUse('cap_by', capBy),
+    ...listWeightingUse('phase_in.field', phaseIn?.use ?? null),
   ];
 }
 
-function ofWeighting(member: string, use: FieldUse | null): PlacedUse[] {
+function listWeightingUse(member: string, use: FieldUse | null): PlacedUse[] {
   return use === null ? [] : [{ use, path: `pipeline.weighting.${member}`, rowId: null }];
 }
 
@@ -115,6 +115,6 @@ function ofWeighting(member: string, use: FieldUse | null): PlacedUse[] {
  * Returns the path of a parameter below its row; a class that reads a fixed datapoint has no parameter, so the path is
  * that of its type.
  */
-function join(row: string, parameter: string): string {
+function joinPath(row: string, parameter: string): string {
   return parameter === '' ? `${row}.type` : `${row}.params.${parameter}`;
 }

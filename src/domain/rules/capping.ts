@@ -1,9 +1,9 @@
 import { sumMovedWeight } from '../books/moved-weight.js';
 import {
   clipWeights,
-  scaleFor,
+  findScale,
   solveGrouping,
-  TOLERANCE,
+  CAP_TOLERANCE,
   applyOtherMultipliers,
   type CapInfeasible,
   type GroupCaps,
@@ -23,7 +23,7 @@ export interface CapInput {
   readonly groups: readonly GroupCaps[];
 }
 
-export interface Capped {
+export interface CappedOutcome {
   readonly kind: 'capped';
   /** Weights with sum 1, [n]. */
   readonly weights: Float64Array;
@@ -57,7 +57,7 @@ export interface CapRound {
  * <= 1 for each group at its cap and one lambda for which the sum is 1.
  * @cost O(n log n) per cap; up to 1000 rounds if groups of several fields overlap
  */
-export function applyCaps(input: CapInput): Capped | CapInfeasible {
+export function applyCaps(input: CapInput): CappedOutcome | CapInfeasible {
   const n = input.raw.length;
   const cap = input.cap === null ? null : Math.max(input.cap, 1 / n);
   const floor = input.floor === null ? 0 : Math.min(input.floor, 1 / n);
@@ -72,8 +72,8 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
       reduced: [],
       rounds: [],
     });
-  if (floor === 0) return waterFill(input.raw, cap!);
-  const lambda = scaleFor(input.raw, { floor, cap: cap ?? 1, total: 1 });
+  if (floor === 0) return redistribute(input.raw, cap!);
+  const lambda = findScale(input.raw, { floor, cap: cap ?? 1, total: 1 });
   const weights = clipWeights(input.raw, lambda, { floor, cap: cap ?? 1 });
   return applyCap({
     raw: input.raw,
@@ -81,22 +81,22 @@ export function applyCaps(input: CapInput): Capped | CapInfeasible {
     scaleOf: () => lambda,
     floor,
     cap,
-    reduced: reducedTo(input.raw, lambda, cap),
+    reduced: listSecuritiesAboveCap(input.raw, lambda, cap),
     rounds: [],
   });
 }
 
 /** Returns the fixed point of iterative proportional redistribution, computed round by round. */
-function waterFill(raw: Float64Array, cap: number): Capped {
+function redistribute(raw: Float64Array, cap: number): CappedOutcome {
   const isCapped = new Uint8Array(raw.length);
   const rounds: CapRound[] = [];
   let count = 0;
   for (;;) {
     const scale = count === raw.length ? 0 : (1 - count * cap) / sumFree(raw, isCapped);
-    const joined = freeAbove(raw, isCapped, { scale, most: cap + TOLERANCE });
+    const joined = listFreeAbove(raw, isCapped, { scale, most: cap + CAP_TOLERANCE });
     rounds.push({ scale, joined });
     if (joined.length === 0) {
-      const reduced = positionsOf(isCapped);
+      const reduced = listPositions(isCapped);
       const weights = new Float64Array(raw.length);
       for (let i = 0; i < raw.length; i++) weights[i] = raw[i]! * scale;
       for (const position of reduced) weights[position] = cap;
@@ -115,7 +115,7 @@ function sumFree(raw: Float64Array, isCapped: Uint8Array): number {
 }
 
 /** Returns the positions that are not capped and exceed `most` after scaling. */
-function freeAbove(
+function listFreeAbove(
   raw: Float64Array,
   isCapped: Uint8Array,
   { scale, most }: { readonly scale: number; readonly most: number },
@@ -125,13 +125,13 @@ function freeAbove(
   return above;
 }
 
-function reducedTo(raw: Float64Array, scale: number, cap: number | null): number[] {
+function listSecuritiesAboveCap(raw: Float64Array, scale: number, cap: number | null): number[] {
   const reduced: number[] = [];
-  if (cap !== null) for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > cap + TOLERANCE) reduced.push(i);
+  if (cap !== null) for (let i = 0; i < raw.length; i++) if (raw[i]! * scale > cap + CAP_TOLERANCE) reduced.push(i);
   return reduced;
 }
 
-interface Grouped {
+interface GroupedInput {
   readonly raw: Float64Array;
   readonly cap: number | null;
   readonly floor: number;
@@ -143,7 +143,7 @@ interface Grouped {
  * coordinate ascent on the dual of the closest weights in relative entropy, so the result does not depend on the order
  * of securities or groupings.
  */
-function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible {
+function addGroups({ raw, cap, floor, groups }: GroupedInput): CappedOutcome | CapInfeasible {
   const limits: WeightLimits = { floor, cap: cap ?? 1 };
   const multipliers = groups.map(({ caps }) => new Float64Array(caps.length).fill(1));
   for (let round = 0; round < ROUNDS_MAX; round++) {
@@ -156,16 +156,16 @@ function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible
     }
     const scaled = applyOtherMultipliers(raw, groups, multipliers, -1);
     const weights = clipWeights(scaled, lambda, limits);
-    if (holds(weights, groups))
+    if (satisfiesCaps(weights, groups))
       return applyCap({
         raw,
         weights,
         scaleOf: (position) => (scaled[position]! / raw[position]!) * lambda,
         floor,
         cap,
-        reduced: reducedTo(scaled, lambda, cap)
+        reduced: listSecuritiesAboveCap(scaled, lambda, cap)
           .concat(listHeldToCaps({ raw, scaled, weights }, groups))
-          .toSorted(ascending),
+          .toSorted(compareNumbers),
         rounds: [],
       });
   }
@@ -176,7 +176,7 @@ function addGroups({ raw, cap, floor, groups }: Grouped): Capped | CapInfeasible
   };
 }
 
-const ascending = (a: number, b: number): number => a - b;
+const compareNumbers = (a: number, b: number): number => a - b;
 
 /** Returns the positions of weights reduced by constituent or group caps. */
 function listHeldToCaps(
@@ -185,23 +185,25 @@ function listHeldToCaps(
 ): number[] {
   const own = groups.find(({ stated }) => stated === 'cap');
   if (own === undefined) return [];
-  const sums = groupSums(weights, own);
+  const sums = computeGroupSums(weights, own);
   const positions: number[] = [];
   for (let i = 0; i < raw.length; i++) {
     const group = own.groupOf[i]!;
-    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= own.caps[group]! - TOLERANCE) positions.push(i);
+    if (group >= 0 && scaled[i]! < raw[i]! && sums[group]! >= own.caps[group]! - CAP_TOLERANCE) positions.push(i);
   }
   return positions;
 }
 
-function holds(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
+function satisfiesCaps(weights: Float64Array, groups: readonly GroupCaps[]): boolean {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
-  if (Math.abs(total - 1) > TOLERANCE * 10) return false;
-  return groups.every((group) => groupSums(weights, group).every((sum, k) => sum <= group.caps[k]! + TOLERANCE));
+  if (Math.abs(total - 1) > CAP_TOLERANCE * 10) return false;
+  return groups.every((group) =>
+    computeGroupSums(weights, group).every((sum, k) => sum <= group.caps[k]! + CAP_TOLERANCE),
+  );
 }
 
 /** Returns the sum of the weights in each group, [groups]. */
-function groupSums(weights: Float64Array, { groupOf, caps }: GroupCaps): Float64Array {
+function computeGroupSums(weights: Float64Array, { groupOf, caps }: GroupCaps): Float64Array {
   const sums = new Float64Array(caps.length);
   for (let i = 0; i < weights.length; i++) if (groupOf[i]! >= 0) sums[groupOf[i]!]! += weights[i]!;
   return sums;
@@ -217,12 +219,12 @@ export interface CappedWeights {
   readonly rounds: readonly CapRound[];
 }
 
-export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: CappedWeights): Capped {
+export function applyCap({ raw, weights, scaleOf, floor, cap, reduced, rounds }: CappedWeights): CappedOutcome {
   const redistributed = sumMovedWeight(raw, weights);
   return { kind: 'capped', weights, scaleOf, floor, cap, capped: Int32Array.from(reduced), redistributed, rounds };
 }
 
-function positionsOf(flags: Uint8Array): number[] {
+function listPositions(flags: Uint8Array): number[] {
   const positions: number[] = [];
   for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
   return positions;

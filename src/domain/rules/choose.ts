@@ -20,7 +20,7 @@ export interface WaterfallStep {
 }
 
 /** Inputs of a choice in addition to the rules and the market. */
-export interface AskedDecision {
+export interface DecisionInput {
   readonly session: number;
   readonly universe: Int32Array;
   /** Columns of the constituents before the decision; null if there are none, or if no rule reads them. */
@@ -43,7 +43,7 @@ export interface Choice {
   readonly uncapped: Float64Array;
 }
 
-export interface ChooseInput extends AskedDecision {
+export interface ChooseInput extends DecisionInput {
   readonly pipeline: BoundPipeline;
   readonly sections: CrossSections;
   readonly market: SessionMarket;
@@ -55,14 +55,14 @@ export interface ChooseInput extends AskedDecision {
 }
 
 /** Selects and weights constituents, before any limits. */
-export function chooseOn(input: ChooseInput): Choice {
+export function chooseSecurities(input: ChooseInput): Choice {
   const { pipeline, sections, market, engine, riskModel, session, indexWeights } = input;
   const incumbents = input.incumbents === null ? null : flagMembers(input.incumbents, market.securityCount);
   const cross = sections
     .at(session, input.universe)
     .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, session) });
-  const { waterfall, verdicts, survivors } = selectOn(input, cross, incumbents);
-  const nobody = { columns: NOTHING, unweighted: NOTHING, uncapped: NO_WEIGHTS };
+  const { waterfall, verdicts, survivors } = applyRules(input, cross, incumbents);
+  const nobody = { columns: NO_COLUMNS, unweighted: NO_COLUMNS, uncapped: NO_WEIGHTS };
   const chosen = { cross, waterfall, verdicts, survivors, raw: undefined, ...nobody };
   if (survivors.length === 0) return chosen;
   const own = pipeline.weighting.weigh({
@@ -72,12 +72,12 @@ export function chooseOn(input: ChooseInput): Choice {
     engine,
     riskModel,
   });
-  const raw = withPhaseIn(own, { ...input, incumbents }, { cross, survivors });
+  const raw = applyPhaseIn(own, { ...input, incumbents }, { cross, survivors });
   if (raw.kind === 'refused') return { ...chosen, raw };
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   if (columns.length === 0) return { ...chosen, raw };
-  const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
+  const unweighted = areAllWeighed ? NO_COLUMNS : survivors.filter((_, position) => raw.values[position] === 0);
   const uncapped = normalise(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
   return { ...chosen, raw, columns, unweighted, uncapped };
 }
@@ -87,7 +87,7 @@ interface PhasedInput extends Omit<ChooseInput, 'incumbents'> {
 }
 
 /** Multiplies raw weights by the datapoint of the phase-in of a pipeline. */
-function withPhaseIn(
+function applyPhaseIn(
   raw: RawWeights,
   { pipeline, document, market, session, sections, incumbents, indexWeights }: PhasedInput,
   { cross, survivors }: Pick<Choice, 'cross' | 'survivors'>,
@@ -95,7 +95,7 @@ function withPhaseIn(
   const { phaseIn } = pipeline;
   if (phaseIn === null || raw.kind === 'refused') return raw;
   const { use, steps } = phaseIn;
-  const valuesOn = (review: number): Float64Array =>
+  const readValues = (review: number): Float64Array =>
     review === session
       ? cross.numbers(use.field, survivors)
       : sections
@@ -103,7 +103,7 @@ function withPhaseIn(
           .given({ incumbents, indexWeights: (indexId) => indexWeights(indexId, review) })
           .numbers(use.field, survivors);
   const reviews = findLatestReviews(document, market, { session, count: steps });
-  const factors = blendReviewValues(reviews.map(valuesOn), cross.numbers(use.field, survivors), steps);
+  const factors = blendReviewValues(reviews.map(readValues), cross.numbers(use.field, survivors), steps);
   return createWeights(
     raw.values.map((value, position) => value * factors[position]!),
     (position) => ({ ...raw.parts?.(position), phase_in: Number.isNaN(factors[position]) ? null : factors[position]! }),
@@ -111,11 +111,11 @@ function withPhaseIn(
 }
 
 /** Applies the selection rules in order, each to the securities that earlier rules kept. */
-function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumbents: Uint8Array | null) {
+function applyRules({ pipeline, market }: ChooseInput, cross: CrossSection, incumbents: Uint8Array | null) {
   const { identifiers } = market;
   const { universe } = cross;
   const waterfall: WaterfallStep[] = [
-    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NOTHING },
+    { position: 0, ruleId: null, ruleType: null, remaining: universe.length, excluded: NO_COLUMNS },
   ];
   const verdicts: { scope: SelectionScope; verdict: Verdict }[] = [];
   let survivors = universe;
@@ -123,18 +123,18 @@ function selectOn({ pipeline, market }: ChooseInput, cross: CrossSection, incumb
     const scope: SelectionScope = { cross, columns: survivors, identifiers, incumbents };
     const verdict = rule.select(scope);
     verdicts.push({ scope, verdict });
-    const excluded = those(survivors, verdict.kept, 0);
-    survivors = excluded.length === 0 ? survivors : those(survivors, verdict.kept, 1);
+    const excluded = filterByFlag(survivors, verdict.kept, 0);
+    survivors = excluded.length === 0 ? survivors : filterByFlag(survivors, verdict.kept, 1);
     waterfall.push({ position: i + 1, ruleId: id, ruleType: type, remaining: survivors.length, excluded });
   }
   return { waterfall, verdicts, survivors };
 }
 
-const NOTHING = new Int32Array(0);
+const NO_COLUMNS = new Int32Array(0);
 const NO_WEIGHTS = new Float64Array(0);
 
 /** Returns the columns with a given flag. */
-function those(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
+function filterByFlag(columns: Int32Array, flags: Uint8Array, flag: 0 | 1): Int32Array {
   let count = 0;
   for (let i = 0; i < columns.length; i++) if (flags[i] === flag) count++;
   const result = new Int32Array(count);

@@ -6,7 +6,7 @@ import type { RuleDocument, TreatmentSpec } from '../documents/index-document.js
 import { isEqual } from '../numbers/number-types.js';
 import type { Finding } from '../refusals/findings.js';
 import { changesMembers } from '../documents/events-spec.js';
-import { holdsPrices, fixesOwnWeights } from '../documents/share-terms.js';
+import { isPriceWeighted, hasIndependentWeights } from '../documents/share-terms.js';
 import { createExchangeRates, requireRate } from '../market/exchange-rates.js';
 import { computeGrowth } from '../index-mathematics/growth.js';
 import { createGrowthTerms } from '../index-mathematics/growth-terms.js';
@@ -14,7 +14,7 @@ import { findReturnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
 import { assertNoErrors } from '../refusals/refusal.js';
 import { bindPipeline, listReads, type BoundPipeline } from './bound-pipeline.js';
-import type { Capped } from './capping.js';
+import type { CappedOutcome } from './capping.js';
 import { limitWeights, dropZeroCaps } from './limit-weights.js';
 import { createCrossSections, type CrossSection, type CrossSections } from '../datapoints/cross-section.js';
 import { checkFields, type PlacedUse } from './field-findings.js';
@@ -30,7 +30,7 @@ import {
   refuseNothingWeighs,
   reportWithoutCap,
 } from './undecided-reasons.js';
-import { chooseOn, type AskedDecision, type Choice, type WaterfallStep } from './choose.js';
+import { chooseSecurities, type DecisionInput, type Choice, type WaterfallStep } from './choose.js';
 import type { RawWeights } from './weighting-class.js';
 import type { IndexWeights } from '../datapoints/expression-section.js';
 import { listIndices, type Definitions } from '../datapoints/expressions/reads.js';
@@ -71,7 +71,7 @@ export interface Trace {
   /** Securities that pass every rule, columns ascending. */
   readonly survivors: Int32Array;
   readonly raw: RawWeights | undefined;
-  readonly capping: Capped | undefined;
+  readonly capping: CappedOutcome | undefined;
 }
 
 export interface CreateDeciderInput {
@@ -108,7 +108,7 @@ export interface DecisionSharing {
     ask: (session: number) => Int32Array,
   ): (session: number) => Int32Array;
   /** Returns choices by the selection and weighting of a document. */
-  choicesOf(document: RuleDocument, terms: CrossSectionTerms): (asked: AskedDecision, make: () => Choice) => Choice;
+  choicesOf(document: RuleDocument, terms: CrossSectionTerms): (asked: DecisionInput, make: () => Choice) => Choice;
 }
 
 /**
@@ -122,10 +122,10 @@ export function createDecider({
   market,
   universe,
   members,
-  indexWeights = noIndices,
-  riskModel = noModels,
+  indexWeights = refuseIndices,
+  riskModel = refuseModels,
   engine = referenceEngine,
-  sharing = notShared,
+  sharing = NO_SHARING,
 }: CreateDeciderInput): RuleDecider {
   const pipeline = bindPipeline(document);
   const reads = listReads(pipeline);
@@ -140,18 +140,18 @@ export function createDecider({
   const universeOf = sharing.universeOf(document, market, universe);
   const asksIndices = reads.some(({ use }) => listIndices(use.field, pipeline.definitions).length > 0);
   // Choices are not shared, because other definitions may refer to other indices.
-  const chosen = asksIndices ? notShared.choicesOf(document, terms) : sharing.choicesOf(document, terms);
-  const trace = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
+  const chosen = asksIndices ? NO_SHARING.choicesOf(document, terms) : sharing.choicesOf(document, terms);
+  const traceDecision = (session: number, incumbents: ArrayLike<number> | null, among: Int32Array | null = null) => {
     const universe = among ?? universeOf(session);
     const suspension = { session, universe, incumbents, treatment: terms.treatment, members };
     const whole = among === null ? addSuspended(market, suspension) : universe;
     const request = { session, universe: whole, incumbents: pipeline.remembers ? incumbents : null };
     const make = (): Choice =>
-      chooseOn({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
+      chooseSecurities({ ...request, document, pipeline, sections, market, engine, riskModel, indexWeights });
     const choice = among === null && whole === universe ? chosen(request, make) : make();
-    return decideOn(choice, { document, pipeline, market });
+    return traceChoice(choice, { document, pipeline, market });
   };
-  const verdictsOn = (session: number, incumbents: Int32Array | null) => trace(session, incumbents).verdicts;
+  const listVerdicts = (session: number, incumbents: Int32Array | null) => traceDecision(session, incumbents).verdicts;
   const pool = createPool({
     pipeline,
     sections,
@@ -160,30 +160,30 @@ export function createDecider({
     riskModel,
     universe: universeOf,
     indexWeights,
-    verdictsOn,
+    verdictsOn: listVerdicts,
   });
   const isRanked = document.events?.replacement === 'next_ranked';
   return {
     remembers: pipeline.remembers,
     pool,
     decide(session, incumbents, _outgoing, among) {
-      const { decision } = trace(session, incumbents, among);
+      const { decision } = traceDecision(session, incumbents, among);
       if (!isRanked || decision.kind !== 'decided') return decision;
       return { ...decision, ranking: pool.ranking(session, incumbents === null ? null : Int32Array.from(incumbents)) };
     },
-    trace,
+    trace: traceDecision,
   };
 }
 
-function noIndices(indexId: string): never {
+function refuseIndices(indexId: string): never {
   throw new Error(`the index ${indexId} is not available here`);
 }
 
-function noModels(modelId: string): never {
+function refuseModels(modelId: string): never {
   throw new Error(`the risk model ${modelId} is not available here`);
 }
 
-const notShared: DecisionSharing = {
+const NO_SHARING: DecisionSharing = {
   sectionsOf: createIndexCrossSections,
   universeOf: (_document, _market, ask) => ask,
   choicesOf: () => (_asked, make) => make(),
@@ -218,9 +218,9 @@ export function createIndexCrossSections({
       for (let i = 0; i < columns.length; i++) out[i] = rates.rateAt(session, columns[i]!);
     },
   };
-  const growthWith = (variant: 'total' | 'price') => () =>
+  const createGrowthReader = (variant: 'total' | 'price') => () =>
     computeGrowth(market, createGrowthTerms(treatment, currency, variant));
-  const [growth, priceGrowth] = [growthWith('total'), growthWith('price')];
+  const [growth, priceGrowth] = [createGrowthReader('total'), createGrowthReader('price')];
   return createCrossSections(market, {
     exchange: isForeign ? exchange : null,
     growth,
@@ -242,7 +242,7 @@ interface DecideInput {
   readonly market: SessionMarket;
 }
 
-function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
+function traceChoice(choice: Choice, { document, pipeline, market }: DecideInput): Trace {
   const { cross, waterfall, verdicts, survivors, raw } = choice;
   const traced = { cross, pipeline, verdicts, survivors, raw, capping: undefined };
   if (raw === undefined) return { ...traced, decision: { ...refuseNothingSurvives(waterfall, traced), waterfall } };
@@ -272,11 +272,11 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
       ...(uncappedNames.length === 0 ? [] : [reportWithoutCap(uncappedNames, market.identifiers)]),
     ],
     // Fixed numbers of shares are kept if no limit changes them.
-    ...(holdsPrices(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
+    ...(isPriceWeighted(document.pipeline.weighting) && isEqual(capping.weights, uncapped)
       ? { basket: raw.values.reduce((sum, value) => sum + value, 0) }
       : {}),
     ...(changesMembers(document.events) && columns.length === choice.columns.length
-      ? worthOf(document, raw.values, capping)
+      ? computeWorth(document, raw.values, capping)
       : {}),
     waterfall,
     unweighted,
@@ -285,12 +285,12 @@ function decideOn(choice: Choice, { document, pipeline, market }: DecideInput): 
 }
 
 /** Returns the market value, or price, per unit of weight of a security that no limit changes. */
-function worthOf(
+function computeWorth(
   { pipeline: { weighting } }: RuleDocument,
   values: Float64Array,
-  { capped, scaleOf, weights }: Capped,
+  { capped, scaleOf, weights }: CappedOutcome,
 ): { readonly worth?: number } {
-  if (!fixesOwnWeights(weighting)) return {};
+  if (!hasIndependentWeights(weighting)) return {};
   const free = weights.findIndex((_, position) => !capped.includes(position));
   return { worth: values.reduce((sum, value) => sum + value, 0) / (free < 0 ? 1 : scaleOf(free)) };
 }

@@ -4,11 +4,11 @@ import { readDefinitions } from '../documents/definitions.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { createIndexCrossSections } from './decide.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
-import type { Expected } from '../datapoints/expressions/read-text.js';
+import type { ExpectedKind } from '../datapoints/expressions/read-text.js';
 import type { ExpressionNode } from '../datapoints/expressions/tree.js';
 import { TRUE, UNKNOWN } from '../datapoints/expressions/truth-values.js';
 
-export interface EvaluateInput {
+export interface EvaluationInput {
   /** Document whose terms apply to the datapoints. */
   readonly document: RuleDocument;
   readonly market: SessionMarket;
@@ -16,7 +16,7 @@ export interface EvaluateInput {
   /** Columns of the universe, ascending. */
   readonly universe: Int32Array;
   readonly expression: ExpressionNode;
-  readonly expects: Expected;
+  readonly expects: ExpectedKind;
   /** Requested securities; if empty, the first securities with a value. */
   readonly identifiers: readonly string[];
   /** Maximum number of values returned. */
@@ -30,7 +30,7 @@ export interface SecurityValue {
 }
 
 /** Returns the values of an expression for a few securities, computed across the whole universe. */
-export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
+export function evaluateDatapoint(input: EvaluationInput): SecurityValue[] {
   const { document, market, session, universe, identifiers, most } = input;
   const sections = createIndexCrossSections({
     market,
@@ -38,7 +38,7 @@ export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
     currency: document.currency,
     datapoints: readDefinitions(document),
   });
-  const values = valuesOf(sections.at(session, universe), input);
+  const values = readValues(sections.at(session, universe), input);
   if (identifiers.length > 0)
     return identifiers.map((identifier) => {
       const column = market.columnOf(identifier);
@@ -49,7 +49,10 @@ export function evaluateDatapoint(input: EvaluateInput): SecurityValue[] {
     .slice(0, most);
 }
 
-function valuesOf(cross: CrossSection, { universe, expression, expects }: EvaluateInput): readonly ReferenceValue[] {
+function readValues(
+  cross: CrossSection,
+  { universe, expression, expects }: EvaluationInput,
+): readonly ReferenceValue[] {
   if (expects === 'number') return cross.values(expression, universe);
   return Array.from(cross.truths(expression, universe), (truth) => (truth === UNKNOWN ? null : truth === TRUE));
 }

@@ -15,7 +15,7 @@ const REPLACEMENTS: Readonly<Record<EventsSpec['replacement'], (events: EventsSp
 
 /** Describes the changes of an index between its reviews. */
 export function describeEvents({ events, pipeline }: RuleDocument): string[] {
-  if (events === undefined) return [REPLACEMENTS.none(NOTHING)];
+  if (events === undefined) return [REPLACEMENTS.none(NO_EVENTS)];
   const { share_changes: changes, threshold, replacement, fast_entry: entry, fast_exit: exit, acquirer } = events;
   const isEffective = changes === 'effective' && findCountedShares(pipeline.weighting) !== null;
   return [
@@ -46,4 +46,4 @@ export function describeEvents({ events, pipeline }: RuleDocument): string[] {
   ];
 }
 
-const NOTHING: EventsSpec = { share_changes: 'review', threshold: 0, replacement: 'none', acquirer: 'convert' };
+const NO_EVENTS: EventsSpec = { share_changes: 'review', threshold: 0, replacement: 'none', acquirer: 'convert' };

@@ -100,28 +100,28 @@ export interface SecurityQuestion {
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and the refusals of running the definition
  * @cost cost of running the definition up to the day
  */
-export function explainName(composer: Composer, indexId: string, question: SecurityQuestion): Explanation {
-  const inForce = compositionOrEmpty(composer, indexId, question.asOf);
+export function explainConstituent(composer: Composer, indexId: string, question: SecurityQuestion): Explanation {
+  const inForce = findCompositionOrEmpty(composer, indexId, question.asOf);
   if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
   const selected = findSelection(composition);
   const incumbents = latestAt(before, selected.decision - 1)?.columns ?? null;
   const selecting = before.find((one) => findSelection(one).decision === selected.decision) ?? composition;
-  const by = { review: selected.review, amendment: textOf(composer, indexId, selecting).position };
+  const by = { review: selected.review, amendment: findText(composer, indexId, selecting).position };
   const selection = findRuleDecider(composer, indexId, by).trace(selected.decision, incumbents);
-  const trace = weighingTrace(composer, indexId, composition) ?? selection;
+  const trace = traceWeighting(composer, indexId, composition) ?? selection;
   const { decision } = trace;
   const decided = decision.kind === 'decided' ? decision : undefined;
   return {
     ...findHolding(inForce, question.column, decided),
-    ...chainOf(selection, compositions.sm, question.column),
-    ...(trace === selection ? {} : weighedBy(trace, compositions.sm, question.column)),
+    ...createChain(selection, compositions.sm, question.column),
+    ...(trace === selection ? {} : explainWeighting(trace, compositions.sm, question.column)),
   };
 }
 
 /** Returns the derivation of the latest review that reweighted the constituents; undefined if there is none. */
-function weighingTrace(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
-  const { document, position: amendment } = textOf(composer, indexId, composition);
+function traceWeighting(composer: Composer, indexId: string, composition: Composition): Trace | undefined {
+  const { document, position: amendment } = findText(composer, indexId, composition);
   const review = findReview(document, composition.reviews?.at(-1));
   if (review.scope === 'membership') return undefined;
   const { columns } = restoreDecided(composition);
@@ -133,18 +133,18 @@ function weighingTrace(composer: Composer, indexId: string, composition: Composi
 }
 
 /** Returns the version of the definition that decided a composition. */
-function textOf(composer: Composer, indexId: string, { session }: Composition): IndexText {
+function findText(composer: Composer, indexId: string, { session }: Composition): IndexText {
   const { calendar, sessions } = composer.market(indexId);
   return findTextInForce(composer.document(indexId), calendar, sessions[session]! + 1);
 }
 
 /** Returns weighting and capping by a review of current constituents, with the datapoints read. */
-function weighedBy(trace: Trace, sm: SessionMarket, column: number): Partial<Chain> {
-  const { datapoints, weighting, capping } = chainOf(trace, sm, column);
+function explainWeighting(trace: Trace, sm: SessionMarket, column: number): Partial<Chain> {
+  const { datapoints, weighting, capping } = createChain(trace, sm, column);
   return { datapoints, weighting, capping };
 }
 
-function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InForce | 'empty' {
+function findCompositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InForce | 'empty' {
   try {
     return findComposition(composer, indexId, asOf);
   } catch (failure) {
@@ -157,7 +157,7 @@ function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InF
 function explainEmpty(composer: Composer, indexId: string, { column, asOf }: SecurityQuestion): Explanation {
   const sm = composer.market(indexId);
   const { date, decision } = composeFirstRebalance(composer, { indexId, until: asOf });
-  const chain = chainOf(findRuleDecider(composer, indexId, {}).trace(decision, null), sm, column);
+  const chain = createChain(findRuleDecider(composer, indexId, {}).trace(decision, null), sm, column);
   const nothing = {
     held: null,
     entered: null,
@@ -229,7 +229,7 @@ export function findHolding(
     stayed:
       decided === undefined || composition.targets || !isReview(composition)
         ? 1
-        : shareStayed(decided, composition, (weight ?? 0) < 0),
+        : computeRemainingShare(decided, composition, (weight ?? 0) < 0),
     decidedWeight: composition.targets ? findWeight(composition.targets, column) : null,
     weight,
     drift: session === composition.session ? null : { held, change: (held ?? 0) - (weight ?? 0) },
@@ -238,16 +238,16 @@ export function findHolding(
 }
 
 /** The weight of securities that leave is distributed over securities of the same side. */
-function shareStayed(
+function computeRemainingShare(
   { columns, weights }: Pick<Composition, 'columns' | 'weights'>,
   composition: Composition,
   isShort: boolean,
 ): number {
   if (columns.length === composition.columns.length) return 1;
   const stays = new Set(composition.columns);
-  const ofSide = (counts: (column: number) => boolean): number =>
+  const sumSide = (counts: (column: number) => boolean): number =>
     weights.reduce((sum, weight, i) => (weight < 0 === isShort && counts(columns[i]!) ? sum + weight : sum), 0);
-  return ofSide((column) => stays.has(column)) / ofSide(() => true);
+  return sumSide((column) => stays.has(column)) / sumSide(() => true);
 }
 
 export function findWeight(
@@ -260,7 +260,7 @@ export function findWeight(
 
 type Chain = Pick<Explanation, 'inUniverse' | 'datapoints' | 'rules' | 'excludedBy' | 'weighting' | 'capping'>;
 
-function chainOf(
+function createChain(
   { cross, pipeline, verdicts, survivors, raw, capping, decision }: Trace,
   sm: SessionMarket,
   column: number,
@@ -283,7 +283,7 @@ function chainOf(
         .map(({ use, path }) => ({
           path,
           field: describeExpression(use.field),
-          value: valueFor(cross, use.field, { column, among: scopeOf(path, verdicts) ?? survivors }),
+          value: readValue(cross, use.field, { column, among: findScope(path, verdicts) ?? survivors }),
           read: cross.read(use.field, column),
         }))
     : [];
@@ -302,7 +302,7 @@ function chainOf(
   if (decision.kind !== 'decided' || capping === undefined) return { ...chain, weighting, capping: null };
   const held = decision.columns.indexOf(column);
   if (held < 0) return { ...chain, weighting, capping: null };
-  const name = (position: number) => sm.identifiers[decision.columns[position]!]!;
+  const formatSecurity = (position: number) => sm.identifiers[decision.columns[position]!]!;
   return {
     ...chain,
     weighting,
@@ -312,7 +312,7 @@ function chainOf(
       // Relative to all selected securities with a weight, including constituents that their cap excludes.
       scale: capping.scaleOf(held) * (pipeline.cap === null ? 1 : decision.uncapped[held]! / weighting.uncapped),
       capped: capping.capped.includes(held),
-      rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(name) })),
+      rounds: capping.rounds.map(({ scale, joined }) => ({ scale, joined: joined.map(formatSecurity) })),
     },
   };
 }
@@ -324,19 +324,23 @@ function isReached(path: string, rules: number, excludedBy: string | null): bool
 }
 
 /** Returns the securities to which the rule of a path was applied; undefined for the weighting. */
-function scopeOf(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
+function findScope(path: string, verdicts: Trace['verdicts']): Int32Array | undefined {
   const row = /^pipeline\.selection\[(\d+)\]/.exec(path);
   return row === null ? undefined : verdicts[Number(row[1])]?.scope.columns;
 }
 
-interface AskedValue {
+interface RequestedValue {
   readonly column: number;
   /** Securities across which the expression was evaluated. */
   readonly among: Int32Array;
 }
 
 /** Returns the value of a datapoint for one security, without its transform, which the rule reports itself. */
-function valueFor(cross: Trace['cross'], field: DatapointExpression, { column, among }: AskedValue): ReferenceValue {
+function readValue(
+  cross: Trace['cross'],
+  field: DatapointExpression,
+  { column, among }: RequestedValue,
+): ReferenceValue {
   if (isField(field)) return cross.values({ ...field, transform: 'none' }, Int32Array.of(column))[0]!;
   return cross.values(field, among)[among.indexOf(column)] ?? null;
 }

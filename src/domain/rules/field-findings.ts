@@ -6,13 +6,13 @@ import {
   resolveColumn,
   listFieldNames,
   findReferenceKind,
-  resolve,
+  resolveName,
   type Columns,
   type ValueKind,
 } from '../datapoints/resolution.js';
 import { findOverTimeFault, type OverTimeFault } from '../datapoints/expressions/over-time-faults.js';
 import { listExpressionReads, type Definitions, type PluginInput } from '../datapoints/expressions/reads.js';
-import { isField, requestOf, type ComparisonNode } from '../datapoints/expressions/tree.js';
+import { isField, toFieldRequest, type ComparisonNode } from '../datapoints/expressions/tree.js';
 import type { FieldUse } from '../datapoints/field-use.js';
 import type { FieldRequest } from '../datapoints/field-request.js';
 
@@ -39,9 +39,9 @@ export function checkFields(
   return uses.flatMap(({ use, path, rowId }) => {
     const reports = new Set<string>();
     const fault = findOverTimeFault(use.field, definitions);
-    if (fault !== undefined) return [overTimeFinding(fault, { path, rowId })];
-    return needsOf(use, definitions).flatMap((need) => {
-      const problem = problemOf(need, market);
+    if (fault !== undefined) return [reportOverTime(fault, { path, rowId })];
+    return listNeeds(use, definitions).flatMap((need) => {
+      const problem = findProblem(need, market);
       if (problem === undefined || reports.has(problem.message)) return [];
       reports.add(problem.message);
       return [{ severity, path, row_id: rowId, ...problem }];
@@ -59,8 +59,8 @@ export function listMissingColumns(
   definitions = NO_DEFINITIONS,
 ): string[] {
   const missing = uses.flatMap(({ use }) =>
-    needsOf(use, definitions).flatMap(({ field }) => {
-      const result = resolve(market, field);
+    listNeeds(use, definitions).flatMap(({ field }) => {
+      const result = resolveName(market, field);
       return 'missing' in result ? [resolveColumn(result.missing)] : [];
     }),
   );
@@ -68,7 +68,7 @@ export function listMissingColumns(
 }
 
 /** No store can provide data for such an expression. */
-function overTimeFinding({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
+function reportOverTime({ name, called }: OverTimeFault, { path, rowId }: Omit<PlacedUse, 'use'>): Finding {
   const message = `${name} is read with a lag or over a window, but ${called} in it is known only at decisions.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', path, row_id: rowId, message, value: name };
 }
@@ -84,9 +84,9 @@ interface Need {
   readonly input: PluginInput | null;
 }
 
-function needsOf({ field: expression, as, comparison }: FieldUse, definitions: Definitions): Need[] {
+function listNeeds({ field: expression, as, comparison }: FieldUse, definitions: Definitions): Need[] {
   if (isField(expression) && !definitions.has(expression.name)) {
-    const field = requestOf(expression);
+    const field = toFieldRequest(expression);
     const needsNumber = as === 'number' || field.aggregate !== 'last' || field.transform !== 'none';
     return [{ field, needsNumber, comparison: comparison ?? null, input: null }];
   }
@@ -99,11 +99,11 @@ function needsOf({ field: expression, as, comparison }: FieldUse, definitions: D
   }));
 }
 
-function problemOf({ field, needsNumber, comparison, input }: Need, market: MarketData): Problem | undefined {
-  const result = resolve(market, field);
+function findProblem({ field, needsNumber, comparison, input }: Need, market: MarketData): Problem | undefined {
+  const result = resolveName(market, field);
   if ('missing' in result) {
     const need = result.missing === field.name ? '' : `, which ${field.name} needs`;
-    const reader = readerText(input);
+    const reader = describeReader(input);
     const where = field.dataset === null ? 'The store' : `The dataset ${field.dataset} of the store`;
     const accepted = listFieldNames(market);
     return describeUnknownField(`${where} has no ${result.missing}${need}${reader}.`, {
@@ -116,7 +116,7 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
   if (needsNumber && kind !== 'number') {
     return {
       code: 'VALUE_TYPE_MISMATCH',
-      message: `${field.name} contains ${PLURAL[kind]}, but numbers are required${readerText(input)}.`,
+      message: `${field.name} contains ${PLURAL[kind]}, but numbers are required${describeReader(input)}.`,
       value: field.name,
     };
   }
@@ -130,7 +130,7 @@ function problemOf({ field, needsNumber, comparison, input }: Need, market: Mark
   return undefined;
 }
 
-const readerText = (input: PluginInput | null): string =>
+const describeReader = (input: PluginInput | null): string =>
   input === null ? '' : `; the input ${input.name} of the plug-in ${input.plugin} reads it`;
 
 const PLURAL: Readonly<Record<ValueKind, string>> = { number: 'numbers', string: 'texts', boolean: 'booleans' };

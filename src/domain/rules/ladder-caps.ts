@@ -1,6 +1,6 @@
 import type { LadderCaps } from '../documents/weighting-spec.js';
-import { applyCaps, applyCap, type Capped } from './capping.js';
-import { TOLERANCE, type CapInfeasible } from './solve-grouping.js';
+import { applyCaps, applyCap, type CappedOutcome } from './capping.js';
+import { CAP_TOLERANCE, type CapInfeasible } from './solve-grouping.js';
 
 export interface LadderInput {
   /** Raw weights, positive, with sum 1, [n]. */
@@ -17,11 +17,11 @@ export interface LadderInput {
  * `group.each_above`.
  * @cost O(n log n)
  */
-export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | CapInfeasible {
-  const before = groupOf === null ? raw : summed(raw, groupOf);
+export function applyLadder({ raw, groupOf, ladder }: LadderInput): CappedOutcome | CapInfeasible {
+  const before = groupOf === null ? raw : sumByGroup(raw, groupOf);
   const first = ladder.single === undefined ? before : createFirstStage(before, ladder.single);
   if ('kind' in first) return first;
-  const second = ladder.group === undefined ? first : secondStage(first, ladder.group);
+  const second = ladder.group === undefined ? first : createSecondStage(first, ladder.group);
   if ('kind' in second) return second;
   const scales = second.map((weight, unit) => weight / before[unit]!);
   const scaleOf = (position: number): number => scales[groupOf === null ? position : groupOf[position]!]!;
@@ -29,16 +29,16 @@ export function applyLadder({ raw, groupOf, ladder }: LadderInput): Capped | Cap
   const weights = isUnmoved ? raw.slice() : raw.map((weight, position) => weight * scaleOf(position));
   const reduced = isUnmoved
     ? []
-    : Array.from(raw.keys()).filter((position) => weights[position]! < raw[position]! - TOLERANCE);
-  return applyCap({ raw, weights, scaleOf, floor: 0, cap: largestAfter(ladder), reduced, rounds: [] });
+    : Array.from(raw.keys()).filter((position) => weights[position]! < raw[position]! - CAP_TOLERANCE);
+  return applyCap({ raw, weights, scaleOf, floor: 0, cap: findLargestAfter(ladder), reduced, rounds: [] });
 }
 
 /** Returns the maximum weight after all stages; null without a maximum. */
-function largestAfter({ single }: LadderCaps): number | null {
+function findLargestAfter({ single }: LadderCaps): number | null {
   return single === undefined ? null : single.above;
 }
 
-function summed(raw: Float64Array, groupOf: Int32Array): Float64Array {
+function sumByGroup(raw: Float64Array, groupOf: Int32Array): Float64Array {
   const sums = new Float64Array(groupOf.reduce((most, group) => Math.max(most, group + 1), 0));
   for (let i = 0; i < raw.length; i++) sums[groupOf[i]!]! += raw[i]!;
   return sums;
@@ -47,18 +47,18 @@ function summed(raw: Float64Array, groupOf: Int32Array): Float64Array {
 type Stage = Float64Array | CapInfeasible;
 
 function createFirstStage(weights: Float64Array, { above, to }: NonNullable<LadderCaps['single']>): Stage {
-  if (weights.every((weight) => weight <= above + TOLERANCE)) return weights;
-  return upTo(weights, { cap: to, total: 1, what: `weights of at most ${to}` });
+  if (weights.every((weight) => weight <= above + CAP_TOLERANCE)) return weights;
+  return scaleToSum(weights, { cap: to, total: 1, what: `weights of at most ${to}` });
 }
 
-function secondStage(
+function createSecondStage(
   weights: Float64Array,
   { each_above: each, together_above: together, to }: NonNullable<LadderCaps['group']>,
 ): Stage {
-  const isLarge = (weight: number): boolean => weight > each + TOLERANCE;
+  const isLarge = (weight: number): boolean => weight > each + CAP_TOLERANCE;
   const large = weights.filter(isLarge).reduce((sum, weight) => sum + weight, 0);
-  if (large <= together + TOLERANCE) return weights;
-  const others = upTo(
+  if (large <= together + CAP_TOLERANCE) return weights;
+  const others = scaleToSum(
     weights.filter((weight) => !isLarge(weight)),
     {
       cap: each,
@@ -71,7 +71,7 @@ function secondStage(
   return weights.map((weight) => (isLarge(weight) ? (weight * to) / large : others[next++]!));
 }
 
-interface Share {
+interface ScaledSum {
   readonly cap: number;
   /** Target sum of the weights. */
   readonly total: number;
@@ -79,9 +79,9 @@ interface Share {
 }
 
 /** Scales weights to a sum, with none above a cap. */
-function upTo(weights: Float64Array, { cap, total, what }: Share): Stage {
+function scaleToSum(weights: Float64Array, { cap, total, what }: ScaledSum): Stage {
   const reach = weights.length * cap;
-  if (reach < total - TOLERANCE)
+  if (reach < total - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
       message: `${weights.length} ${what} reach only ${reach} of the required weight ${total}.`,

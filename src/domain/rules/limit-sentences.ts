@@ -12,7 +12,7 @@ export function describeLimits(weighting: WeightingSpec): string[] {
       : [
           `Raw weights are multiplied by ${describeExpression(toRequest(phaseIn.field))}, whose changes are phased in over ${phaseIn.steps} reviews in equal steps; a security without a value at an earlier review counts with its next one.`,
         ]),
-    ...capSentence(weighting),
+    ...describeCap(weighting),
     ...(floor === null
       ? []
       : [
@@ -22,11 +22,11 @@ export function describeLimits(weighting: WeightingSpec): string[] {
       ({ field, cap: limit, groups }) =>
         `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} has a total weight above ${formatShare(limit)}.`,
     ),
-    ...(ladder === undefined ? [] : ladderSentences(ladder, weighting.cap_by)),
+    ...(ladder === undefined ? [] : describeLadder(ladder, weighting.cap_by)),
   ];
 }
 
-function capSentence({ cap, cap_by: by }: WeightingSpec): string[] {
+function describeCap({ cap, cap_by: by }: WeightingSpec): string[] {
   if (cap === null) return [];
   const spread = 'the excess is distributed over the others in proportion to their weights';
   if (typeof cap === 'number')
@@ -43,7 +43,7 @@ function capSentence({ cap, cap_by: by }: WeightingSpec): string[] {
   ];
 }
 
-function ladderSentences({ single, group }: LadderCaps, by: string | undefined): string[] {
+function describeLadder({ single, group }: LadderCaps, by: string | undefined): string[] {
   const [weight, weights] = by === undefined ? ['weight', 'weights'] : [`weight of a ${by}`, `weights of a ${by}`];
   return [
     ...(single === undefined

@@ -1,7 +1,7 @@
 import type { WeightingSpec } from '../documents/weighting-spec.js';
 import type { CrossSection } from '../datapoints/cross-section.js';
 import type { BoundGroupCap, BoundPipeline } from './bound-pipeline.js';
-import { applyCaps, type Capped } from './capping.js';
+import { applyCaps, type CappedOutcome } from './capping.js';
 import type { CapInfeasible, GroupCaps } from './solve-grouping.js';
 import type { Choice } from './choose.js';
 import { applyLadder } from './ladder-caps.js';
@@ -19,24 +19,31 @@ export interface LimitInput {
 }
 
 /** Applies the caps, the floor and the laddered caps of a weighting. */
-export function limitWeights({ weighting, pipeline, cross, columns, raw, capOf }: LimitInput): Capped | CapInfeasible {
+export function limitWeights({
+  weighting,
+  pipeline,
+  cross,
+  columns,
+  raw,
+  capOf,
+}: LimitInput): CappedOutcome | CapInfeasible {
   const { cap, floor, ladder_caps: ladder } = weighting;
   const groupOf = pipeline.capBy === null ? null : computeOwnGroups(cross, pipeline.capBy.field, columns);
   if (ladder !== undefined) return applyLadder({ raw, groupOf, ladder });
-  const groups = groupCapsOf(pipeline.groupCaps, cross, columns);
+  const groups = computeGroupCaps(pipeline.groupCaps, cross, columns);
   const single = typeof cap === 'number' ? cap : null;
   if (groupOf === null && capOf === null) return applyCaps({ raw, cap: single, floor, groups });
   if (groupOf === null) {
     const own: GroupCaps = { groupOf: Int32Array.from(raw.keys()), caps: capOf!, stated: 'cap' };
-    return addLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+    return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
   }
   if (single === null && capOf === null) return applyCaps({ raw, cap: null, floor, groups });
-  const own: GroupCaps = { groupOf, caps: capsByGroup(groupOf, capOf, single), stated: 'cap' };
-  return addLargest(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
+  const own: GroupCaps = { groupOf, caps: computeCapsByGroup(groupOf, capOf, single), stated: 'cap' };
+  return setEffectiveCap(applyCaps({ raw, cap: null, floor, groups: [own, ...groups] }), own.caps);
 }
 
 /** Returns an outcome with the largest of the individual caps as its effective cap. */
-function addLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped | CapInfeasible {
+function setEffectiveCap(outcome: CappedOutcome | CapInfeasible, caps: Float64Array): CappedOutcome | CapInfeasible {
   if (outcome.kind === 'infeasible') return outcome;
   return { ...outcome, cap: caps.reduce((most, cap) => Math.max(most, cap), 0) };
 }
@@ -45,7 +52,7 @@ function addLargest(outcome: Capped | CapInfeasible, caps: Float64Array): Capped
  * Returns the cap of each group: the stated number, but at least one over the number of groups; or the lowest cap of
  * its members.
  */
-function capsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: number | null): Float64Array {
+function computeCapsByGroup(groupOf: Int32Array, capOf: Float64Array | null, single: number | null): Float64Array {
   const count = groupOf.reduce((most, group) => Math.max(most, group + 1), 0);
   if (capOf === null) return new Float64Array(count).fill(Math.max(single!, 1 / count));
   const caps = new Float64Array(count).fill(1);
@@ -72,7 +79,7 @@ function computeOwnGroups(cross: CrossSection, field: Field, columns: Int32Array
 }
 
 /** Returns the caps of each grouping of the constituents. Constituents without a value form one group. */
-function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
+function computeGroupCaps(groupCaps: readonly BoundGroupCap[], cross: CrossSection, columns: Int32Array): GroupCaps[] {
   return groupCaps.map(({ use, cap, groups }) => {
     const wanted = groups === null ? null : new Set<string | null>(groups);
     const { of, names } = cross.groups(use.field, columns);

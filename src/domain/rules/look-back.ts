@@ -2,7 +2,7 @@ import { readPriceSessions } from '../documents/stale-sessions.js';
 import { addMonths, toCivilDate, toDay, type Day } from '../time/days.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import { bindPipeline, listReads } from './bound-pipeline.js';
-import { GROWTH_BASED } from '../datapoints/datapoint-sources.js';
+import { GROWTH_DATAPOINTS } from '../datapoints/datapoint-sources.js';
 import { DEFAULT_WINDOW, isSessionReturn, type FieldRequest } from '../datapoints/field-request.js';
 import { YEARS_OF_GROWTH_MAX } from '../datapoints/dividends.js';
 import { readsDividendYears, listExpressionReads, type Definitions } from '../datapoints/expressions/reads.js';
@@ -27,7 +27,7 @@ export interface LookBackInput {
  * Returns the look-back of a decision by rules, from the datapoints that the rules declare. Columns of the store are
  * read in place and do not count. If a rule reads further back, the restricted market throws `BeforeMarket`.
  */
-export function lookBackOf({ document, sessions, decision }: LookBackInput): LookBack {
+export function computeLookBack({ document, sessions, decision }: LookBackInput): LookBack {
   const { pipeline } = document;
   const bound = bindPipeline(document);
   const { fields, dividendYears } = listReadsBehind(
@@ -35,12 +35,12 @@ export function lookBackOf({ document, sessions, decision }: LookBackInput): Loo
     bound.definitions,
   );
   const ofRules = bound.rules.reduce((most, { rule }) => Math.max(most, rule.dividendYears ?? 0), dividendYears);
-  return lookBackOver({
+  return computeLookBackOver({
     fields,
     dividendYears: ofRules,
     maxStaleSessions: readPriceSessions(pipeline.treatment),
     sessions,
-    decision: decision - phaseSessions(document),
+    decision: decision - countPhaseSessions(document),
   });
 }
 
@@ -58,7 +58,7 @@ const REVIEW_SESSIONS: Readonly<Partial<Record<RuleDocument['rebalance']['freque
  * Returns the number of sessions before a decision over which a phased-in datapoint is read; on any calendar, at most
  * one session per day.
  */
-function phaseSessions({ pipeline, rebalance }: RuleDocument): number {
+function countPhaseSessions({ pipeline, rebalance }: RuleDocument): number {
   const { phase_in: phaseIn } = pipeline.weighting;
   return phaseIn === undefined ? 0 : (phaseIn.steps - 1) * (REVIEW_SESSIONS[rebalance.frequency] ?? 0);
 }
@@ -86,16 +86,23 @@ export interface ReadsInput extends Pick<LookBackInput, 'sessions' | 'decision'>
 }
 
 /** Returns the look-back of a decision that reads some datapoints. */
-export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions, decision }: ReadsInput): LookBack {
+export function computeLookBackOver({
+  fields,
+  dividendYears,
+  maxStaleSessions,
+  sessions,
+  decision,
+}: ReadsInput): LookBack {
   const stale = maxStaleSessions + CLOSED_SESSIONS;
   const session =
-    decision - fields.reduce((most, field) => Math.max(most, field.lag + reachOf(field, stale)), stale) - 1;
-  const dayAt = (position: number): Day => sessions[Math.max(0, position)]!;
-  const days = [dayAt(session)];
+    decision - fields.reduce((most, field) => Math.max(most, field.lag + countReach(field, stale)), stale) - 1;
+  const findDay = (position: number): Day => sessions[Math.max(0, position)]!;
+  const days = [findDay(session)];
   for (const field of fields)
-    if (field.name === 'DIVIDEND_YIELD') days.push(addMonths(dayAt(decision - field.lag - spanOf(field, stale)), -12));
+    if (field.name === 'DIVIDEND_YIELD')
+      days.push(addMonths(findDay(decision - field.lag - countSpan(field, stale)), -12));
   if (dividendYears > 0)
-    days.push(toDay({ year: toCivilDate(dayAt(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
+    days.push(toDay({ year: toCivilDate(findDay(decision)).year - dividendYears, month: 1, day: 1 }) - 1);
   return { session, paidAfter: Math.min(...days) };
 }
 
@@ -106,12 +113,12 @@ export function lookBackOver({ fields, dividendYears, maxStaleSessions, sessions
 const CLOSED_SESSIONS = 8;
 
 /** Returns the number of earlier sessions whose bars or growth a datapoint reads. */
-function reachOf(field: FieldRequest, stale: number): number {
-  return GROWTH_BASED.has(field.name) ? spanOf(field, stale) : stale;
+function countReach(field: FieldRequest, stale: number): number {
+  return GROWTH_DATAPOINTS.has(field.name) ? countSpan(field, stale) : stale;
 }
 
 /** Returns the number of sessions over which a datapoint is read, or over which its latest value is searched. */
-function spanOf({ name, window, aggregate }: FieldRequest, stale: number): number {
-  const isStatistic = aggregate !== 'last' || (GROWTH_BASED.has(name) && !isSessionReturn(name));
+function countSpan({ name, window, aggregate }: FieldRequest, stale: number): number {
+  const isStatistic = aggregate !== 'last' || (GROWTH_DATAPOINTS.has(name) && !isSessionReturn(name));
   return Math.max(stale, window ?? (isStatistic ? DEFAULT_WINDOW : 0));
 }

@@ -58,23 +58,23 @@ export function listMethodologySentences(
   document: IndexDocument,
   adjustment: Adjustment | null = null,
 ): MethodologySentence[] {
-  return Object.entries(sectionsOf(document, adjustment)).flatMap(([section, texts]) =>
+  return Object.entries(createSections(document, adjustment)).flatMap(([section, texts]) =>
     texts.map((text) => ({ section: section as MethodologySection, text })),
   );
 }
 
 /** Returns the sentences by section, in the order of the sections. */
-function sectionsOf(
+function createSections(
   document: IndexDocument,
   adjustment: Adjustment | null,
 ): Readonly<Record<MethodologySection, readonly string[]>> {
   const isRule = isRuleDocument(document);
-  const rules = isRule ? ruleSentences(document) : { universe: [], selection: [], weighting: [] };
+  const rules = isRule ? describeRules(document) : { universe: [], selection: [], weighting: [] };
   return {
-    index: [...indexSentences(document), ...marketValueSentences(document)],
+    index: [...describeIndex(document), ...describeMarketValue(document)],
     ...rules,
     optimisation: isDerivedDocument(document)
-      ? [...datapointSentences(document), ...derivationSentences(document.derivation)]
+      ? [...describeDatapoints(document), ...describeDerivation(document.derivation)]
       : [],
     overlay: isOverlayDocument(document) ? describeOverlay(document) : [],
     rebalancing: [
@@ -84,12 +84,12 @@ function sectionsOf(
     corporate_actions: isRule
       ? describeTreatment(document, adjustment)
       : describeInherited(adjustment, isOverlayDocument(document) ? 'underlying index' : 'parent index'),
-    rounding: roundingSentences(document),
+    rounding: describeDecimals(document),
     amendments: describeAmendments(document, (text) => createMethodology(text, adjustment)),
   };
 }
 
-function indexSentences(document: IndexDocument): string[] {
+function describeIndex(document: IndexDocument): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
@@ -97,7 +97,7 @@ function indexSentences(document: IndexDocument): string[] {
   ];
 }
 
-function marketValueSentences(document: IndexDocument): string[] {
+function describeMarketValue(document: IndexDocument): string[] {
   const { base_market_value: value, currency } = document;
   if (value === undefined || isOverlayDocument(document)) return [];
   return [
@@ -106,7 +106,7 @@ function marketValueSentences(document: IndexDocument): string[] {
 }
 
 /** Describes the numbers of decimals of an index. */
-function roundingSentences({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
+function describeDecimals({ rounding = {} }: Pick<IndexDocument, 'rounding'>): string[] {
   const { level, weights, shares, divisor } = rounding;
   const published = describeRounding([level, 'levels'], [weights, 'weights']);
   const computed = describeRounding([shares, 'index shares'], [divisor, 'the divisor']);
@@ -123,15 +123,15 @@ const describeRounding = (...members: readonly (readonly [decimals: number | und
     .join(' and ');
 
 /** Describes the datapoints that a document defines. */
-function datapointSentences(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
+function describeDatapoints(document: Pick<IndexDocument, 'datapoints' | 'plugins'>): string[] {
   const { datapoints, plugins = {} } = document;
   return [
     ...Array.from(readDefinitions({ datapoints }), ([name, tree]) => `${name} is ${printExpression(tree)}.`),
-    ...Object.entries(plugins).map(([name, use]) => pluginSentence(name, use)),
+    ...Object.entries(plugins).map(([name, use]) => describePlugin(name, use)),
   ];
 }
 
-function pluginSentence(name: string, { plugin, parameters, code }: PluginUse): string {
+function describePlugin(name: string, { plugin, parameters, code }: PluginUse): string {
   const given = Object.entries(code?.parameters ?? parameters).map(
     ([key, value]) => `${key} = ${JSON.stringify(value)}`,
   );
@@ -140,10 +140,10 @@ function pluginSentence(name: string, { plugin, parameters, code }: PluginUse): 
   return `${name} is computed by the plug-in ${plugin}${hash}${terms}.`;
 }
 
-function ruleSentences(document: RuleDocument) {
+function describeRules(document: RuleDocument) {
   const { rules, weighting } = bindPipeline(document);
   return {
-    universe: [universeSentence(document.universe), ...datapointSentences(document)],
+    universe: [describeUniverse(document.universe), ...describeDatapoints(document)],
     selection: rules.map(({ id, rule }) => `Rule ${id}: ${rule.sentence}`),
     weighting: [weighting.sentence, ...describeLimits(document.pipeline.weighting)],
   };
@@ -160,13 +160,13 @@ export function describeOverlay(document: OverlayDocument): string[] {
   ];
 }
 
-function universeSentence(universe: UniverseSpec | undefined): string {
-  return `The universe is ${universeText(universe)}.`;
+function describeUniverse(universe: UniverseSpec | undefined): string {
+  return `The universe is ${formatUniverse(universe)}.`;
 }
 
-function universeText(universe: UniverseSpec | undefined): string {
+function formatUniverse(universe: UniverseSpec | undefined): string {
   const parts = (universe?.of ?? []).map((part) =>
-    part.kind === 'index' ? `the constituents of the index ${part.id} as last decided` : universeText(part),
+    part.kind === 'index' ? `the constituents of the index ${part.id} as last decided` : formatUniverse(part),
   );
   switch (universe?.kind ?? 'all') {
     case 'all':
@@ -188,38 +188,38 @@ function universeText(universe: UniverseSpec | undefined): string {
   }
 }
 
-function derivationSentences(derivation: NonNullable<IndexDocument['derivation']>): string[] {
+function describeDerivation(derivation: NonNullable<IndexDocument['derivation']>): string[] {
   const { source_index_id, constraints, costs } = derivation;
   const { entry, params } = readObjective(derivation.objective);
   const returns = readExpectedReturns(derivation);
   const cash = entry.cash(params);
   const cashAdded = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
   const rows = constraints.map(
-    ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${parameterText(params)}.`,
+    ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${formatParameters(params)}.`,
   );
   return [
     `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
     ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}${cashAdded}.`]),
-    ...uncertaintySentences(derivation.uncertainty),
-    ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
-    ...(derivation.risk_model ? [riskSentence(derivation.risk_model)] : []),
+    ...describeUncertainty(derivation.uncertainty),
+    ...(costs === null || costs === undefined ? [] : [describeTradingCosts(costs)]),
+    ...(derivation.risk_model ? [describeRisk(derivation.risk_model)] : []),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
-    ...relaxSentences(derivation.relax ?? []),
+    ...describeRelaxation(derivation.relax ?? []),
   ];
 }
 
-function relaxSentences(relax: readonly RelaxEntry[]): string[] {
+function describeRelaxation(relax: readonly RelaxEntry[]): string[] {
   if (relax.length === 0) return [];
   const entries = relax.map(
     ({ row, steps }) =>
-      `${row} to ${steps.map((step) => (typeof step === 'number' ? formatNumber(step) : parameterText(step))).join(', then ')}`,
+      `${row} to ${steps.map((step) => (typeof step === 'number' ? formatNumber(step) : formatParameters(step))).join(', then ')}`,
   );
   return [
     `If the constraints are infeasible, rows are relaxed step by step until they are feasible: ${entries.join('; then ')}. Each step keeps the earlier ones.`,
   ];
 }
 
-function uncertaintySentences(uncertainty: UncertaintySpec | null | undefined): string[] {
+function describeUncertainty(uncertainty: UncertaintySpec | null | undefined): string[] {
   if (uncertainty === null || uncertainty === undefined) return [];
   const { returns, covariance } = uncertainty;
   return [
@@ -242,11 +242,11 @@ const SETS: Readonly<Record<NonNullable<UncertaintySpec['returns']>['set'], stri
   box: 'each security separately',
 };
 
-function riskSentence(model: RiskModelChoice): string {
+function describeRisk(model: RiskModelChoice): string {
   if (typeof model === 'string') return `Risk is the stored risk model ${model}.`;
   const { estimator, target, intensity, intensity_method, half_life, sessions } = model;
   const returns = `${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision`;
-  if (estimator !== 'shrinkage') return `Risk is a covariance of ${returns}, ${estimatorWords(model)}.`;
+  if (estimator !== 'shrinkage') return `Risk is a covariance of ${returns}, ${describeEstimator(model)}.`;
   const weight =
     intensity === null
       ? `the intensity of ${intensity_method === 'shape' ? 'securities over securities plus observations' : 'Ledoit and Wolf'}`
@@ -256,7 +256,7 @@ function riskSentence(model: RiskModelChoice): string {
 }
 
 /** Describes an estimator without a shrinkage target, as the end of a sentence. */
-function estimatorWords({ estimator, threshold, lags, half_life }: RiskEstimator): string {
+function describeEstimator({ estimator, threshold, lags, half_life }: RiskEstimator): string {
   switch (estimator) {
     case 'nonlinear':
       return 'with each eigenvalue shrunk by the analytical formula of Ledoit and Wolf';
@@ -271,16 +271,16 @@ function estimatorWords({ estimator, threshold, lags, half_life }: RiskEstimator
   }
 }
 
-function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {
+function describeTradingCosts({ linear_bps, impact_coefficient }: CostsSpec): string {
   return `Costs of the trades are subtracted: ${linear_bps} basis points of each traded weight and ${impact_coefficient} times its power of 3/2, from the weights held just before.`;
 }
 
-function parameterWords(value: unknown): string {
+function formatParameter(value: unknown): string {
   if (isExpressionNode(value)) return printExpression(value);
-  return isBoundPath(value) ? pathWords(value) : JSON.stringify(value);
+  return isBoundPath(value) ? formatPath(value) : JSON.stringify(value);
 }
 
-function pathWords({ base, yearly, times, from }: BoundPath): string {
+function formatPath({ base, yearly, times, from }: BoundPath): string {
   const of =
     typeof base === 'number'
       ? formatNumber(base)
@@ -289,7 +289,7 @@ function pathWords({ base, yearly, times, from }: BoundPath): string {
   return `${times === undefined || times === 1 ? '' : `${formatNumber(times)} times `}${of}, changed by ${formatShare(yearly)} per year from ${start}`;
 }
 
-function parameterText(params: Readonly<Record<string, unknown>>): string {
-  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${parameterWords(value)}`);
+function formatParameters(params: Readonly<Record<string, unknown>>): string {
+  const named = Object.entries(params).map(([name, value]) => `${name.replaceAll('_', ' ')} ${formatParameter(value)}`);
   return named.length === 0 ? 'its defaults' : named.join(', ');
 }

@@ -50,7 +50,7 @@ export const identifiers = z
   .max(20_000)
   .meta({ label: 'Identifiers', help: 'Asset identifiers.' });
 
-export const window = (fallback: number) =>
+export const defineWindow = (fallback: number) =>
   z.int().min(1).max(SESSIONS_BACK_MAX).default(fallback).meta({
     label: 'Window',
     help: 'Trailing sessions up to the decision date; those without a price bar are skipped.',
@@ -61,14 +61,14 @@ const MONEY_MAX = 1e18;
 const money = z.number().min(0).max(MONEY_MAX);
 
 /** Returns the schema of an optional amount in index currency. */
-export const moneyBound = (label: string, help: string) =>
+export const defineMoneyBound = (label: string, help: string) =>
   money.nullable().default(null).meta({ label, help, unit: 'money in index currency' });
-export const moneyRequired = (label: string, help: string, unit: string) => money.meta({ label, help, unit });
-export const moneyPerDay = (label: string, help: string) =>
+export const defineMoneyRequired = (label: string, help: string, unit: string) => money.meta({ label, help, unit });
+export const defineMoneyPerDay = (label: string, help: string) =>
   money.nullable().default(null).meta({ label, help, unit: 'money per day in index currency' });
 
 const BOUND_MAX = 1e300;
-export const bound = (label: string, help: string, unit?: string) =>
+export const defineBound = (label: string, help: string, unit?: string) =>
   z
     .number()
     .min(-BOUND_MAX)
@@ -78,7 +78,7 @@ export const bound = (label: string, help: string, unit?: string) =>
     .meta({ label, help, ...(unit === undefined ? {} : { unit }) });
 
 /** Returns a refinement that requires the lower bound not to exceed the upper bound. */
-export function sortBy<K extends string>(low: K, high: K) {
+export function requireOrder<K extends string>(low: K, high: K) {
   return {
     check: (params: Readonly<Record<K, number | null>>) =>
       params[low] === null || params[high] === null || params[low] <= params[high],

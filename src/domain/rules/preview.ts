@@ -38,11 +38,11 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
   const sm = composer.market(indexId);
   assertCovered(sm);
   const session = findSessionWithData(sm, asOf);
-  const amendment = textDecidedOn(composer, indexId, { asOf, session });
+  const amendment = findTextDecidedOn(composer, indexId, { asOf, session });
   const decider = findRuleDecider(composer, indexId, { amendment });
   if (session < 0) return { resolved: null };
   const decision =
-    decideOther(composer, indexId, session) ??
+    decideFurtherReview(composer, indexId, session) ??
     decider.decide(session, listIncumbents(composer, decider, { indexId, session }));
   if (decision.kind === 'refused')
     throw new Refusal(decision.code as Refusal['code'], decision.finding.message, { findings: [decision.finding] });
@@ -55,7 +55,11 @@ export function previewRules(composer: Composer, indexId: string, asOf: Day): Ru
  * Returns the index of the version that a review decided on a session follows; without a review, of the version in
  * force on a day.
  */
-function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: { asOf: Day; session: number }): number {
+function findTextDecidedOn(
+  composer: Composer,
+  indexId: string,
+  { asOf, session }: { asOf: Day; session: number },
+): number {
   const document = composer.document(indexId);
   const [due] = session < 0 ? [] : listReviewsDecidedOn(document, composer.market(indexId), session);
   return due?.amendment ?? findTextOn(document, asOf).position;
@@ -65,7 +69,11 @@ function textDecidedOn(composer: Composer, indexId: string, { asOf, session }: {
  * Returns the decision of the first further review whose reference date is the session; undefined if there is no such
  * review.
  */
-function decideOther(composer: Composer, indexId: string, session: number): RuleDecided | RuleUndecided | undefined {
+function decideFurtherReview(
+  composer: Composer,
+  indexId: string,
+  session: number,
+): RuleDecided | RuleUndecided | undefined {
   const [due] = listReviewsDecidedOn(composer.document(indexId), composer.market(indexId), session);
   if (due === undefined || due.review.id === DEFAULT_REVIEW) return undefined;
   const { review, amendment } = due;

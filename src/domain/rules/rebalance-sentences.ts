@@ -33,13 +33,13 @@ const MONTHS_BY_FREQUENCY: Readonly<Record<string, readonly number[]>> = {
  */
 export function describeRebalance(rebalance: RebalanceSpec, cause?: string): string[] {
   const subject = cause === undefined ? 'It is' : `For ${cause} it is`;
-  return [`${subject} ${whenText(rebalance)}.`, ...dateSentences(rebalance)];
+  return [`${subject} ${describeFrequency(rebalance)}.`, ...describeDates(rebalance)];
 }
 
 /**
  * Describes the treatment of dates that are not sessions, the dates of a rebalance, and how its weights take effect.
  */
-function dateSentences(rebalance: RebalanceSpec): string[] {
+function describeDates(rebalance: RebalanceSpec): string[] {
   const { frequency, roll, weights_as: weightsAs, pricing_date: pricing } = rebalance;
   const landing = {
     following: 'A date that is not a session moves to the next one.',
@@ -47,33 +47,33 @@ function dateSentences(rebalance: RebalanceSpec): string[] {
     unadjusted: 'A date that is not a session stays, with the prices of the latest session before it.',
   }[roll];
   const priced =
-    pricing === undefined ? 'the session on which they are decided' : `the pricing date, ${ruleText(pricing)}`;
+    pricing === undefined ? 'the session on which they are decided' : `the pricing date, ${describeRule(pricing)}`;
   const asShares =
     weightsAs === 'shares'
       ? `Weights become index shares at the closes of ${priced}; until the shares take effect corporate actions adjust them, and prices move their weights.`
       : 'Weights hold exactly at the close of the session on which they take effect, regardless of price changes since the decision.';
   return [
     ...(frequency === 'none' || frequency === 'daily' ? [] : [landing]),
-    referenceSentence(rebalance),
-    ...(rebalance.announcement ? [announcementSentence(rebalance.announcement)] : []),
+    describeReference(rebalance),
+    ...(rebalance.announcement ? [describeAnnouncement(rebalance.announcement)] : []),
     ...(rebalance.effective_lag === 0 && !rebalance.reference ? [] : [asShares]),
-    ...(rebalance.phase ? [phaseSentence(rebalance.phase)] : []),
+    ...(rebalance.phase ? [describePhase(rebalance.phase)] : []),
   ];
 }
 
-function announcementSentence(rule: DateRule): string {
-  return `It is announced ${rule.rule === 'sessions_before' ? '' : 'on '}${ruleText(rule)}.`;
+function describeAnnouncement(rule: DateRule): string {
+  return `It is announced ${rule.rule === 'sessions_before' ? '' : 'on '}${describeRule(rule)}.`;
 }
 
-function referenceSentence({ effective_lag: lag, reference }: RebalanceSpec): string {
+function describeReference({ effective_lag: lag, reference }: RebalanceSpec): string {
   if (reference !== undefined)
-    return `Weights are decided on data up to the reference date, ${ruleText(reference)}, and earn returns from the session after the effective date.`;
+    return `Weights are decided on data up to the reference date, ${describeRule(reference)}, and earn returns from the session after the effective date.`;
   return lag === 0
     ? 'Weights are decided at the close of the session on which they take effect and earn returns from the next one.'
-    : `Weights are decided ${sessionsText(lag)} before they take effect and earn returns from the session after that.`;
+    : `Weights are decided ${formatSessions(lag)} before they take effect and earn returns from the session after that.`;
 }
 
-function phaseSentence(phase: PhaseSpec): string {
+function describePhase(phase: PhaseSpec): string {
   const closes = countPhaseCloses(phase);
   const steps =
     phase.fractions === undefined
@@ -83,14 +83,14 @@ function phaseSentence(phase: PhaseSpec): string {
 }
 
 /** Describes the date given by a rule. */
-function ruleText(rule: DateRule): string {
+function describeRule(rule: DateRule): string {
   const { months_before: months = rule.rule === 'last_session' ? 1 : 0 } = rule;
   const before =
     months === 0 ? 'the month' : months === 1 ? 'the month before that' : `the month ${months} months before that`;
   const ofMonth = `of ${before} of the effective date`;
   switch (rule.rule) {
     case 'sessions_before':
-      return `${sessionsText(rule.sessions ?? 0)} before the effective date`;
+      return `${formatSessions(rule.sessions ?? 0)} before the effective date`;
     case 'last_session':
       return `the last session ${ofMonth}`;
     case 'nth_weekday':
@@ -102,15 +102,15 @@ function ruleText(rule: DateRule): string {
   }
 }
 
-const sessionsText = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
+const formatSessions = (count: number): string => `${count} ${count === 1 ? 'session' : 'sessions'}`;
 
 /** Describes the further reviews of an index and the effect of each review. */
 export function describeReviews({ reviews = [] }: Pick<IndexDocument, 'reviews'>): string[] {
   if (reviews.length === 0) return [];
   return [
     ...reviews.flatMap(({ id, scope, schedule, selection, weighting }) => [
-      `By the review ${id} it is ${whenText(schedule)}: ${EFFECTS[scope]}.`,
-      ...dateSentences(schedule).map((sentence) => `Review ${id}: ${sentence}`),
+      `By the review ${id} it is ${describeFrequency(schedule)}: ${EFFECTS[scope]}.`,
+      ...describeDates(schedule).map((sentence) => `Review ${id}: ${sentence}`),
       ...(scope === 'membership' && selection
         ? selection.map((row) => `Review ${id}, rule ${row.id}: ${bindRule(row).sentence}`)
         : []),
@@ -126,7 +126,7 @@ const EFFECTS = {
   shares: 'share counts and float are updated, and the factors of caps stay',
 } as const;
 
-function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
+function describeFrequency({ frequency, months, weekday, dates, ...anchor }: RebalanceSpec): string {
   switch (frequency) {
     case 'none':
       return 'composed on its base date and never rebalanced';
@@ -142,12 +142,17 @@ function whenText({ frequency, months, weekday, dates, ...anchor }: RebalanceSpe
     case 'annual': {
       const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
       const of = wanted === undefined ? 'every month' : wanted.map((month) => MONTH_NAMES[month - 1]).join(', ');
-      return `rebalanced (${frequency.replace('_', '-')}) on ${anchorText({ weekday, ...anchor })} of ${of}`;
+      return `rebalanced (${frequency.replace('_', '-')}) on ${describeAnchor({ weekday, ...anchor })} of ${of}`;
     }
   }
 }
 
-function anchorText({ anchor, nth, weekday, day }: Pick<RebalanceSpec, 'anchor' | 'nth' | 'weekday' | 'day'>): string {
+function describeAnchor({
+  anchor,
+  nth,
+  weekday,
+  day,
+}: Pick<RebalanceSpec, 'anchor' | 'nth' | 'weekday' | 'day'>): string {
   switch (anchor) {
     case 'first_session':
       return 'the first session';

@@ -33,7 +33,7 @@ export function createPool({
   verdictsOn,
 }: PoolInput): ReviewPool {
   const { identifiers, securityCount } = market;
-  const crossOn = (session: number, incumbents: Uint8Array | null): CrossSection =>
+  const findCrossSection = (session: number, incumbents: Uint8Array | null): CrossSection =>
     sections.at(session, universe(session)).given({
       incumbents,
       indexWeights: (indexId) => indexWeights(indexId, session),
@@ -57,15 +57,21 @@ export function createPool({
       const columns = Int32Array.from(new Set([...staying, candidate])).toSorted();
       const at = columns.indexOf(candidate);
       const incumbents = flagMembers(staying, securityCount);
-      const scope = { cross: crossOn(session, incumbents), columns, identifiers, incumbents };
+      const scope = { cross: findCrossSection(session, incumbents), columns, identifiers, incumbents };
       return pipeline.rules.every(({ rule }) => rule.ranks === true || rule.select(scope).kept[at] === 1);
     },
     values(session, columns) {
-      const raw = pipeline.weighting.weigh({ cross: crossOn(session, null), columns, identifiers, engine, riskModel });
+      const raw = pipeline.weighting.weigh({
+        cross: findCrossSection(session, null),
+        columns,
+        identifiers,
+        engine,
+        riskModel,
+      });
       return raw.kind === 'refused' ? new Float64Array(columns.length).fill(Number.NaN) : raw.values;
     },
     ranked(session, field, { columns, constituents }) {
-      const cross = crossOn(session, flagMembers(constituents, securityCount));
+      const cross = findCrossSection(session, flagMembers(constituents, securityCount));
       const values = readValues({ cross, columns }, useNumber(field));
       return rankPositions(values, selectWithValue(values, listAllPositions(columns)), false).map(
         (position) => columns[position]!,

@@ -1,7 +1,7 @@
 import { isEqual } from '../numbers/number-types.js';
 import type { RuleDocument } from '../documents/index-document.js';
 import type { SessionMarket } from '../market/session-market.js';
-import type { AskedDecision, Choice } from './choose.js';
+import type { DecisionInput, Choice } from './choose.js';
 import { createIndexCrossSections, type CrossSectionTerms, type DecisionSharing } from './decide.js';
 import type { CrossSection, CrossSections } from '../datapoints/cross-section.js';
 import { describeExpression } from '../datapoints/expressions/sentences.js';
@@ -10,9 +10,9 @@ import { describeExpression } from '../datapoints/expressions/sentences.js';
  * Maximum number of securities in all cached sections, and in all cached choices: about 50 MB each if rules read three
  * datapoints.
  */
-const NAMES_MAX = 1 << 20;
+const SECURITIES_MAX = 1 << 20;
 /** Maximum number of securities in the sections and choices that are kept between tasks. */
-const KEPT_NAMES_MAX = 1 << 18;
+const KEPT_SECURITIES_MAX = 1 << 18;
 /** Maximum number of datapoints read by sections that are kept for the next task, up to 64 MB. */
 const KEPT_FIELDS_MAX = 32;
 
@@ -20,7 +20,7 @@ const KEPT_FIELDS_MAX = 32;
 const SHARED_UNIVERSES: ReadonlySet<string> = new Set(['all', 'named']);
 
 /** Number of securities that may still be cached. */
-interface Room {
+interface CacheSpace {
   left: number;
 }
 
@@ -39,23 +39,23 @@ export interface KeptDecisions extends DecisionSharing {
  * kept, because every definition starts with them.
  * @param chosenMax maximum number of securities in all cached choices; 0 disables their cache
  */
-export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax): KeptDecisions {
+export function createSharedDecisions(namesMax = SECURITIES_MAX, chosenMax = namesMax): KeptDecisions {
   const fields = new Set<string>();
-  let sections = sectionStore(namesMax);
-  let choices = choiceStore(chosenMax);
+  let sections = createSectionStore(namesMax);
+  let choices = createChoiceStore(chosenMax);
   return {
     makeRoom() {
-      const areTooMany = fields.size > KEPT_FIELDS_MAX || namesMax - sections.room.left > KEPT_NAMES_MAX;
+      const areTooMany = fields.size > KEPT_FIELDS_MAX || namesMax - sections.room.left > KEPT_SECURITIES_MAX;
       if (areTooMany) {
-        sections = sectionStore(namesMax);
+        sections = createSectionStore(namesMax);
         fields.clear();
       }
-      if (areTooMany || chosenMax - choices.room.left > KEPT_NAMES_MAX) choices = choiceStore(chosenMax);
+      if (areTooMany || chosenMax - choices.room.left > KEPT_SECURITIES_MAX) choices = createChoiceStore(chosenMax);
     },
     sectionsOf(terms, reads) {
       for (const { use } of reads) fields.add(describeExpression(use.field));
       const { room, ofTerms } = sections;
-      return ofTerms(terms.market, termsKey(terms), () => keepingSections(createIndexCrossSections(terms), room));
+      return ofTerms(terms.market, createTermsKey(terms), () => cacheSections(createIndexCrossSections(terms), room));
     },
     universeOf(document, market, ask) {
       // Other universes are not cached: the key of a list is long, and the key of an index depends on the composition
@@ -75,35 +75,40 @@ export function createSharedDecisions(namesMax = NAMES_MAX, chosenMax = namesMax
     },
     choicesOf(document, terms) {
       if (chosenMax === 0) return (_, make) => make();
-      const key = JSON.stringify([termsKey(terms), choiceTerms(document)]);
+      const key = JSON.stringify([createTermsKey(terms), selectChoiceTerms(document)]);
       const { room, ofRules } = choices;
-      return ofRules(terms.market, key, () => keepingChoices(room));
+      return ofRules(terms.market, key, () => createChoiceCache(room));
     },
   };
 }
 
-const sectionStore = (namesMax: number) => ({
+const createSectionStore = (namesMax: number) => ({
   room: { left: namesMax },
-  ofTerms: byMarket<CrossSections>(),
-  universes: byMarket<Map<number, Int32Array>>(),
+  ofTerms: createMarketCache<CrossSections>(),
+  universes: createMarketCache<Map<number, Int32Array>>(),
 });
 
-const choiceStore = (chosenMax: number) => ({
+const createChoiceStore = (chosenMax: number) => ({
   room: { left: chosenMax },
-  ofRules: byMarket<(asked: AskedDecision, make: () => Choice) => Choice>(),
+  ofRules: createMarketCache<(asked: DecisionInput, make: () => Choice) => Choice>(),
 });
 
-const termsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
+const createTermsKey = ({ treatment, currency, datapoints }: CrossSectionTerms): string =>
   JSON.stringify([treatment, currency, [...(datapoints ?? [])]]);
 
 /** Returns the members of a document that determine a choice in addition to its cross-section. */
-function choiceTerms({ pipeline: { selection, weighting }, rebalance, base_date, calendar }: RuleDocument): unknown {
+function selectChoiceTerms({
+  pipeline: { selection, weighting },
+  rebalance,
+  base_date,
+  calendar,
+}: RuleDocument): unknown {
   const { type, params, phase_in: phaseIn } = weighting;
   return [selection, type, params, ...(phaseIn === undefined ? [] : [phaseIn, rebalance, base_date, calendar])];
 }
 
 /** Returns a function that creates objects by market and key on demand. */
-function byMarket<T>(): (market: SessionMarket, key: string, make: () => T) => T {
+function createMarketCache<T>(): (market: SessionMarket, key: string, make: () => T) => T {
   const all = new WeakMap<SessionMarket, Map<string, T>>();
   return (market, key, make) => {
     let byKey = all.get(market);
@@ -114,7 +119,7 @@ function byMarket<T>(): (market: SessionMarket, key: string, make: () => T) => T
   };
 }
 
-function keepingSections(sections: CrossSections, room: Room): CrossSections {
+function cacheSections(sections: CrossSections, room: CacheSpace): CrossSections {
   const kept = new Map<number, CrossSection>();
   return {
     latest: sections.latest,
@@ -131,8 +136,8 @@ function keepingSections(sections: CrossSections, room: Room): CrossSections {
   };
 }
 
-function keepingChoices(room: Room): (asked: AskedDecision, make: () => Choice) => Choice {
-  const kept = new Map<number, { readonly asked: AskedDecision; readonly choice: Choice }>();
+function createChoiceCache(room: CacheSpace): (asked: DecisionInput, make: () => Choice) => Choice {
+  const kept = new Map<number, { readonly asked: DecisionInput; readonly choice: Choice }>();
   return (asked, make) => {
     const known = kept.get(asked.session);
     if (known !== undefined && isSame(known.asked, asked)) return known.choice;
@@ -155,7 +160,7 @@ function removeParts(choice: Choice): Choice {
   return { ...choice, raw: { kind, values } };
 }
 
-function isSame(a: AskedDecision, b: AskedDecision): boolean {
+function isSame(a: DecisionInput, b: DecisionInput): boolean {
   if (!isEqual(a.universe, b.universe)) return false;
   if (a.incumbents === null || b.incumbents === null) return a.incumbents === b.incumbents;
   return isEqual(a.incumbents, b.incumbents);

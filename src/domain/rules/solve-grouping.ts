@@ -1,5 +1,5 @@
 /** Tolerance of a cap: a weight that exceeds the cap by less counts as capped. */
-export const TOLERANCE = 1e-12;
+export const CAP_TOLERANCE = 1e-12;
 
 /** Caps on one grouping of the securities. */
 export interface GroupCaps {
@@ -30,7 +30,7 @@ export interface WeightLimits {
  * Returns the unique scale at which clipped weights have a given sum, computed exactly between two breakpoints. The
  * caller must ensure that n floor <= total <= n cap.
  */
-export function scaleFor(raw: Float64Array, { floor, cap, total }: WeightLimits & { readonly total: number }): number {
+export function findScale(raw: Float64Array, { floor, cap, total }: WeightLimits & { readonly total: number }): number {
   const breakpoints = new Float64Array(raw.length * 2);
   for (let i = 0; i < raw.length; i++) {
     breakpoints[2 * i] = floor / raw[i]!;
@@ -97,18 +97,18 @@ export function solveGrouping(
   { groupOf, caps, stated = 'group_caps' }: GroupCaps,
   limits: WeightLimits,
 ): SolvedGrouping | CapInfeasible {
-  const members = membersOf(groupOf, caps.length);
+  const members = listMembers(groupOf, caps.length);
   const reach = (group: number): number => Math.min(caps[group]!, members[group]!.length * limits.cap);
   const free = raw.filter((_, i) => groupOf[i]! < 0);
   const reachable = members.reduce((sum, _, group) => sum + reach(group), 0) + free.length * limits.cap;
-  if (reachable < 1 - TOLERANCE)
+  if (reachable < 1 - CAP_TOLERANCE)
     return {
       kind: 'infeasible',
       message: `The ${stated === 'cap' ? 'caps' : 'group caps'} reach only ${reachable} of the required weight 1.`,
       stated,
     };
   const parts = members.map((positions) => Float64Array.from(positions, (i) => raw[i]!));
-  const starved = parts.findIndex((part, group) => part.length * limits.floor > caps[group]! + TOLERANCE);
+  const starved = parts.findIndex((part, group) => part.length * limits.floor > caps[group]! + CAP_TOLERANCE);
   if (starved >= 0)
     return {
       kind: 'infeasible',
@@ -121,17 +121,17 @@ export function solveGrouping(
     const open = raw.filter((_, i) => groupOf[i]! < 0 || fixed[groupOf[i]!] === 0);
     const rest = 1 - members.reduce((sum, _, group) => sum + (fixed[group] === 1 ? caps[group]! : 0), 0);
     const scales = parts.map((part, group) =>
-      fixed[group] === 1 ? scaleFor(part, { ...limits, total: caps[group]! }) : 0,
+      fixed[group] === 1 ? findScale(part, { ...limits, total: caps[group]! }) : 0,
     );
     const lambda =
       open.length === 0
         ? Math.max(...scales)
-        : scaleFor(open, {
+        : findScale(open, {
             ...limits,
             total: Math.min(Math.max(rest, open.length * limits.floor), open.length * limits.cap),
           });
     const over = parts.flatMap((part, group) =>
-      fixed[group] === 0 && part.length > 0 && weightAt(part, lambda, limits) > caps[group]! + TOLERANCE / 10
+      fixed[group] === 0 && part.length > 0 && computeWeightAt(part, lambda, limits) > caps[group]! + CAP_TOLERANCE / 10
         ? [group]
         : [],
     );
@@ -145,7 +145,7 @@ export function solveGrouping(
   }
 }
 
-function membersOf(groupOf: Int32Array, groups: number): number[][] {
+function listMembers(groupOf: Int32Array, groups: number): number[][] {
   const members = Array.from({ length: groups }, (): number[] => []);
   groupOf.forEach((group, i) => {
     if (group >= 0) members[group]!.push(i);
@@ -153,6 +153,6 @@ function membersOf(groupOf: Int32Array, groups: number): number[][] {
   return members;
 }
 
-function weightAt(part: Float64Array, lambda: number, limits: WeightLimits): number {
+function computeWeightAt(part: Float64Array, lambda: number, limits: WeightLimits): number {
   return clipWeights(part, lambda, limits).reduce((sum, weight) => sum + weight, 0);
 }

@@ -24,7 +24,7 @@ export function describeInherited(adjustment: Adjustment | null, source: string)
   ];
 }
 
-function breachSentences(rule: LimitRuleName | null): string[] {
+function describeBreach(rule: LimitRuleName | null): string[] {
   if (rule === null) return [];
   return [
     `Between those rebalances ${LIMIT_RULES[rule].label} is checked at every close, by ISSUER; a security without an issuer counts as its own. ${LIMIT_RULES[rule].help} If a price or a corporate action moves the index beyond it, a composition is decided at that close and takes effect after the same lag as any other.`,
@@ -32,7 +32,7 @@ function breachSentences(rule: LimitRuleName | null): string[] {
 }
 
 /** Describes the treatment of a constituent that stops trading without a corporate action. */
-function silenceSentence(treatment: TreatmentSpec): string {
+function describeSilence(treatment: TreatmentSpec): string {
   const { max_stale_sessions: sessions = STALE_SESSIONS, suspension } = treatment;
   const worth = suspension === 'zero' ? 'at a value of zero' : 'at its last price';
   if (sessions === null)
@@ -46,10 +46,10 @@ function silenceSentence(treatment: TreatmentSpec): string {
     : `A constituent without a price on a session of its exchange leaves ${worth}, at the close of that session.`;
 }
 
-const ADJUSTED = 'reduce the previous close of the security and change the divisor';
+const ADJUSTED_WORDS = 'reduce the previous close of the security and change the divisor';
 const HELD_BY_PAYER = 'buy more of the paying security, in every variant';
 const SPECIAL_DIVIDENDS: Readonly<Record<TreatmentSpec['special_dividends'], string>> = {
-  adjust: `Special dividends ${ADJUSTED}.`,
+  adjust: `Special dividends ${ADJUSTED_WORDS}.`,
   constituent: `Special dividends ${HELD_BY_PAYER}.`,
   reinvest: `Special dividends ${HELD_BY_PAYER}.`,
   ignore: 'Special dividends are ignored.',
@@ -88,7 +88,7 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: `Ordinary dividends are reinvested in full ${reinvestedIn} (total return).`,
-    net: `Ordinary dividends are reinvested ${reinvestedIn} after ${taxText(withholding_tax)} (net total return).`,
+    net: `Ordinary dividends are reinvested ${reinvestedIn} after ${describeTax(withholding_tax)} (net total return).`,
   }[dividends];
   const leaving = {
     last_price: 'A delisted security leaves at its last price.',
@@ -97,7 +97,7 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
       'A delisted security leaves at the value of its corporate action, or at its last price if there is no action.',
   }[delisting];
   const gaps = {
-    carry: `A missing price is carried forward. ${silenceSentence(treatment)}`,
+    carry: `A missing price is carried forward. ${describeSilence(treatment)}`,
     exclude: 'A constituent with a missing price leaves until the next rebalance.',
     fail: 'A missing price of a constituent fails the calculation.',
   }[missing_prices];
@@ -108,12 +108,12 @@ export function describeTreatment(document: RuleDocument, adjustment: Adjustment
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are already adjusted' : 'applied'}. Spin-offs ${adjustment === 'total' ? SPIN_OFFS.ignore : SPIN_OFFS[spin_offs]}. ${leaving}`,
     `${gaps} A security whose latest price is ${Math.max(1, readPriceSessions(treatment))} or more sessions old cannot be ${countStaleSessions(treatment) > readPriceSessions(treatment) ? 'newly selected' : 'selected'}.${stale_targets === 'defer' ? ' A security without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
     ...between,
-    ...breachSentences(findBreachRule(treatment)),
+    ...describeBreach(findBreachRule(treatment)),
   ];
 }
 
 /** Describes a withholding tax. */
-function taxText(tax: TreatmentSpec['withholding_tax']): string {
+function describeTax(tax: TreatmentSpec['withholding_tax']): string {
   if (typeof tax === 'number') return `a withholding tax of ${formatShare(tax)}`;
   const rates = Object.entries(tax.rates).map(([value, rate]) => `${value} ${formatShare(rate)}`);
   const others = tax.default === undefined ? [] : [`others ${formatShare(tax.default)}`];

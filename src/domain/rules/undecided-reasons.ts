@@ -8,31 +8,31 @@ import type { BoundPipeline } from './bound-pipeline.js';
 import type { Choice, WaterfallStep } from './choose.js';
 import type { CapInfeasible } from './solve-grouping.js';
 
-type Selected = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
+type SelectionOutcome = Pick<Choice, 'cross' | 'verdicts' | 'survivors'> & { readonly pipeline: BoundPipeline };
 
 export function refuseNothingSurvives(
   waterfall: readonly WaterfallStep[],
-  { cross, pipeline, verdicts }: Selected,
+  { cross, pipeline, verdicts }: SelectionOutcome,
 ): FailedDecision {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no security with a price.']);
+  if (last.ruleId === null) return createUndecided('empty', 'universe', ['The universe has no security with a price.']);
   const at = last.position - 1;
   const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
   const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;
-  return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
+  return createUndecided('empty', `pipeline.selection[${at}]`, describeMissing(where, lacking), last.ruleId);
 }
 
-export function refuseNothingWeighs({ cross, pipeline, survivors }: Selected): FailedDecision {
+export function refuseNothingWeighs({ cross, pipeline, survivors }: SelectionOutcome): FailedDecision {
   const where = `None of the ${survivors.length} selected securities has a weight: their datapoints are missing or not positive`;
   const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
-  return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
+  return createUndecided('refused', 'pipeline.weighting', describeMissing(where, lacking));
 }
 
 /**
  * Creates the result of a session without a composition. @param said sentence about the reason, with details for the
  * case without an earlier composition
  */
-function undecided(
+function createUndecided(
   kind: FailedDecision['kind'],
   path: string,
   [message, more]: readonly [string, (() => string)?],
@@ -47,7 +47,7 @@ function undecided(
   return { kind, code: 'EMPTY_INDEX', finding, ...(more === undefined ? {} : { explain }) };
 }
 
-interface Lacking {
+interface MissingInput {
   readonly cross: CrossSection;
   /** Requested securities, at least one. */
   readonly columns: Int32Array;
@@ -55,10 +55,10 @@ interface Lacking {
 }
 
 /** Describes the datapoint that no security has, and the first date on which a security can have it. */
-function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
-  const lacks = ({ field, as, money }: FieldUse) =>
+function describeMissing(what: string, { cross, columns, reads }: MissingInput): readonly [string, (() => string)?] {
+  const isMissing = ({ field, as, money }: FieldUse) =>
     as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
-  const missing = reads.find(lacks);
+  const missing = reads.find(isMissing);
   if (missing === undefined) return [`${what}.`];
   const text = describeExpression(missing.field);
   const describeKnown = () => {
@@ -88,7 +88,7 @@ export function reportNotHeld(columns: Int32Array, identifiers: readonly string[
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${columns.length} selected ${columns.length === 1 ? 'security has' : 'securities have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${list(columns, identifiers)}.`,
+    message: `${columns.length} selected ${columns.length === 1 ? 'security has' : 'securities have'} no weight and ${columns.length === 1 ? 'is' : 'are'} not held: ${formatSecurities(columns, identifiers)}.`,
     path: 'pipeline.weighting',
   };
 }
@@ -98,12 +98,12 @@ export function reportWithoutCap(columns: Int32Array, identifiers: readonly stri
   return {
     severity: 'warning',
     code: 'NO_WEIGHT_DATA',
-    message: `${count} without a value of the cap ${verb} not capped: ${list(columns, identifiers)}.`,
+    message: `${count} without a value of the cap ${verb} not capped: ${formatSecurities(columns, identifiers)}.`,
     path: 'pipeline.weighting.cap',
   };
 }
 
-function list(columns: Int32Array, identifiers: readonly string[]): string {
+function formatSecurities(columns: Int32Array, identifiers: readonly string[]): string {
   const first = Array.from(columns.subarray(0, NAMES_LISTED_MAX), (column) => identifiers[column]!).join(', ');
   return columns.length > NAMES_LISTED_MAX ? `${first} and ${columns.length - NAMES_LISTED_MAX} more` : first;
 }

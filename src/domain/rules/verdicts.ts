@@ -14,7 +14,7 @@ import { describeExpression } from '../datapoints/expressions/sentences.js';
 /** Treatment of securities without a value of the datapoint. */
 export type MissingPolicy = 'exclude' | 'include';
 
-const REASON: Reason = {
+const DEFAULT_REASON: Reason = {
   test: '',
   value: null,
   thresholds: [],
@@ -34,7 +34,7 @@ export function createReason(
   const [decisive] = faced;
   const decision =
     decisive === undefined ? {} : { threshold: decisive.value, cutoff: decisive.rank, distance: decisive.distance };
-  return { ...REASON, test, ...decision, ...said, thresholds: faced };
+  return { ...DEFAULT_REASON, test, ...decision, ...said, thresholds: faced };
 }
 
 export interface Bounds {
@@ -58,7 +58,7 @@ export function keepWithin(
 ): Verdict {
   const { columns, incumbents } = scope;
   const { maximum, inclusive = true } = bounds;
-  const lowerOf = (position: number): number | null => {
+  const findLower = (position: number): number | null => {
     const staying = bounds.incumbentMinimum ?? null;
     return staying !== null && incumbents !== null && incumbents[columns[position]!] === 1 ? staying : bounds.minimum;
   };
@@ -69,10 +69,10 @@ export function keepWithin(
   const kept = new Uint8Array(columns.length);
   for (let i = 0; i < columns.length; i++) {
     const value = values[i]!;
-    kept[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, lowerOf(i))) ? 1 : 0;
+    kept[i] = (Number.isNaN(value) ? missing === 'include' : isWithinBounds(value, findLower(i))) ? 1 : 0;
   }
   /** Returns a bound with the distance of the value to it; empty without a bound. */
-  const boundOf = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
+  const createBoundThresholds = (type: ThresholdType, bound: number | null, spare: number): Threshold[] => {
     if (bound === null) return [];
     const met = inclusive ? spare >= 0 : spare > 0;
     return [{ type, rank: null, value: bound, met, distance: met ? 0 : Math.abs(spare) }];
@@ -81,15 +81,15 @@ export function keepWithin(
     kept,
     because(position) {
       const value = values[position]!;
-      const lower = lowerOf(position);
-      const test = `${what} ${rangeText(lower, maximum, inclusive)}`;
+      const lower = findLower(position);
+      const test = `${what} ${describeRange(lower, maximum, inclusive)}`;
       if (Number.isNaN(value)) return createReason(test, { distance: kept[position] === 1 ? 0 : null });
       const isOfConstituents = lower !== bounds.minimum;
       return createReason(test, {
         value,
         thresholds: [
-          ...boundOf(isOfConstituents ? 'incumbent_minimum' : 'minimum', lower, value - (lower ?? 0)),
-          ...boundOf('maximum', maximum, (maximum ?? 0) - value),
+          ...createBoundThresholds(isOfConstituents ? 'incumbent_minimum' : 'minimum', lower, value - (lower ?? 0)),
+          ...createBoundThresholds('maximum', maximum, (maximum ?? 0) - value),
         ],
         incumbent: kept[position] === 1 && isOfConstituents && !isWithinBounds(value, bounds.minimum),
       });
@@ -100,10 +100,10 @@ export function keepWithin(
 /** Describes bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
 export function formatBounds({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
   const staying = incumbentMinimum === null ? '' : ` (at least ${formatNumber(incumbentMinimum)} for constituents)`;
-  return `${rangeText(minimum, maximum, inclusive)}${staying}`;
+  return `${describeRange(minimum, maximum, inclusive)}${staying}`;
 }
 
-function rangeText(minimum: number | null, maximum: number | null, inclusive: boolean): string {
+function describeRange(minimum: number | null, maximum: number | null, inclusive: boolean): string {
   const atLeast = inclusive ? 'at least' : 'above';
   const atMost = inclusive ? 'at most' : 'below';
   const lower = minimum === null ? null : `${atLeast} ${formatNumber(minimum)}`;
@@ -143,10 +143,10 @@ export interface Ranking {
   /** Ranked quantity in words. */
   readonly what: string;
   /** Chooses the kept members of a group, given its ranking, best first. */
-  choose(members: Int32Array): Chosen;
+  choose(members: Int32Array): ChosenMembers;
 }
 
-export interface Chosen {
+export interface ChosenMembers {
   /** Kept positions. */
   readonly kept: Int32Array;
   /** Last rank that is kept only because of its rank, for a rule that keeps constituents beyond it. */
@@ -166,7 +166,7 @@ export interface RankedSecurity {
 }
 
 /** Chooses a number of the best securities. */
-export function keepBest(order: Int32Array, count: number, type: ThresholdType = 'count'): Chosen {
+export function keepBest(order: Int32Array, count: number, type: ThresholdType = 'count'): ChosenMembers {
   return { kept: order.slice(0, count), faced: () => [{ type, rank: count }] };
 }
 
@@ -178,7 +178,7 @@ export function keepRanked(
   const kept = new Uint8Array(scope.columns.length);
   const ranks = new Int32Array(scope.columns.length);
   const groupOf = new Int32Array(scope.columns.length);
-  const chosenOf: { readonly order: Int32Array; readonly chosen: Chosen }[] = [];
+  const chosenOf: { readonly order: Int32Array; readonly chosen: ChosenMembers }[] = [];
   for (const members of groups.values()) {
     const withMissing = missing === 'include';
     const order =
@@ -198,7 +198,7 @@ export function keepRanked(
       const rank = ranks[position]!;
       const { order, chosen } = chosenOf[groupOf[position]!]!;
       const thresholds = sortByDecisiveness(
-        chosen.faced({ position, rank }).map((faced) => rankThreshold(faced, { value, rank, values, order })),
+        chosen.faced({ position, rank }).map((faced) => createRankThreshold(faced, { value, rank, values, order })),
       );
       const { type, rank: cutoff } = thresholds[0]!; // every ranking has a `choose`
       return createReason(
@@ -223,7 +223,7 @@ interface RankedValue {
   readonly order: Int32Array;
 }
 
-function rankThreshold(
+function createRankThreshold(
   { type, rank: last, bound }: RankThreshold,
   { value, rank, values, order }: RankedValue,
 ): Threshold {
@@ -250,6 +250,6 @@ export function describeMissingPolicy(policy: MissingPolicy): string {
   return policy === 'exclude' ? 'securities without a value are excluded' : 'securities without a value are kept';
 }
 
-export function listText(items: readonly string[]): string {
+export function formatList(items: readonly string[]): string {
   return items.join(', ');
 }

@@ -20,9 +20,9 @@ export interface WeightingScope {
 }
 
 /** Raw weights before normalisation and capping, or the reason why there are none. */
-export type RawWeights = Weighed | Unweighed;
+export type RawWeights = WeighedSecurities | WeightingRefusal;
 
-export interface Weighed {
+export interface WeighedSecurities {
   readonly kind: 'weighed';
   /** Raw weights, not negative, on any scale; 0 for a security that is not held, [n]. */
   readonly values: Float64Array;
@@ -33,7 +33,7 @@ export interface Weighed {
   parts?(position: number): Readonly<Record<string, number | string | null>>;
 }
 
-export interface Unweighed {
+export interface WeightingRefusal {
   readonly kind: 'refused';
   readonly code: ErrorCode;
   readonly finding: Pick<Finding, 'code' | 'message'> & { readonly path?: string };
@@ -70,7 +70,7 @@ export function defineWeightingClass<S extends z.ZodObject>({
 }
 
 /** Returns raw weights. Only securities with finite positive values are held. */
-export function createWeights(values: Float64Array, parts?: Weighed['parts']): Weighed {
+export function createWeights(values: Float64Array, parts?: WeighedSecurities['parts']): WeighedSecurities {
   let areHeld = true;
   for (let i = 0; i < values.length; i++) areHeld &&= isHeld(values[i]!);
   const held = areHeld ? values : values.map((value) => (isHeld(value) ? value : 0));

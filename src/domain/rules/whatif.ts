@@ -19,15 +19,15 @@ export interface WeightDifference {
 const NO_WEIGHTS: ReadonlyMap<string, number> = new Map();
 
 /** Maximum difference of weights that count as equal. */
-const SAME_WEIGHT = 1e-15;
+const DIFFERENCE_MIN = 1e-15;
 
 /**
  * Compares two previews of one market by identifier; each list is ordered by identifier. A preview before the first
  * date of the store has no securities.
  */
 export function compareCompositions(before: ResolvedPreview | null, after: ResolvedPreview | null): Difference {
-  const from = before === null ? NO_WEIGHTS : weightsOf(before);
-  const to = after === null ? NO_WEIGHTS : weightsOf(after);
+  const from = before === null ? NO_WEIGHTS : listWeights(before);
+  const to = after === null ? NO_WEIGHTS : listWeights(after);
   const names = [...new Set([...from.keys(), ...to.keys()])].sort();
   const changes = names.map((identifier): WeightDifference => ({
     identifier,
@@ -39,14 +39,14 @@ export function compareCompositions(before: ResolvedPreview | null, after: Resol
     removed: changes.filter(({ identifier }) => !to.has(identifier)),
     changed: changes.filter(
       ({ identifier, before: was, after: is }) =>
-        from.has(identifier) && to.has(identifier) && Math.abs(is - was) > SAME_WEIGHT,
+        from.has(identifier) && to.has(identifier) && Math.abs(is - was) > DIFFERENCE_MIN,
     ),
     turnover: changes.reduce((total, { before: was, after: is }) => total + Math.abs(is - was), 0) / 2,
   };
 }
 
 /** Returns applied weights by identifier; empty if nothing is selected. */
-function weightsOf({ sm, decision }: ResolvedPreview): ReadonlyMap<string, number> {
+function listWeights({ sm, decision }: ResolvedPreview): ReadonlyMap<string, number> {
   if (decision.kind !== 'decided') return new Map();
   return new Map(
     Array.from(decision.columns, (column, i): [string, number] => [sm.identifiers[column]!, decision.weights[i]!]),

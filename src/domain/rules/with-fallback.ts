@@ -14,7 +14,7 @@ export function addFallback(entry: SelectionClass, { params, fallback = [] }: Ru
   const rules = [first, ...steps.map(({ rule }) => rule)];
   const years = Math.max(...rules.map(({ dividendYears = 0 }) => dividendYears));
   return {
-    reads: distinct(rules.flatMap(({ reads }) => reads)),
+    reads: removeDuplicates(rules.flatMap(({ reads }) => reads)),
     remembers: rules.some(({ remembers }) => remembers),
     ...(years === 0 ? {} : { dividendYears: years }),
     sentence: [
@@ -24,7 +24,7 @@ export function addFallback(entry: SelectionClass, { params, fallback = [] }: Ru
     select(scope) {
       let verdict = first.select(scope);
       for (const { least, rule } of steps) {
-        if (keptBy(verdict) >= least) break;
+        if (countKept(verdict) >= least) break;
         verdict = rule.select(scope);
       }
       return verdict;
@@ -32,10 +32,10 @@ export function addFallback(entry: SelectionClass, { params, fallback = [] }: Ru
   };
 }
 
-const keptBy = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
+const countKept = ({ kept }: Verdict): number => kept.reduce((count, is) => count + is, 0);
 
 /** Returns uses without duplicates. */
-function distinct(uses: readonly FieldUse[]): FieldUse[] {
+function removeDuplicates(uses: readonly FieldUse[]): FieldUse[] {
   const known = new Map(
     uses.toReversed().map((use) => [`${use.path} ${use.as} ${describeExpression(use.field)}`, use]),
   );

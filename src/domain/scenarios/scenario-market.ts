@@ -12,7 +12,7 @@ import { computeShockScenario, isShockedDirectly, type ShockTerms } from './shoc
 import { computeWindowScenario } from './window-scenario.js';
 
 /** Holdings of a run on a date. */
-export interface HeldOnDate {
+export interface HoldingsOnDate {
   readonly day: Day;
   /** Securities of the run with their weights, 0 if not held. */
   readonly names: readonly string[];
@@ -25,7 +25,7 @@ export interface HeldOnDate {
  */
 export function createScenarioMarket(
   sm: SessionMarket,
-  { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
+  { header, weights, by }: { readonly header: RunHeader; readonly weights: HoldingsOnDate; readonly by: string },
 ): ScenarioMarket {
   const { special_dividends: specialDividends, splits } = header.treatment;
   const terms = { ...createSecurityTerms('total', readSecurityCurrency(header)), specialDividends, splits };
@@ -52,7 +52,7 @@ export function createScenarioMarket(
   };
 }
 
-interface ScenarioPlace {
+interface ScenarioLocation {
   readonly by: string;
   readonly path: string;
 }
@@ -61,7 +61,7 @@ interface ScenarioPlace {
  * Computes a scenario of either kind.
  * @throws Refusal VALIDATION_FAILED at its path
  */
-export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: ScenarioPlace): FoundScenario {
+export function computeScenario(market: ScenarioMarket, scenario: Scenario, place: ScenarioLocation): FoundScenario {
   if ('window' in scenario) return computeWindowScenario(market, { ...scenario, path: place.path });
   const terms = { ...scenario, ...place };
   return { result: computeShockScenario(market, terms), findings: listUnreadSettings(market, terms) };

@@ -4,7 +4,7 @@ import type { Finding } from '../refusals/findings.js';
 import { formatPath } from '../schema/shape.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { countPhaseCloses } from './phase.js';
-import { findReviewPositions, type Effective, type ReviewPositions } from './review-dates.js';
+import { findReviewPositions, type EffectiveDate, type ReviewPositions } from './review-dates.js';
 import { listEffectiveDates } from './schedule.js';
 
 /** Cadence on its calendar, with its path in the document. */
@@ -16,52 +16,53 @@ export interface PlacedCadence {
 }
 
 /** Required order of the dates of every rebalance. */
-interface Order {
+interface DateOrder {
   readonly member: 'reference' | 'announcement' | 'pricing_date';
   /** Returns the violation of the order by the dates of a review; undefined if the order holds. */
-  readonly broken: (dates: ReviewPositions, effective: number) => Broken | undefined;
+  readonly broken: (dates: ReviewPositions, effective: number) => OrderViolation | undefined;
 }
 
 /** Violation of an order: position of the date, and position with which it is compared. */
-interface Broken {
+interface OrderViolation {
   readonly at: number;
   readonly than: number;
   readonly words: string;
 }
 
-const ORDERS: readonly Order[] = [
+const DATE_ORDERS: readonly DateOrder[] = [
   {
     member: 'reference',
-    broken: ({ reference }, effective) => requireAfter(reference, effective, 'is after the effective date'),
+    broken: ({ reference }, effective) => findOrderViolation(reference, effective, 'is after the effective date'),
   },
   {
     member: 'announcement',
     broken: ({ announcement, reference }) =>
-      requireAfter(reference, announcement, 'is before the reference date', 'second'),
+      findOrderViolation(reference, announcement, 'is before the reference date', 'second'),
   },
   {
     member: 'announcement',
     broken: ({ announcement }, effective) =>
-      requireAfter(announcement, effective - 1, 'is not before the effective date', 'first', effective),
+      findOrderViolation(announcement, effective - 1, 'is not before the effective date', 'first', effective),
   },
   {
     member: 'pricing_date',
-    broken: ({ pricing, reference }) => requireAfter(reference, pricing, 'is before the reference date', 'second'),
+    broken: ({ pricing, reference }) =>
+      findOrderViolation(reference, pricing, 'is before the reference date', 'second'),
   },
   {
     member: 'pricing_date',
-    broken: ({ pricing }, effective) => requireAfter(pricing, effective, 'is after the effective date'),
+    broken: ({ pricing }, effective) => findOrderViolation(pricing, effective, 'is after the effective date'),
   },
 ];
 
 /** Returns a violation if the first position is after the second. @param named position that the member determines */
-function requireAfter(
+function findOrderViolation(
   first: number | undefined,
   second: number | undefined,
   words: string,
   named: 'first' | 'second' = 'first',
   shown = second,
-): Broken | undefined {
+): OrderViolation | undefined {
   if (first === undefined || second === undefined || first <= second) return undefined;
   return named === 'first' ? { at: first, than: shown!, words } : { at: second, than: first, words };
 }
@@ -73,20 +74,20 @@ function requireAfter(
 export function checkDateOrder(cadence: PlacedCadence): Finding[] {
   const { rebalance, calendar, path } = cadence;
   const effective = listEffectiveDates(cadence).slice(1);
-  const orders = ORDERS.filter(({ member }) => rebalance[member] !== undefined);
+  const orders = DATE_ORDERS.filter(({ member }) => rebalance[member] !== undefined);
   return orders.flatMap(({ member, broken }): Finding[] => {
-    const offending = effective.flatMap((one): (Broken & Effective)[] => {
+    const offending = effective.flatMap((one): (OrderViolation & EffectiveDate)[] => {
       const result = broken(findReviewPositions(rebalance, one, calendar), one.position);
       return result === undefined ? [] : [{ ...result, ...one }];
     });
     const [first] = offending;
     if (first === undefined) return [];
     const field = formatPath(path, [member]);
-    const day = (position: number): string => formatDay(calendar.sessions[position]!);
+    const formatPosition = (position: number): string => formatDay(calendar.sessions[position]!);
     const count =
       offending.length === 1 ? 'One rebalance is' : `${offending.length} of ${effective.length} rebalances are`;
-    const message = `${field} gives ${day(first.at)} for the rebalance effective on ${formatDay(first.date)}, which ${first.words} ${day(first.than)}. ${count} affected.`;
-    return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field, value: day(first.at) }];
+    const message = `${field} gives ${formatPosition(first.at)} for the rebalance effective on ${formatDay(first.date)}, which ${first.words} ${formatPosition(first.than)}. ${count} affected.`;
+    return [{ severity: 'error', code: 'INVALID_RANGE', message, path: field, value: formatPosition(first.at) }];
   });
 }
 

@@ -85,7 +85,7 @@ export const RULE_PARAMETERS: Readonly<
   weekday_before: ['weekday', 'weeks'],
 };
 
-/** Maximum number of closes over which a rebalance is spread: a month of sessions, which exceeds published practice. */
+/** Maximum number of closes over which a rebalance is spread: about one quarter, beyond published practice. */
 const PHASE_CLOSES_MAX = 60;
 
 /** Closes over which a rebalance is spread, beginning with the effective date. */

@@ -41,8 +41,8 @@ export function listRebalanceEvents({ from, to }: EventWindow, schedule: IndexSc
     { day: date, kind: 'effective', effective: date, ...why },
   ]);
   const found = events.filter(({ day }) => day >= from && day <= to);
-  const keyOf = ({ day, kind, effective }: RebalanceEvent) => `${day} ${kind} ${effective}`;
-  return [...new Map(found.toReversed().map((event) => [keyOf(event), event])).values()].toSorted(
+  const createKey = ({ day, kind, effective }: RebalanceEvent) => `${day} ${kind} ${effective}`;
+  return [...new Map(found.toReversed().map((event) => [createKey(event), event])).values()].toSorted(
     (a, b) => a.day - b.day || a.effective - b.effective,
   );
 }

@@ -8,7 +8,7 @@ import { countPhaseCloses } from './phase.js';
 import { listRebalanceDates } from './schedule.js';
 
 /** Rebalance that a breach triggered. */
-export interface CalledRebalance {
+export interface TriggeredRebalance {
   /** Session of the breach: the composition is decided at its close. */
   readonly decision: Day;
   /** Session at whose close it takes effect; beyond the data of the run, a session of the calendar. */
@@ -20,7 +20,7 @@ export interface CalledRebalance {
 /**
  * Returns the first triggered rebalance that is pending on a day: decided on or before it, effective on or after it.
  */
-export function findAnnouncedOn(called: readonly CalledRebalance[], day: Day): CalledRebalance | undefined {
+export function findAnnouncedOn(called: readonly TriggeredRebalance[], day: Day): TriggeredRebalance | undefined {
   return called.find(({ decision, effective }) => decision <= day && effective >= day);
 }
 
@@ -42,7 +42,7 @@ export interface IndexSchedule {
   /** Cadences of the index; for an overlay also those of its underlying indices. */
   readonly cadences: readonly Cadence[];
   /** Known rebalances triggered by breaches. */
-  readonly called: readonly CalledRebalance[];
+  readonly called: readonly TriggeredRebalance[];
 }
 
 /** Effective date of an index, and the session of its announcement. */
@@ -74,7 +74,7 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
       .filter(({ date, session }) => date >= from && date < until && (!isFurther || session > base))
       .flatMap(({ date, decision, announcement = decision, session, also = [] }): IndexDate[] => [
         { date, announcement, isAnnounced: announcement < session, ...scheduled },
-        ...[...also, ...(session <= base ? [] : phaseCloses(rebalance, session, calendar))].map((day) => ({
+        ...[...also, ...(session <= base ? [] : listPhaseCloses(rebalance, session, calendar))].map((day) => ({
           date: day,
           announcement,
           isAnnounced: false,
@@ -107,7 +107,7 @@ export function listIndexDates({ baseDay, cadences, called }: IndexSchedule): In
  * Returns the closes of a rebalance after its first close, if it is spread over several closes; none for the base
  * rebalance.
  */
-function phaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
+function listPhaseCloses({ phase }: RebalanceSpec, session: Day, { sessions }: Calendar): readonly Day[] {
   const at = findLastAtMost(sessions, session);
   return [...sessions.subarray(at + 1, at + countPhaseCloses(phase))];
 }

@@ -8,7 +8,7 @@ import type { RebalanceSpec } from './rebalance-spec.js';
 const DAYS_PER_WEEK = 7;
 
 /** Effective date, and the index of its session in the calendar. */
-export interface Effective {
+export interface EffectiveDate {
   readonly date: Day;
   readonly position: number;
 }
@@ -26,35 +26,35 @@ export interface ReviewPositions {
 }
 
 /** Returns the sessions that the rules of a cadence give for an effective date, which may be out of order. */
-export function findReviewPositions(rules: DateRules, effective: Effective, calendar: Calendar): ReviewPositions {
-  const of = (rule: DateRule): number | undefined => rulePosition(rule, effective, calendar);
-  const reference = of(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
+export function findReviewPositions(rules: DateRules, effective: EffectiveDate, calendar: Calendar): ReviewPositions {
+  const findPosition = (rule: DateRule): number | undefined => findRulePosition(rule, effective, calendar);
+  const reference = findPosition(rules.reference ?? { rule: 'sessions_before', sessions: rules.effective_lag });
   return {
     reference,
-    announcement: rules.announcement ? of(rules.announcement) : reference,
-    pricing: rules.pricing_date ? of(rules.pricing_date) : reference,
+    announcement: rules.announcement ? findPosition(rules.announcement) : reference,
+    pricing: rules.pricing_date ? findPosition(rules.pricing_date) : reference,
   };
 }
 
 /** Returns the index of the session of a rule: its day, or the previous session. */
-function rulePosition(rule: DateRule, { date, position }: Effective, calendar: Calendar): number | undefined {
+function findRulePosition(rule: DateRule, { date, position }: EffectiveDate, calendar: Calendar): number | undefined {
   const result =
     rule.rule === 'sessions_before'
-      ? position - needed(rule, 'sessions')
-      : findLastAtMost(calendar.sessions, ruleDay(rule, date));
+      ? position - requireMember(rule, 'sessions')
+      : findLastAtMost(calendar.sessions, findRuleDay(rule, date));
   return result < 0 ? undefined : result;
 }
 
-function ruleDay(rule: DateRule, date: Day): Day {
+function findRuleDay(rule: DateRule, date: Day): Day {
   if (rule.rule === 'weekday_before')
-    return findWeekdayOnOrBefore(date - DAYS_PER_WEEK * needed(rule, 'weeks'), needed(rule, 'weekday'));
+    return findWeekdayOnOrBefore(date - DAYS_PER_WEEK * requireMember(rule, 'weeks'), requireMember(rule, 'weekday'));
   const before = rule.months_before ?? (rule.rule === 'last_session' ? 1 : 0);
   const { year, month } = toCivilDate(addMonths(date, -before));
   const first = toDay({ year, month, day: 1 });
   const last = first + countDaysInMonth(year, month) - 1;
-  if (rule.rule === 'day_of_month') return Math.min(first + needed(rule, 'day') - 1, last);
+  if (rule.rule === 'day_of_month') return Math.min(first + requireMember(rule, 'day') - 1, last);
   if (rule.rule !== 'nth_weekday') return last;
-  const [nth, weekday] = [needed(rule, 'nth'), needed(rule, 'weekday')];
+  const [nth, weekday] = [requireMember(rule, 'nth'), requireMember(rule, 'weekday')];
   return nth === LAST_OF_MONTH
     ? findWeekdayOnOrBefore(last, weekday)
     : findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
@@ -78,7 +78,7 @@ export function countNoticeSessions({ effective_lag: lag, reference }: DateRules
 }
 
 /** Validated documents have the required parameters of their rules. */
-function needed(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
+function requireMember(rule: DateRule, name: 'sessions' | 'weeks' | 'weekday' | 'day' | 'nth'): number {
   const { [name]: value } = rule;
   if (value === undefined) throw new Error(`the rule ${rule.rule} needs ${name}`);
   return value;

@@ -2,7 +2,7 @@ import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
 import type { RebalanceSpec } from './rebalance-spec.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
-import { findReviewPositions, type DateRules, type Effective } from './review-dates.js';
+import { findReviewPositions, type DateRules, type EffectiveDate } from './review-dates.js';
 import { listScheduledDays } from './scheduled-days.js';
 
 /** Rebalance of an index with its relevant days. */
@@ -49,7 +49,7 @@ export function listRebalanceDates({
   const { sessions } = calendar;
   const base = findFirstAtLeast(sessions, baseDay);
   if (base === sessions.length) return [];
-  return landingsOf(rebalance, calendar, base).flatMap(({ date, position, also }) => {
+  return findLandings(rebalance, calendar, base).flatMap(({ date, position, also }) => {
     const session = sessions[position]!;
     if (session < from || session > to) return [];
     return [
@@ -69,7 +69,7 @@ export function listRebalanceDates({
  */
 export function listReviewDays(
   rules: DateRules,
-  effective: Effective,
+  effective: EffectiveDate,
   calendar: Calendar,
 ): Pick<RebalanceDate, 'decision' | 'announcement' | 'pricing'> {
   const { sessions } = calendar;
@@ -92,43 +92,43 @@ export function listEffectiveDates({
   rebalance,
   calendar,
   baseDay,
-}: Pick<ScheduleQuery, 'rebalance' | 'calendar' | 'baseDay'>): readonly Effective[] {
+}: Pick<ScheduleQuery, 'rebalance' | 'calendar' | 'baseDay'>): readonly EffectiveDate[] {
   const base = findFirstAtLeast(calendar.sessions, baseDay);
-  return base === calendar.sessions.length ? [] : landingsOf(rebalance, calendar, base);
+  return base === calendar.sessions.length ? [] : findLandings(rebalance, calendar, base);
 }
 
 /** Maximum number of cached schedules per calendar. A weekly schedule needs half a megabyte. */
-const KEPT_MAX = 16;
+const CACHED_MAX = 16;
 
 /**
  * Frequencies whose schedules are not cached, because computing them is as fast as a look-up or because they are large.
  */
-const NOT_KEPT: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
+const NOT_CACHED: ReadonlySet<RebalanceSpec['frequency']> = new Set(['none', 'daily', 'custom']);
 
-const kept = new WeakMap<Calendar, Map<string, readonly Landing[]>>();
+const landingsByCalendar = new WeakMap<Calendar, Map<string, readonly RolledDate[]>>();
 
 /**
  * Returns the dates and session indices of all rebalances after rolling, the base rebalance first. @param base index of
  * the session of the base rebalance
  */
-function landingsOf(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
-  if (NOT_KEPT.has(rebalance.frequency)) return landAll(rebalance, calendar, base);
-  const known = kept.get(calendar) ?? new Map<string, readonly Landing[]>();
-  kept.set(calendar, known);
+function findLandings(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly RolledDate[] {
+  if (NOT_CACHED.has(rebalance.frequency)) return computeLandings(rebalance, calendar, base);
+  const known = landingsByCalendar.get(calendar) ?? new Map<string, readonly RolledDate[]>();
+  landingsByCalendar.set(calendar, known);
   const key = JSON.stringify([rebalance, base]);
   let landings = known.get(key);
   if (landings === undefined) {
-    known.set(key, (landings = landAll(rebalance, calendar, base)));
-    for (const oldest of known.keys()) if (known.size > KEPT_MAX) known.delete(oldest);
+    known.set(key, (landings = computeLandings(rebalance, calendar, base)));
+    for (const oldest of known.keys()) if (known.size > CACHED_MAX) known.delete(oldest);
   }
   return landings;
 }
 
-function landAll(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly Landing[] {
+function computeLandings(rebalance: RebalanceSpec, calendar: Calendar, base: number): readonly RolledDate[] {
   const first = calendar.sessions[base]!;
-  const landings: (Landing & { readonly also: Day[] })[] = [{ date: first, position: base, also: [] }];
+  const landings: (RolledDate & { readonly also: Day[] })[] = [{ date: first, position: base, also: [] }];
   for (const day of listScheduledDays(rebalance, calendar, first)) {
-    const landing = land(day, rebalance.roll, calendar);
+    const landing = rollDay(day, rebalance.roll, calendar);
     const latest = landings.at(-1)!;
     if (landing === undefined || landing.position < latest.position || landing.position === base) continue;
     if (landing.position > latest.position) landings.push({ ...landing, also: [] });
@@ -137,7 +137,7 @@ function landAll(rebalance: RebalanceSpec, calendar: Calendar, base: number): re
   return landings;
 }
 
-interface Landing {
+interface RolledDate {
   readonly date: Day;
   /** Index of the session. */
   readonly position: number;
@@ -149,7 +149,7 @@ interface Landing {
  * Returns the date of a scheduled day after rolling, and the index of its session; undefined outside the covered
  * sessions.
  */
-function land(
+function rollDay(
   day: Day,
   roll: RebalanceSpec['roll'],
   { sessions, isSession }: Calendar,

@@ -26,11 +26,11 @@ export function listScheduledDays(rebalance: RebalanceSpec, calendar: Calendar, 
     case 'daily':
       return [...calendar.sessions.subarray(findLastAtMost(calendar.sessions, base) + 1)];
     case 'custom':
-      return customDays(rebalance, calendar, base);
+      return listCustomDays(rebalance, calendar, base);
     case 'weekly':
-      return weeklyDays(rebalance.weekday, addClosedDays(calendar), base);
+      return listWeeklyDays(rebalance.weekday, addClosedDays(calendar), base);
     default:
-      return monthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], addClosedDays(calendar), base);
+      return listMonthlyDays(rebalance, rebalance.months ?? MONTHS[rebalance.frequency], addClosedDays(calendar), base);
   }
 }
 
@@ -46,12 +46,12 @@ function addClosedDays({ sessions, coverage, recorded }: Calendar): ScheduledCal
   return { sessions, coverage, closed };
 }
 
-function customDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {
+function listCustomDays({ dates }: RebalanceSpec, { coverage }: Calendar, base: Day): Day[] {
   const days = dates.map(parseValidDay).filter((day) => day > base && day <= coverage.to);
   return days.sort((a, b) => a - b);
 }
 
-function weeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: Day): Day[] {
+function listWeeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: Day): Day[] {
   const days: Day[] = [];
   for (
     let monday = base - toWeekday(base);
@@ -64,7 +64,7 @@ function weeklyDays(weekday: number | null, calendar: ScheduledCalendar, base: D
   return days;
 }
 
-function monthlyDays(
+function listMonthlyDays(
   rebalance: RebalanceSpec,
   months: readonly number[],
   calendar: ScheduledCalendar,
@@ -76,7 +76,7 @@ function monthlyDays(
   for (;;) {
     const last = toDay({ year, month, day: countDaysInMonth(year, month) });
     if (last > calendar.coverage.to) return days;
-    const day = wanted.has(month) ? anchorDay(rebalance, calendar, year, month) : undefined;
+    const day = wanted.has(month) ? findAnchorDay(rebalance, calendar, year, month) : undefined;
     if (day !== undefined && day > base) days.push(day);
     month++;
     if (month > 12) {
@@ -87,7 +87,7 @@ function monthlyDays(
 }
 
 /** Returns the anchor day in a month; undefined if the anchor needs a session and the month has none. */
-function anchorDay(
+function findAnchorDay(
   { anchor, nth, weekday, day }: RebalanceSpec,
   calendar: ScheduledCalendar,
   year: number,
@@ -101,9 +101,9 @@ function anchorDay(
     case 'last_session':
       return findLastSession(calendar, first, last);
     case 'third_friday':
-      return nthWeekday({ first, last, nth: 3, weekday: FRIDAY });
+      return findNthWeekday({ first, last, nth: 3, weekday: FRIDAY });
     case 'nth_weekday':
-      return nthWeekday({
+      return findNthWeekday({
         first,
         last,
         nth: requireParameter(nth, 'nth'),
@@ -115,7 +115,7 @@ function anchorDay(
 }
 
 /** Returns the nth weekday of a month, counted from 1; 5 is the last one. */
-function nthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
+function findNthWeekday({ first, last, nth, weekday }: { first: Day; last: Day; nth: number; weekday: number }): Day {
   if (nth === 5) return findWeekdayOnOrBefore(last, weekday);
   return findWeekdayOnOrAfter(first, weekday) + DAYS_PER_WEEK * (nth - 1);
 }

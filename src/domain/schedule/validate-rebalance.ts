@@ -8,7 +8,7 @@ import { formatPath } from '../schema/shape.js';
 const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 
 /** Required parameters of each anchor. */
-const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day')[]> = {
+const ANCHOR_PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day')[]> = {
   first_session: [],
   last_session: [],
   third_friday: [],
@@ -21,43 +21,44 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
  * @param path path of the cadence in the document
  */
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
-  if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0) return [unreadDates(path, rebalance.frequency)];
+  if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0)
+    return [reportUnreadDates(path, rebalance.frequency)];
   return [
     ...listMissingFields(rebalance, path),
     ...reportUnreadParameters(RebalanceSpec, rebalance, path),
-    ...dateRules(rebalance).flatMap(([name, rule]) => ruleFindings(rule, formatPath(path, [name]))),
-    ...unreadNotice(rebalance, path),
-    ...(rebalance.phase === undefined ? [] : fractionFindings(rebalance.phase, formatPath(path, ['phase']))),
+    ...listDateRules(rebalance).flatMap(([name, rule]) => reportRule(rule, formatPath(path, [name]))),
+    ...reportUnreadNotice(rebalance, path),
+    ...(rebalance.phase === undefined ? [] : reportFractions(rebalance.phase, formatPath(path, ['phase']))),
   ];
 }
 
 /** Members of a cadence that determine a date by a rule. */
-const DATED = ['reference', 'announcement', 'pricing_date'] as const;
+const DATED_MEMBERS = ['reference', 'announcement', 'pricing_date'] as const;
 
-function dateRules(rebalance: RebalanceSpec): [(typeof DATED)[number], DateRule][] {
-  return DATED.flatMap((name): [(typeof DATED)[number], DateRule][] => {
+function listDateRules(rebalance: RebalanceSpec): [(typeof DATED_MEMBERS)[number], DateRule][] {
+  return DATED_MEMBERS.flatMap((name): [(typeof DATED_MEMBERS)[number], DateRule][] => {
     const { [name]: rule } = rebalance;
     return rule === undefined ? [] : [[name, rule]];
   });
 }
 
-function ruleFindings(rule: DateRule, path: string): Finding[] {
+function reportRule(rule: DateRule, path: string): Finding[] {
   const absent = RULE_PARAMETERS[rule.rule].filter((name) => rule[name] === undefined);
   return [
-    ...absent.map((name) => missing(path, name, `The rule ${rule.rule}`)),
+    ...absent.map((name) => reportMissing(path, name, `The rule ${rule.rule}`)),
     ...reportUnreadParameters(DateRule, rule, path).filter(({ value }) => value !== undefined),
   ];
 }
 
 /** Reports a notice in sessions that has no effect because of a reference date. */
-function unreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
+function reportUnreadNotice({ effective_lag: lag, reference }: RebalanceSpec, path: string): Finding[] {
   if (reference === undefined || lag === 0) return [];
   const field = formatPath(path, ['effective_lag']);
   const message = `${field} has no effect if ${formatPath(path, ['reference'])} gives the reference date.`;
   return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, value: lag }];
 }
 
-function fractionFindings({ sessions, fractions }: PhaseSpec, path: string): Finding[] {
+function reportFractions({ sessions, fractions }: PhaseSpec, path: string): Finding[] {
   const given = [sessions, fractions].filter((value) => value !== undefined).length;
   if (given !== 1) {
     const message = `${path} needs either sessions or fractions; ${given === 0 ? 'neither is' : 'both are'} given.`;
@@ -72,20 +73,20 @@ function fractionFindings({ sessions, fractions }: PhaseSpec, path: string): Fin
 
 function listMissingFields(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency === 'custom' && rebalance.dates.length === 0)
-    return [missing(path, 'dates', 'The frequency custom')];
+    return [reportMissing(path, 'dates', 'The frequency custom')];
   if (!isAnchored(rebalance.frequency)) return [];
-  return PARAMETERS[rebalance.anchor]
+  return ANCHOR_PARAMETERS[rebalance.anchor]
     .filter((name) => rebalance[name] === null)
-    .map((name) => missing(path, name, `The anchor ${rebalance.anchor}`));
+    .map((name) => reportMissing(path, name, `The anchor ${rebalance.anchor}`));
 }
 
-function unreadDates(path: string, frequency: string): Finding {
+function reportUnreadDates(path: string, frequency: string): Finding {
   const field = formatPath(path, ['frequency']);
   const message = `${formatPath(path, ['dates'])} applies only to the frequency custom, but ${field} is ${frequency}.`;
   return { severity: 'error', code: 'NOT_IN_CHOICES', message, path: field, accepted: ['custom'], value: frequency };
 }
 
-function missing(path: string, name: string, subject: string): Finding {
+function reportMissing(path: string, name: string, subject: string): Finding {
   const field = formatPath(path, [name]);
   return { severity: 'error', code: 'MISSING_PARAMETER', message: `${subject} needs ${field}.`, path: field };
 }

@@ -6,15 +6,15 @@ interface DateRange {
   readonly start?: string | null | undefined;
   readonly end?: string | null | undefined;
 }
-type Names = readonly [start: string, end: string];
-const NAMES: Names = ['start', 'end'];
+type FieldNames = readonly [start: string, end: string];
+const DEFAULT_NAMES: FieldNames = ['start', 'end'];
 
 /** Asserts that a range does not begin after its end. @throws Refusal INVALID_RANGE */
-export function assertOrder({ start, end }: DateRange, names = NAMES): void {
+export function assertOrder({ start, end }: DateRange, names = DEFAULT_NAMES): void {
   if (start != null && end != null && start > end) throw refuseReversedRange(start, end, names);
 }
 
-interface Held {
+interface DataRange {
   /** First and last date with data, YYYY-MM-DD. */
   readonly first: string;
   readonly last: string;
@@ -26,7 +26,11 @@ interface Held {
  * Asserts that a range overlaps with the data. @throws Refusal NO_DATA_IN_RANGE for a range that ends before the first
  * date or begins after the last date of the data
  */
-export function assertMeets({ start, end }: DateRange, { first, last, of }: Held, [from, to] = NAMES): void {
+export function assertOverlaps(
+  { start, end }: DateRange,
+  { first, last, of }: DataRange,
+  [from, to] = DEFAULT_NAMES,
+): void {
   const request = { start: start ?? null, end: end ?? null, first, last };
   if (start != null && start > last)
     throw new Refusal('NO_DATA_IN_RANGE', `${from} ${start} is after the last date of ${of}, ${last}.`, {
@@ -47,10 +51,10 @@ interface DatedStore {
 }
 
 /** Asserts that a range contains a date of a market. @throws Refusal NO_DATA_IN_RANGE */
-export function assertHeld({ datasetId, dates }: DatedStore, range: DateRange): void {
+export function assertHasDates({ datasetId, dates }: DatedStore, range: DateRange): void {
   const [first, last] = [dates[0], dates.at(-1)];
   if (first === undefined || last === undefined) return;
-  assertMeets(range, { first: formatDay(first), last: formatDay(last), of: `the store ${datasetId}` });
+  assertOverlaps(range, { first: formatDay(first), last: formatDay(last), of: `the store ${datasetId}` });
 }
 
 /**
@@ -64,7 +68,7 @@ export function isReversed({ start, end }: { readonly start?: unknown; readonly 
 const isDay = (value: unknown): value is string => typeof value === 'string' && parseDay(value) !== undefined;
 
 /** Returns the refusal of a range that begins after its end. */
-export function refuseReversedRange(start: string, end: string, [first, last] = NAMES): Refusal {
+export function refuseReversedRange(start: string, end: string, [first, last] = DEFAULT_NAMES): Refusal {
   return new Refusal('INVALID_RANGE', `${first} ${start} is after ${last} ${end}.`, {
     path: first,
     [first]: start,

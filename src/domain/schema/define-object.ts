@@ -14,9 +14,9 @@ export function defineObject<Shape extends z.core.$ZodLooseShape>(
     get shape() {
       return shapeOf();
     },
-    catchall: NOTHING,
+    catchall: NO_FIELDS,
   }) as unknown as z.ZodObject<Shape, z.core.$strict>; // The constructor does not infer the type of its definition.
 }
 
 /** Schema of unknown fields. */
-const NOTHING = z.never();
+const NO_FIELDS = z.never();

@@ -6,13 +6,13 @@ import { formatPath } from './shape.js';
  * @cost one pass over the whole value
  */
 export function checkFinite(value: unknown, path: readonly PropertyKey[] = []): Finding[] {
-  if (typeof value === 'number') return Number.isFinite(value) ? [] : [tooLarge(formatPath('', path))];
+  if (typeof value === 'number') return Number.isFinite(value) ? [] : [createTooLarge(formatPath('', path))];
   if (Array.isArray(value)) return value.flatMap((item, i) => checkFinite(item, [...path, i]));
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, member]) => checkFinite(member, [...path, key]));
 }
 
-function tooLarge(path: string): Finding {
+function createTooLarge(path: string): Finding {
   const name = path === '' ? 'The value' : path;
   return {
     severity: 'error',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-type Given = Readonly<Record<string, unknown>>;
+type GivenMembers = Readonly<Record<string, unknown>>;
 
 /** Returns a refinement of an object: in each pair of members exactly one is given, and the other is null. */
 export const requireOneOfEach =
@@ -29,8 +29,8 @@ interface Choice {
 /** Returns a refinement of an object: exactly one of two members is given, and the other is absent or null. */
 export const requireExactlyOne =
   ({ by, of: [one, other] }: Choice) =>
-  (value: Given, context: z.RefinementCtx): void => {
-    const [first, second] = [memberAt(value, one), memberAt(value, other)];
+  (value: GivenMembers, context: z.RefinementCtx): void => {
+    const [first, second] = [readMember(value, one), readMember(value, other)];
     const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
     if (isGiven(first) !== isGiven(second)) return;
     const which = isGiven(first)
@@ -45,6 +45,6 @@ export const requireExactlyOne =
     });
   };
 
-function memberAt(value: unknown, path: string): unknown {
-  return path.split('.').reduce<unknown>((inner, key) => (inner as Given | null | undefined)?.[key], value);
+function readMember(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, key) => (inner as GivenMembers | null | undefined)?.[key], value);
 }

@@ -47,7 +47,7 @@ export const CurrencyCode = z
   .string()
   .regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, such as EUR' });
 
-export interface Shaped<T> {
+export interface ShapeResult<T> {
   /** Value with defaults, without unknown fields; undefined if a finding is an error. */
   readonly value: T | undefined;
   readonly findings: Finding[];
@@ -73,11 +73,11 @@ export function checkShape<S extends z.ZodType>(
   schema: S,
   value: unknown,
   options: ShapeOptions = {},
-): Shaped<z.output<S>> {
+): ShapeResult<z.output<S>> {
   const { unknownFields = 'error' } = options;
   const first = schema.safeParse(value, { reportInput: true, error: findAcceptedKeys });
   if (first.success) return { value: first.data, findings: [] };
-  const issues = removeConsequences(flatten(first.error.issues));
+  const issues = removeConsequences(flattenIssues(first.error.issues));
   const outermost = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost }));
   const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
@@ -105,14 +105,14 @@ function removeConsequences(issues: readonly Issue[]): Issue[] {
 }
 
 /** Returns the issues of the best-matching branch of a union, by discriminator or shape. */
-function flatten(issues: readonly Issue[]): Issue[] {
+function flattenIssues(issues: readonly Issue[]): Issue[] {
   return issues.flatMap((issue) => {
     if (issue.code !== 'invalid_union' || issue.errors.length === 0) return [issue];
-    const branches = issue.errors.map((branch) => flatten(branch as Issue[]));
-    const depth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
-    const wrongType = (branch: Issue[]) =>
+    const branches = issue.errors.map((branch) => flattenIssues(branch as Issue[]));
+    const findDepth = (branch: Issue[]) => Math.max(...branch.map((inner) => inner.path.length));
+    const hasWrongType = (branch: Issue[]) =>
       branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
-    const fitting = branches.filter((branch) => !wrongType(branch));
+    const fitting = branches.filter((branch) => !hasWrongType(branch));
     if (fitting.length === 0) return [{ ...issue, errors: [] } as Issue];
     const fixed = fitting.map(([first, ...others]) =>
       first?.code === 'invalid_value' && first.path.length === 0 && others.length === 0 ? first.values : null,
@@ -121,9 +121,9 @@ function flatten(issues: readonly Issue[]): Issue[] {
       const { path, message } = issue;
       return [{ code: 'invalid_value', path, message, values: fixed.flat() }];
     }
-    const order = (a: Issue[], b: Issue[]) => depth(b) - depth(a) || a.length - b.length;
-    const best = fitting.toSorted(order)[0]!;
-    return listAnyOfMissing(fitting.filter((branch) => order(branch, best) === 0)).map(
+    const compareBranches = (a: Issue[], b: Issue[]) => findDepth(b) - findDepth(a) || a.length - b.length;
+    const best = fitting.toSorted(compareBranches)[0]!;
+    return listAnyOfMissing(fitting.filter((branch) => compareBranches(branch, best) === 0)).map(
       (inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue,
     );
   });
@@ -153,13 +153,13 @@ function isMissing({ code, path, input }: Issue): boolean {
 function removeUnknown(value: unknown, unknown: readonly Issue[]): unknown {
   const copy = structuredClone(value);
   for (const issue of unknown) {
-    const holder = at(copy, issue.path) as Record<string, unknown>;
+    const holder = readAt(copy, issue.path) as Record<string, unknown>;
     for (const key of (issue as z.core.$ZodIssueUnrecognizedKeys).keys) delete holder[key];
   }
   return copy;
 }
 
-function at(value: unknown, path: readonly PropertyKey[]): unknown {
+function readAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return path.reduce<unknown>((inner, key) => (inner as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
 }
 
@@ -192,7 +192,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
       ...row,
     }));
   }
-  const value = at(root, issue.path);
+  const value = readAt(root, issue.path);
   const path = formatPath(base, issue.path);
   const name = path === '' ? 'The value' : path;
   const { code, message, accepted } = describe(issue, value, name);
@@ -203,7 +203,7 @@ function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding
 
 /** Returns true if an unknown field of a nested object is a field of the whole value, where it is absent. */
 function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
-  return path.length > 0 && outermost.includes(key) && at(root, [key]) === undefined;
+  return path.length > 0 && outermost.includes(key) && readAt(root, [key]) === undefined;
 }
 
 interface Description {
@@ -213,7 +213,7 @@ interface Description {
 }
 
 /** Parameters of a refinement: code of the finding, and `isWhole` if the message already contains the value. */
-interface Told {
+interface RefinementParameters {
   readonly finding?: FindingCode;
   readonly isWhole?: boolean;
 }
@@ -224,7 +224,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.expected === 'int') return { code: 'WRONG_TYPE', message: `${name} must be an integer, not ${got}.` };
-      return { code: 'WRONG_TYPE', message: `${name} must be ${article(issue.expected)}, not ${got}.` };
+      return { code: 'WRONG_TYPE', message: `${name} must be ${addArticle(issue.expected)}, not ${got}.` };
     case 'invalid_union': {
       const { options } = issue as { options?: readonly unknown[] }; // for a discriminated union whose discriminator matches no branch
       if (options !== undefined) {
@@ -248,17 +248,17 @@ function describe(issue: Issue, value: unknown, name: string): Description {
     case 'too_small':
       return {
         code: 'OUT_OF_RANGE',
-        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${bound(issue.origin, issue.minimum)} needed.`,
+        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'more than' : 'at least'} ${describeBound(issue.origin, issue.minimum)} needed.`,
       };
     case 'too_big':
       return {
         code: 'OUT_OF_RANGE',
-        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${bound(issue.origin, issue.maximum)} accepted.`,
+        message: `${name} ${measure(issue.origin, value)}; ${issue.inclusive === false ? 'less than' : 'at most'} ${describeBound(issue.origin, issue.maximum)} accepted.`,
       };
     case 'not_multiple_of':
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; it must be a multiple of ${issue.divisor}.` };
     default: {
-      const { finding, isWhole = false } = (issue as { params?: Told }).params ?? {};
+      const { finding, isWhole = false } = (issue as { params?: RefinementParameters }).params ?? {};
       const result = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
       return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${result}.` };
     }
@@ -278,7 +278,7 @@ function measure(origin: string, value: unknown): string {
 }
 
 /** Returns the limit with its verb: sizes are counted. */
-function bound(origin: string, limit: number | bigint): string {
+function describeBound(origin: string, limit: number | bigint): string {
   const isCount = origin === 'string' || origin === 'array';
   return `${limit} ${isCount && limit !== 1 ? 'are' : 'is'}`;
 }
@@ -288,7 +288,7 @@ function countValues(count: number, noun: 'character' | 'entry'): string {
   return `${count} ${noun === 'entry' ? 'entries' : 'characters'}`;
 }
 
-function article(expected: string): string {
+function addArticle(expected: string): string {
   const noun: Record<string, string> = {
     record: 'an object',
     object: 'an object',

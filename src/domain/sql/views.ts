@@ -26,7 +26,7 @@ export type SqlViewName = RunViewName | MarketViewName | ListViewName;
 
 const INDEX_ID = { index_id: text('Index or strategy.') };
 
-export const runViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
+export const listRunViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
 /** Columns of prices in addition to the fields of the market. */
 export const PRICE_KEYS = { identifier: text('Security.'), date: date('Session.') } as const satisfies Columns;
@@ -77,12 +77,12 @@ export const LIST_COLUMNS = {
 
 /** Contents of each SQL view. */
 export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; readonly columns: Columns }>> = {
-  levels: { help: EXPORTS.levels.help, columns: runViewColumns('levels') },
-  weights: { help: EXPORTS.weights.help, columns: runViewColumns('weights') },
-  trades: { help: EXPORTS.trades.help, columns: runViewColumns('trades') },
-  rebalances: { help: EXPORTS.rebalances.help, columns: runViewColumns('rebalances') },
-  attribution: { help: EXPORTS.attribution.help, columns: runViewColumns('attribution') },
-  events: { help: EXPORTS.events.help, columns: runViewColumns('events') },
+  levels: { help: EXPORTS.levels.help, columns: listRunViewColumns('levels') },
+  weights: { help: EXPORTS.weights.help, columns: listRunViewColumns('weights') },
+  trades: { help: EXPORTS.trades.help, columns: listRunViewColumns('trades') },
+  rebalances: { help: EXPORTS.rebalances.help, columns: listRunViewColumns('rebalances') },
+  attribution: { help: EXPORTS.attribution.help, columns: listRunViewColumns('attribution') },
+  events: { help: EXPORTS.events.help, columns: listRunViewColumns('events') },
   prices: {
     help: 'Price bars of the data as stored, with a column for each field (CLOSE, VOLUME and so on).',
     columns: PRICE_KEYS,

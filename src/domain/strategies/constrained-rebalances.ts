@@ -4,7 +4,7 @@ import type { DecisionMemory } from '../books/decider.js';
 import { formatDay } from '../time/days.js';
 import type { DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { ConstraintRow } from '../constraints/constraint-row.js';
-import { dateFindings, type Finding } from '../refusals/findings.js';
+import { addRebalanceDate, type Finding } from '../refusals/findings.js';
 import { listFindings, listHeldWeights } from '../optimisation/derived/derived-decider.js';
 import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived/derived-solve.js';
 import { refuseInfeasible, explainUnsolved } from '../optimisation/explain-unsolved.js';
@@ -23,7 +23,7 @@ export interface ConstrainInput {
   readonly tick?: (fraction: number) => void;
 }
 
-export interface Constrained {
+export interface ConstrainedRebalances {
   /** Rebalances with the nearest weights that satisfy the constraint rows. Infeasible rebalances are omitted. */
   readonly rebalances: readonly Composition[];
   readonly findings: readonly Finding[];
@@ -53,31 +53,36 @@ export function constrainRebalances({
   engine,
   memory = null,
   tick,
-}: ConstrainInput): Constrained {
+}: ConstrainInput): ConstrainedRebalances {
   const constrained = createConstrainedDocument(document, rows);
-  const solverOn = (seen: Composer, left: SolverMemory | null): DerivedSolver =>
+  const createSolver = (seen: Composer, left: SolverMemory | null): DerivedSolver =>
     createDerivedSolver({ document: constrained, composer: seen, engine, memory: left });
-  let [seenLast, solver] = [composer, solverOn(composer, memory)];
+  let [seenLast, solver] = [composer, createSolver(composer, memory)];
   const solved: Composition[] = [];
   const findings: Finding[] = [];
   let latest = memory?.solved ?? null;
   rebalances.forEach((rebalance, i) => {
     tick?.(i / rebalances.length);
     const { composer: seen, session } = composer.seatOf(document.id, rebalance.decision);
-    if (seen !== seenLast) [seenLast, solver] = [seen, solverOn(seen, solver.memory())];
+    if (seen !== seenLast) [seenLast, solver] = [seen, createSolver(seen, solver.memory())];
     const outgoing = latest && { ...latest, effective: rebalance.session };
     const solve = solver.solve({ ...rebalance, decision: session }, { previous: latest, outgoing });
     if (solve.outcome.kind !== 'solved') {
-      if (latest === null) throw noneToBeginWith(rebalance, refuseInfeasible(solver.solvers, solve));
+      if (latest === null) throw refuseFirst(rebalance, refuseInfeasible(solver.solvers, solve));
       const { finding } = explainUnsolved(solver.solvers, solve);
       const message = `The rebalance of ${formatDay(rebalance.date)} was not executed, the previous weights stay: ${finding.message}`;
-      findings.push(...dateFindings([{ ...finding, severity: 'warning', path: PATH, message }], rebalance.date));
+      findings.push(
+        ...addRebalanceDate([{ ...finding, severity: 'warning', path: CONSTRAINTS_PATH, message }], rebalance.date),
+      );
       return;
     }
     const held = listHeldWeights(solve);
     latest = { session: rebalance.session, ...held };
-    const reports = listFindings(solve, seen.market(document.id)).map((finding) => ({ ...finding, path: PATH }));
-    findings.push(...dateFindings(reports, rebalance.date));
+    const reports = listFindings(solve, seen.market(document.id)).map((finding) => ({
+      ...finding,
+      path: CONSTRAINTS_PATH,
+    }));
+    findings.push(...addRebalanceDate(reports, rebalance.date));
     const { columns, weights } = held;
     const { targets: _targets, basket: _basket, ...timing } = rebalance;
     solved.push({
@@ -94,8 +99,8 @@ export function constrainRebalances({
 }
 
 /** Path of findings about the constraints of a strategy. */
-const PATH = 'constraint_set_id';
+const CONSTRAINTS_PATH = 'constraint_set_id';
 
-function noneToBeginWith({ date }: Composition, { code, message, detail }: Refusal): Refusal {
+function refuseFirst({ date }: Composition, { code, message, detail }: Refusal): Refusal {
   return new Refusal(code, `The constraint set allows no weights on ${formatDay(date)}: ${message}`, detail);
 }

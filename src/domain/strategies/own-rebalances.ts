@@ -31,7 +31,7 @@ export function decideOwnRebalances(
     from: sessions[from]!,
     to: sessions[to]!,
   });
-  return onSessions(book, [{ date: sessions[from]!, session: sessions[from]! }, ...dates], from);
+  return listHoldings(book, [{ date: sessions[from]!, session: sessions[from]! }, ...dates], from);
 }
 
 export interface LaterSpan {
@@ -59,12 +59,12 @@ export function selectLaterRebalances(
     from: sessions[from]! + 1,
     to: sessions[to]!,
   });
-  const rebalances = onSessions(book, dates, from);
+  const rebalances = listHoldings(book, dates, from);
   return rebalances.some(({ session }) => session <= from) ? undefined : rebalances;
 }
 
 /** Returns the holdings of a book on dates, by pricing session; omits dates before the first session. */
-function onSessions(
+function listHoldings(
   book: IndexRun['book'],
   dates: readonly Pick<RebalanceDate, 'date' | 'session' | 'also'>[],
   first: number,

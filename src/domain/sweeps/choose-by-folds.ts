@@ -104,7 +104,7 @@ export function createFoldStudy({
 }: Pick<FoldsInput, 'trials' | 'days' | 'folds'>): FoldStudy | FoldsTooShort {
   const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
-  const left = trimOf(folds, all);
+  const left = computeTrim(folds, all);
   const kept = left.before + left.after + KEPT_MIN;
   if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
   const from = all - length * folds.groups;
@@ -116,7 +116,7 @@ export function createFoldStudy({
   };
 }
 
-interface Study {
+interface FoldStudyState {
   readonly figures: TrialFigures;
   readonly days: Int32Array;
   readonly folds: SweepFolds;
@@ -129,19 +129,19 @@ interface Study {
 }
 
 function endStudy(
-  { figures, days, folds, length, from, left, trials }: Study,
+  { figures, days, folds, length, from, left, trials }: FoldStudyState,
   { rowsOf, tick }: FoldsEnd,
 ): ChoiceByFolds {
   const periods = estimatePeriodsPerYear(days);
   const { splits, paths } = createSplits(folds);
-  const choose = chooserOf(figures, { folds, periods, trials });
+  const choose = createChooser(figures, { folds, periods, trials });
   const choices = splits.map((split, i) => {
     tick?.(i / splits.length);
     return choose(split);
   });
   const rows = rowsOf(new Set(choices.map(({ trial }) => trial)));
   const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // the returns of each chosen trial were requested
-  const pathMetrics = paths.map((ofGroup) => pathMetricsOf(ofGroup, { rowOf, choices, length, periods }));
+  const pathMetrics = paths.map((ofGroup) => computePathMetrics(ofGroup, { rowOf, choices, length, periods }));
   return {
     kind: 'chosen',
     folds,
@@ -153,10 +153,10 @@ function endStudy(
     left,
     choices,
     paths: pathMetrics,
-    inSample: spread(choices.map(({ inSample }) => inSample)),
-    outOfSample: spread(choices.map(({ outOfSample }) => outOfSample)),
+    inSample: computeDistribution(choices.map(({ inSample }) => inSample)),
+    outOfSample: computeDistribution(choices.map(({ outOfSample }) => outOfSample)),
     overPaths: Object.fromEntries(
-      PATH_METRICS.map((metric) => [metric, spread(pathMetrics.map((path) => path[metric]))]),
+      PATH_METRICS.map((metric) => [metric, computeDistribution(pathMetrics.map((path) => path[metric]))]),
     ) as ChoiceByFolds['overPaths'], // every metric has an entry
     probabilityOfLoss: pathMetrics.filter((path) => path.total_return < 0).length / pathMetrics.length,
   };
@@ -165,13 +165,13 @@ function endStudy(
 /** Default length of an embargo, as a fraction of all sessions. */
 const EMBARGO_SHARE = 0.01;
 
-function trimOf(folds: SweepFolds, observations: number): Trim {
+function computeTrim(folds: SweepFolds, observations: number): Trim {
   if (folds.method === 'walk_forward') return { before: folds.purge, after: 0 };
   return { before: folds.purge, after: folds.purge + (folds.embargo ?? Math.ceil(EMBARGO_SHARE * observations)) };
 }
 
 /** Returns a function that chooses the best trial on the sample of a split, with its result on the test. */
-function chooserOf(
+function createChooser(
   figures: TrialFigures,
   { folds, periods, trials }: { readonly folds: SweepFolds; readonly periods: number; readonly trials: number },
 ): (split: Split) => FoldChoice {
@@ -208,7 +208,10 @@ interface PathInput {
 }
 
 /** Computes metrics of the out-of-sample returns of the choices along a path, group by group. */
-function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length, periods }: PathInput): PathMetrics {
+function computePathMetrics(
+  splitOfGroup: readonly number[],
+  { rowOf, choices, length, periods }: PathInput,
+): PathMetrics {
   const level = [1];
   splitOfGroup.forEach((split, group) => {
     if (split < 0) return;
@@ -219,6 +222,6 @@ function pathMetricsOf(splitOfGroup: readonly number[], { rowOf, choices, length
   return Object.fromEntries(PATH_METRICS.map((name) => [name, metrics[name]])) as PathMetrics; // the object has every metric
 }
 
-function spread(values: readonly number[]): Distribution {
+function computeDistribution(values: readonly number[]): Distribution {
   return createDistribution(Float64Array.from(values), PERCENTILES);
 }

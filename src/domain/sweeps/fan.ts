@@ -30,27 +30,27 @@ export interface FanCollector {
 
 /** Creates an empty fan. @param days common days of all variants, ascending @param first variant ranked first */
 export function createFan(variants: readonly number[], days: Int32Array, first: number): FanCollector {
-  const places = spread(days.length, FAN_DATES_MAX);
-  const wanted = new Set([...spread(variants.length, FAN_VARIANTS_MAX).map((at) => variants[at]!), first]);
+  const places = spreadEvenly(days.length, FAN_DATES_MAX);
+  const wanted = new Set([...spreadEvenly(variants.length, FAN_VARIANTS_MAX).map((at) => variants[at]!), first]);
   const curves: Float64Array[] = [];
   let best: Float64Array | null = null;
   return {
     wanted,
     add(variant, returns) {
-      const curve = curveAt(returns, places);
+      const curve = computeCurve(returns, places);
       curves.push(curve);
       if (variant === first) best = curve;
     },
     end: () => ({
       days: Int32Array.from(places, (at) => days[at]!),
       variants: curves.length,
-      quantiles: quantilesOf(curves, places.length),
+      quantiles: computeQuantiles(curves, places.length),
       first: best,
     }),
   };
 }
 
-function quantilesOf(curves: readonly Float64Array[], dates: number): Float64Array[] {
+function computeQuantiles(curves: readonly Float64Array[], dates: number): Float64Array[] {
   const quantiles = FAN_SHARES.map(() => new Float64Array(dates));
   for (let d = 0; d < dates; d++) {
     const sorted = Float64Array.from(curves, (curve) => curve[d]!).sort();
@@ -60,7 +60,7 @@ function quantilesOf(curves: readonly Float64Array[], dates: number): Float64Arr
 }
 
 /** Returns the levels at some indices of the days, 100 at the first of these. */
-function curveAt(returns: Float64Array, places: readonly number[]): Float64Array {
+function computeCurve(returns: Float64Array, places: readonly number[]): Float64Array {
   const curve = new Float64Array(places.length);
   let level = 100;
   let at = 0;
@@ -72,7 +72,7 @@ function curveAt(returns: Float64Array, places: readonly number[]): Float64Array
 }
 
 /** Returns up to `most` indices below `length`, evenly spread, including the first and the last index. */
-function spread(length: number, most: number): number[] {
+function spreadEvenly(length: number, most: number): number[] {
   if (length <= most) return Array.from({ length }, (_, k) => k);
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
 }

@@ -12,7 +12,7 @@ export function parsePointer(text: string): Pointer | undefined {
 }
 
 /** Reason why a value cannot be set at a pointer. */
-export interface Unreachable {
+export interface UnreachablePointer {
   /** Leading part of the pointer that does not exist. */
   readonly at: string;
 }
@@ -22,36 +22,36 @@ export interface Unreachable {
  * element to a list (by its index or `-`).
  * @returns the part of the pointer that does not exist; undefined if the value was set
  */
-export function setAt(target: unknown, pointer: Pointer, value: unknown): Unreachable | undefined {
+export function setAt(target: unknown, pointer: Pointer, value: unknown): UnreachablePointer | undefined {
   let holder = target;
   for (let depth = 0; depth < pointer.length - 1; depth++) {
-    holder = memberOf(holder, pointer[depth]!);
-    if (typeof holder !== 'object' || holder === null) return { at: textOf(pointer.slice(0, depth + 1)) };
+    holder = readMember(holder, pointer[depth]!);
+    if (typeof holder !== 'object' || holder === null) return { at: formatPointer(pointer.slice(0, depth + 1)) };
   }
   const last = pointer.at(-1);
   if (last === undefined) return { at: '' };
   if (Array.isArray(holder)) {
-    const place = last === '-' ? holder.length : positionOf(last);
-    if (place === undefined || place > holder.length) return { at: textOf(pointer) };
+    const place = last === '-' ? holder.length : parsePosition(last);
+    if (place === undefined || place > holder.length) return { at: formatPointer(pointer) };
     holder[place] = value;
     return undefined;
   }
-  if (last === '__proto__') return { at: textOf(pointer) };
+  if (last === '__proto__') return { at: formatPointer(pointer) };
   (holder as Record<string, unknown>)[last] = value; // an object, like all values along the path
   return undefined;
 }
 
-function memberOf(holder: unknown, token: string): unknown {
-  if (Array.isArray(holder)) return holder[positionOf(token) ?? -1];
+function readMember(holder: unknown, token: string): unknown {
+  if (Array.isArray(holder)) return holder[parsePosition(token) ?? -1];
   return typeof holder === 'object' && holder !== null && Object.hasOwn(holder, token)
     ? (holder as Record<string, unknown>)[token]
     : undefined;
 }
 
-function positionOf(token: string): number | undefined {
+function parsePosition(token: string): number | undefined {
   return /^(?:0|[1-9]\d{0,8})$/.test(token) ? Number(token) : undefined;
 }
 
-function textOf(pointer: Pointer): string {
+function formatPointer(pointer: Pointer): string {
   return pointer.map((token) => `/${token.replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -80,11 +80,12 @@ export function createOverfitting({
   return {
     add: (variant, returns) =>
       addBlocks(sums, { variant, returns: returns.subarray(returns.length - block * partitions), partitions, block }),
-    end: (engine = referenceEngine) => overfittingOf(sums, { partitions, observations: block * partitions, engine }),
+    end: (engine = referenceEngine) =>
+      computeOverfitting(sums, { partitions, observations: block * partitions, engine }),
   };
 }
 
-function overfittingOf(
+function computeOverfitting(
   sums: BlockSums,
   { partitions, observations, engine }: { partitions: number; observations: number; engine: Engine },
 ): Overfitting {

@@ -15,7 +15,7 @@ export interface SweepParts {
  */
 export function orderSweepParts(variation: Variation): SweepParts {
   const { count, positions } = divideEvenly(countVariants(variation));
-  const at = variation.patches === null ? gridOrder(variation.grid ?? {}) : listOrder(variation.patches);
+  const at = variation.patches === null ? createGridOrder(variation.grid ?? {}) : createListOrder(variation.patches);
   return { count, variants: (part) => positions(part).map(at) };
 }
 
@@ -24,7 +24,7 @@ const isOfDocument = (pointer: string): boolean => pointer.startsWith('/document
 /**
  * Returns a function from a position to the variant of a grid, in an order in which document parameters vary slowest.
  */
-function gridOrder(grid: NonNullable<Variation['grid']>): (position: number) => number {
+function createGridOrder(grid: NonNullable<Variation['grid']>): (position: number) => number {
   let stride = 1;
   const axes = Object.entries(grid)
     .reverse()
@@ -49,7 +49,7 @@ function gridOrder(grid: NonNullable<Variation['grid']>): (position: number) => 
   };
 }
 
-function listOrder(patches: NonNullable<Variation['patches']>): (position: number) => number {
+function createListOrder(patches: NonNullable<Variation['patches']>): (position: number) => number {
   const definitions = patches.map((patch) =>
     toCanonicalJson(Object.fromEntries(Object.entries(patch).filter(([pointer]) => isOfDocument(pointer)))),
   );

@@ -1,11 +1,11 @@
 import type { Finding } from '../refusals/findings.js';
 import { Refusal, refuseWithFindings } from '../refusals/refusal.js';
-import { patchAt, countVariants, type Patch, type Variation } from './variants.js';
+import { createPatch, countVariants, type Patch, type Variation } from './variants.js';
 
 /** Maximum number of distinct findings listed; further findings are counted. */
 const FINDINGS_MAX = 100;
 /** Maximum number of variants listed as locations of a finding; `count` counts all. */
-const PLACES_MAX = 100;
+const LOCATIONS_MAX = 100;
 /** Maximum number of variants listed in the message; `detail.variants` lists all. */
 const NAMED_MAX = 10;
 /** Maximum length of a value in the name of a variant. */
@@ -20,14 +20,14 @@ export interface RefusedVariants {
 }
 
 /** Finding of the first affected variant, and all affected variants. */
-interface Shared {
+interface SharedFinding {
   readonly finding: Finding;
   readonly variants: number[];
 }
 
 export function createRefusedVariants(variation: Variation): RefusedVariants {
   const member = variation.patches === null ? 'grid' : 'patches';
-  const shared = new Map<string, Shared>();
+  const shared = new Map<string, SharedFinding>();
   const refusals = new Set<number>();
   let unlisted = 0;
   return {
@@ -44,30 +44,30 @@ export function createRefusedVariants(variation: Variation): RefusedVariants {
     assertNone() {
       if (refusals.size === 0) return;
       const findings = [...shared.values()].map((one) => toSent(one, member, variation));
-      const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
+      const all = unlisted === 0 ? findings : [...findings, createMoreFinding(member, unlisted)];
       const { code, message, detail } = refuseWithFindings('sweep', all);
       const variants = [...refusals];
-      const report = `${message.slice(0, -1)}: ${list(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      const report = `${message.slice(0, -1)}: ${formatVariants(variants)} of ${countVariants(variation)} ${variants.length === 1 ? 'is' : 'are'} refused.`;
       throw new Refusal(code, report, { ...detail, variants });
     },
   };
 }
 
 /** Returns a finding for clients, with the name of the first affected variant and the locations of all. */
-function toSent({ finding, variants }: Shared, member: string, variation: Variation): Finding {
+function toSent({ finding, variants }: SharedFinding, member: string, variation: Variation): Finding {
   const [first] = variants as [number, ...number[]]; // the finding occurred at least once
   const others = variants.length - 1;
   const also = others === 0 ? '' : ` and ${others} more`;
-  const places = variants.slice(0, PLACES_MAX).map((variant) => `${member}[${variant}]`);
+  const places = variants.slice(0, LOCATIONS_MAX).map((variant) => `${member}[${variant}]`);
   return {
     ...finding,
     path: `${member}[${first}]${finding.path}`,
-    message: `Variant ${first} (${formatVariantName(patchAt(variation, first))})${also}: ${finding.message}`,
+    message: `Variant ${first} (${formatVariantName(createPatch(variation, first))})${also}: ${finding.message}`,
     ...(others === 0 ? {} : { count: variants.length, places }),
   };
 }
 
-const moreOf = (path: string, count: number): Finding => ({
+const createMoreFinding = (path: string, count: number): Finding => ({
   severity: 'error',
   code: 'MORE_FINDINGS',
   path,
@@ -77,14 +77,14 @@ const moreOf = (path: string, count: number): Finding => ({
 
 /** Describes the changes of a variant, for example `/document/overlay/factor 0`. */
 export function formatVariantName(patch: Patch): string {
-  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shorten(JSON.stringify(value) ?? '')}`);
+  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortenText(JSON.stringify(value) ?? '')}`);
   return set.length === 0 ? 'the base' : set.join(', ');
 }
 
-const shorten = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
+const shortenText = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
 
 /** Returns a list of variants in words: `variant 3`, or `variants 0, 3 and 7`. */
-function list(variants: readonly number[]): string {
+function formatVariants(variants: readonly number[]): string {
   const named = variants.slice(0, NAMED_MAX).map(String);
   const rest = variants.length - named.length;
   if (rest > 0) return `variants ${named.join(', ')} and ${rest} more`;

@@ -4,7 +4,7 @@ import type { DeciderFactory } from '../books/compositions.js';
 import type { BacktestPlan } from '../documents/backtest-plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
 import { computeRun } from '../backtest/compute-run.js';
-import { createSparseRoom, type SparseRoom } from '../books/sparse-room.js';
+import { createSparseRoom, type SparseWeightMemory } from '../books/sparse-room.js';
 import type { ComputedRun } from '../backtest/run.js';
 import type { Calendars } from '../calendars/calendar.js';
 import { toCanonicalJson } from '../json/canonical-json.js';
@@ -38,7 +38,7 @@ export interface VariantsInput {
   /** Markets as known at decisions, for variants that request them. */
   readonly known?: KnownMarkets | undefined;
   /** Memory for weights, shared with other variants. */
-  readonly room?: SparseRoom;
+  readonly room?: SparseWeightMemory;
   /** Reports progress from 0 to 1; may throw to stop the work. */
   readonly report: (fraction: number) => void;
 }
@@ -58,8 +58,13 @@ export function runVariants(input: VariantsInput): VariantOutcome[] {
     let before: ComputedRun | undefined;
     try {
       for (const position of group) {
-        const tick = (fraction: number): void => report((done + fraction) / variants.length);
-        const run = computeValue(input, { variant: variants[position]!, before, room: isSparse ? room : null, tick });
+        const reportVariant = (fraction: number): void => report((done + fraction) / variants.length);
+        const run = computeValue(input, {
+          variant: variants[position]!,
+          before,
+          room: isSparse ? room : null,
+          tick: reportVariant,
+        });
         outcomes[position] = run.outcome;
         before = run.computed ?? before;
         first ??= before;
@@ -90,7 +95,7 @@ interface VariantInput {
   /** Last variant with this definition that ran. */
   readonly before: ComputedRun | undefined;
   /** Memory for weights, if only the portfolio that holds the index reads them. */
-  readonly room: SparseRoom | null;
+  readonly room: SparseWeightMemory | null;
   readonly tick: (fraction: number) => void;
 }
 
@@ -102,7 +107,7 @@ function computeValue(
     const run = computeRun({
       market,
       calendars,
-      plan: planOfVariant(variant, documents),
+      plan: createVariantPlan(variant, documents),
       ...(models === undefined ? {} : { models }),
       createDecider,
       known,
@@ -119,7 +124,10 @@ function computeValue(
   }
 }
 
-function planOfVariant({ document, request, strategy }: Variant, documents: BacktestPlan['documents']): BacktestPlan {
+function createVariantPlan(
+  { document, request, strategy }: Variant,
+  documents: BacktestPlan['documents'],
+): BacktestPlan {
   return {
     runId: document.id,
     name: document.name,

@@ -15,7 +15,7 @@ export interface Splits {
 
 /** Returns all splits of the groups, and the paths formed by their tests: each path tests a group at most once. */
 export function createSplits(folds: SweepFolds): Splits {
-  return folds.method === 'combinatorial' ? combinatorial(folds) : walkForward(folds);
+  return folds.method === 'combinatorial' ? createCombinatorialSplits(folds) : createWalkForwardSplits(folds);
 }
 
 /**
@@ -23,36 +23,43 @@ export function createSplits(folds: SweepFolds): Splits {
  * paths cover all groups.
  * @source López de Prado (2018), Advances in Financial Machine Learning, section 12.4.
  */
-function combinatorial({ groups, test_groups: count }: Extract<SweepFolds, { method: 'combinatorial' }>): Splits {
+function createCombinatorialSplits({
+  groups,
+  test_groups: count,
+}: Extract<SweepFolds, { method: 'combinatorial' }>): Splits {
   const all = (1 << groups) - 1;
   const splits = listChoices(groups, count).map((test) => ({ train: all & ~test, test }));
-  const tests = groupsBelow(groups).map((group) =>
-    splits.flatMap(({ test }, split) => (has(test, group) ? [split] : [])),
+  const tests = listGroupsBelow(groups).map((group) =>
+    splits.flatMap(({ test }, split) => (hasGroup(test, group) ? [split] : [])),
   );
   return { splits, paths: tests[0]!.map((_, path) => tests.map((ofGroup) => ofGroup[path]!)) };
 }
 
 /** Returns the splits that test each group with earlier groups as the sample. */
-function walkForward({ groups, train_groups: first, window }: Extract<SweepFolds, { method: 'walk_forward' }>): Splits {
-  const splits = groupsBelow(groups - first).map((i) => {
+function createWalkForwardSplits({
+  groups,
+  train_groups: first,
+  window,
+}: Extract<SweepFolds, { method: 'walk_forward' }>): Splits {
+  const splits = listGroupsBelow(groups - first).map((i) => {
     const test = first + i;
     const before = (1 << test) - 1;
     return { train: window === 'expanding' ? before : before & ~((1 << (test - first)) - 1), test: 1 << test };
   });
-  return { splits, paths: [groupsBelow(groups).map((group) => (group < first ? -1 : group - first))] };
+  return { splits, paths: [listGroupsBelow(groups).map((group) => (group < first ? -1 : group - first))] };
 }
 
 /** Returns true if a group is in a mask. */
-export function has(mask: number, group: number): boolean {
+export function hasGroup(mask: number, group: number): boolean {
   return (mask & (1 << group)) !== 0;
 }
 
 /** Returns the groups of a mask, ascending. */
 export function listGroups(mask: number, groups: number): number[] {
-  return groupsBelow(groups).filter((group) => has(mask, group));
+  return listGroupsBelow(groups).filter((group) => hasGroup(mask, group));
 }
 
-function groupsBelow(groups: number): number[] {
+function listGroupsBelow(groups: number): number[] {
   return Array.from({ length: groups }, (_, group) => group);
 }
 

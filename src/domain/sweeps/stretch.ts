@@ -44,7 +44,7 @@ export interface StretchRange {
 }
 
 /** Joins later figures to a range, in place. Returns between the two ranges are excluded. */
-export function join(stretch: Stretch, later: Stretch): void {
+export function joinStretch(stretch: Stretch, later: Stretch): void {
   stretch.count += later.count;
   stretch.sum += later.sum;
   stretch.squares += later.squares;

@@ -77,8 +77,8 @@ export interface SweepTableInput {
 }
 
 /** Fractions of the work: outcomes are visited for the ranking, and again for the value of the choice. */
-const RANKED = 0.3;
-const WEIGHED = 0.7;
+const RANKING_SHARE = 0.3;
+const VALUE_SHARE = 0.7;
 
 /**
  * Ranks variants and estimates the value of the choice.
@@ -124,7 +124,7 @@ export function createSweepTable({ outcomes, rankBy, partitions, folds, engine, 
   };
 }
 
-interface Ran {
+interface RankedRun {
   readonly variant: number;
   readonly run: RunSummary;
   readonly sample: SharpeSample;
@@ -132,13 +132,13 @@ interface Ran {
 
 /** Summarises each outcome, in the order of the variants. */
 function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
-  const ran: Ran[] = [];
+  const ran: RankedRun[] = [];
   const refusals: { readonly variant: number; readonly error: ErrorDetail }[] = [];
   const keys: string[] = [];
   let days: Int32Array | undefined;
   let visited = 0;
   outcomes.visit((variant, outcome) => {
-    tick?.((RANKED * visited++) / outcomes.count);
+    tick?.((RANKING_SHARE * visited++) / outcomes.count);
     if (outcome.kind === 'refused') return void refusals.push({ variant, error: outcome.error });
     const { metrics, totalCosts } = outcome;
     const run = {
@@ -148,17 +148,17 @@ function summarise(outcomes: OutcomeSource, tick: SweepTableInput['tick']) {
       end: outcome.days.at(-1)!,
       observations: outcome.days.length,
     };
-    ran.push({ variant, run, sample: createSharpeSample(returnsOn(outcome, outcome.days)) });
+    ran.push({ variant, run, sample: createSharpeSample(computeReturnsOn(outcome, outcome.days)) });
     keys[variant] = outcomes.keyOf(outcome);
     days = days === undefined ? outcome.days : listSharedDays(days, outcome.days);
   });
   ran.sort((a, b) => a.variant - b.variant);
   refusals.sort((a, b) => a.variant - b.variant);
-  return { ran, refused: refusals, identical: identicalOf(ran, keys), days: days ?? new Int32Array(0) };
+  return { ran, refused: refusals, identical: groupIdentical(ran, keys), days: days ?? new Int32Array(0) };
 }
 
 /** Groups variants with equal keys; groups and their members are in the order of the variants. */
-function identicalOf(ran: readonly Ran[], keys: readonly string[]): number[][] {
+function groupIdentical(ran: readonly RankedRun[], keys: readonly string[]): number[][] {
   const groups = new Map<string, number[]>();
   for (const { variant } of ran) {
     const group = groups.get(keys[variant]!);
@@ -191,12 +191,12 @@ function computeOutOfSample(
   let visited = 0;
   const visit = (call: (trial: number, returns: Float64Array) => void, wanted: ReadonlySet<number>): void =>
     outcomes.visit((variant, outcome) => {
-      if (outcome.kind === 'run') call(trialOf.get(variant)!, returnsOn(outcome, days)); // every requested variant is a trial
+      if (outcome.kind === 'run') call(trialOf.get(variant)!, computeReturnsOn(outcome, days)); // every requested variant is a trial
     }, wanted);
   const isStudied = estimate !== undefined || study?.kind === 'study';
   visit(
     (trial, returns) => {
-      tick?.(RANKED + ((WEIGHED - RANKED) * visited++) / trials.length);
+      tick?.(RANKING_SHARE + ((VALUE_SHARE - RANKING_SHARE) * visited++) / trials.length);
       const variant = trials[trial]!;
       if (collector?.wanted.has(variant)) collector.add(variant, returns);
       estimate?.add(trial, returns);
@@ -204,7 +204,7 @@ function computeOutOfSample(
     },
     isStudied ? new Set(trials) : (collector?.wanted ?? new Set()),
   );
-  tick?.(WEIGHED);
+  tick?.(VALUE_SHARE);
   const fan = collector?.end() ?? null;
   const result = estimate?.end(engine) ?? null;
   if (study?.kind !== 'study') return { overfitting: result, folds: study, fan };
@@ -214,7 +214,7 @@ function computeOutOfSample(
       visit((trial, returns) => rows.set(trial, returns), new Set(Array.from(wanted, (trial) => trials[trial]!)));
       return rows;
     },
-    tick: (fraction) => tick?.(WEIGHED + (1 - WEIGHED) * fraction),
+    tick: (fraction) => tick?.(VALUE_SHARE + (1 - VALUE_SHARE) * fraction),
   });
   const choices = chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]! }));
   return { overfitting: result, folds: { ...chosen, choices }, fan };
@@ -228,7 +228,7 @@ function listSharedDays(days: Int32Array, others: Int32Array): Int32Array {
 }
 
 /** Returns the returns between some days of a run. */
-function returnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
+function computeReturnsOn({ days, level }: VariantRun, wanted: Int32Array): Float64Array {
   const returns = new Float64Array(Math.max(0, wanted.length - 1));
   let at = 0;
   let before = Number.NaN;

@@ -1,6 +1,6 @@
 import type { FoldRanking } from './rankings.js';
-import { has } from './splits.js';
-import { createEmptyStretch, join, computeMetric, createStretch, type Stretch } from './stretch.js';
+import { hasGroup } from './splits.js';
+import { createEmptyStretch, joinStretch, computeMetric, createStretch, type Stretch } from './stretch.js';
 
 /** Numbers of sessions that a sample excludes next to a test. */
 export interface Trim {
@@ -47,7 +47,7 @@ export const computeTrialFigureBytes = (groups: number): number => 8 * (1 + grou
 export function createTrialFigures(trials: number, { groups, length, left }: FigureTerms): TrialFigures {
   const means = new Float64Array(trials);
   const values = new Float64Array(trials * groups * TRIMS.length * STRIDE);
-  const placeOf = (trial: number, group: number, trims: number): number =>
+  const findOffset = (trial: number, group: number, trims: number): number =>
     ((trial * groups + group) * TRIMS.length + trims) * STRIDE;
   const [joined, later] = [createEmptyStretch(), createEmptyStretch()];
   const nothing = createEmptyStretch();
@@ -65,17 +65,17 @@ export function createTrialFigures(trials: number, { groups, length, left }: Fig
             to: (group + 1) * length - ((trims & TRIMMED_TAIL) === 0 ? 0 : left.before),
             mean,
           });
-          FIGURES.forEach((figure, i) => (values[placeOf(trial, group, trims) + i] = stretch[figure]));
+          FIGURES.forEach((figure, i) => (values[findOffset(trial, group, trims) + i] = stretch[figure]));
         }
     },
     metric(trial, { mask, test, metric, periods }) {
       Object.assign(joined, nothing);
       for (let group = 0; group < groups; group++) {
-        if (!has(mask, group)) continue;
-        const head = group > 0 && has(test, group - 1) ? TRIMMED_HEAD : 0;
-        const tail = group + 1 < groups && has(test, group + 1) ? TRIMMED_TAIL : 0;
-        readInto(later, values, placeOf(trial, group, head | tail));
-        join(joined, later);
+        if (!hasGroup(mask, group)) continue;
+        const head = group > 0 && hasGroup(test, group - 1) ? TRIMMED_HEAD : 0;
+        const tail = group + 1 < groups && hasGroup(test, group + 1) ? TRIMMED_TAIL : 0;
+        readInto(later, values, findOffset(trial, group, head | tail));
+        joinStretch(joined, later);
       }
       return computeMetric(joined, { mean: means[trial]!, metric, periods });
     },

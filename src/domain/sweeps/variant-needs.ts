@@ -35,13 +35,13 @@ const CHECKED_FIRST_MAX = 2000;
 export function selectCheckedFirst(variation: Variation): readonly number[] {
   const count = countVariants(variation);
   if (count <= CHECKED_FIRST_MAX) return Array.from({ length: count }, (_, variant) => variant);
-  const list = variation.patches === null ? singleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
+  const list = variation.patches === null ? listSingleChanges(variation.grid ?? {}) : [...variation.patches.keys()];
   const step = Math.ceil(list.length / CHECKED_FIRST_MAX);
   return list.filter((_, i) => i % step === 0);
 }
 
 /** Returns the variants of a grid that differ from the first one in at most one pointer. */
-function singleChanges(grid: NonNullable<Variation['grid']>): number[] {
+function listSingleChanges(grid: NonNullable<Variation['grid']>): number[] {
   let stride = 1;
   const changes = Object.values(grid)
     .reverse()
@@ -94,21 +94,21 @@ export function checkVariant(base: SweepBase, patch: Patch, ground: CheckGround)
   });
   if (variant === undefined) return { variant, findings };
   const { document } = variant;
-  const reached = reachedIn(documents, document);
+  const reached = listReached(documents, document);
   const own = Object.values(reached);
   const errors = [
     ...own.flatMap((one) =>
       listReferences(one)
         .filter((id) => reached[id] === undefined)
-        .map(unreached),
+        .map(reportUnreached),
     ),
-    ...[...listUsedModels(own).keys()].filter((id) => !models.has(id)).map(unreached),
+    ...[...listUsedModels(own).keys()].filter((id) => !models.has(id)).map(reportUnreached),
   ];
   if (errors.length === 0) errors.push(...findLackingVariantData(document, reached, ground));
   return errors.length === 0 ? { variant, findings } : { variant: undefined, findings: errors };
 }
 
-function reachedIn(
+function listReached(
   documents: Readonly<Record<string, IndexDocument>>,
   document: IndexDocument,
 ): Record<string, IndexDocument> {
@@ -121,7 +121,7 @@ function reachedIn(
   return Object.fromEntries(reached);
 }
 
-const unreached = (id: string): Finding => ({
+const reportUnreached = (id: string): Finding => ({
   severity: 'error',
   code: 'UNKNOWN_INDEX',
   path: '/document',

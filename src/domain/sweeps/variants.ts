@@ -27,7 +27,7 @@ export interface Variation {
  * Returns the patch of a variant: an entry of the list, or a combination of the grid, whose last pointer varies
  * fastest.
  */
-export function patchAt({ grid, patches }: Variation, variant: number): Patch {
+export function createPatch({ grid, patches }: Variation, variant: number): Patch {
   if (patches !== null) return patches[variant]!;
   let rest = variant;
   const members = Object.entries(grid ?? {}).reverse();
@@ -41,7 +41,7 @@ export function patchAt({ grid, patches }: Variation, variant: number): Patch {
 
 /** Returns the patches of a sweep in order. */
 export function listPatches(variation: Variation): readonly Patch[] {
-  return variation.patches ?? Array.from({ length: countVariants(variation) }, (_, i) => patchAt(variation, i));
+  return variation.patches ?? Array.from({ length: countVariants(variation) }, (_, i) => createPatch(variation, i));
 }
 
 /** Returns the number of variants of a sweep, without creating them. */
@@ -55,7 +55,7 @@ export function countVariants({ grid, patches }: Variation): number {
 export function checkVariantCount(variation: Variation): Finding[] {
   const count = countVariants(variation);
   const max = LIMITS.MAX_SWEEP_VARIANTS;
-  return count <= max ? [] : [tooLarge(variation, `The sweep has ${count} variants; the maximum is ${max}.`)];
+  return count <= max ? [] : [reportTooLarge(variation, `The sweep has ${count} variants; the maximum is ${max}.`)];
 }
 
 /**
@@ -67,10 +67,10 @@ export function checkLevels(variation: Variation, sessions: number): Finding[] {
   const max = LIMITS.MAX_SWEEP_LEVELS;
   if (count * sessions <= max) return [];
   const message = `The sweep has ${count} variants of ${sessions} sessions, ${count * sessions} levels; the maximum is ${max}: set a later request.start.`;
-  return [tooLarge(variation, message)];
+  return [reportTooLarge(variation, message)];
 }
 
-const tooLarge = ({ patches }: Variation, message: string): Finding => ({
+const reportTooLarge = ({ patches }: Variation, message: string): Finding => ({
   severity: 'error',
   code: 'OUT_OF_RANGE',
   path: patches === null ? 'grid' : 'patches',
@@ -111,7 +111,7 @@ export function applyPatch(
     request: base.request,
     strategy: base.strategy ?? {},
   });
-  const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
+  const misplaced = Object.entries(patch).flatMap(([text, value]) => applySetting(parts, { text, value, path }));
   const document = check(setCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers refer to its members
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
@@ -131,9 +131,9 @@ export function applyPatch(
   const wrong = [
     ...misplaced,
     ...selectBelow('document', document.findings),
-    ...selectBelow('request', [...request.findings, ...orderFindings(request.value)]),
+    ...selectBelow('request', [...request.findings, ...reportOrder(request.value)]),
     ...selectBelow('strategy', strategy.findings),
-    ...identityFindings(base, document.document, path),
+    ...reportIdentity(base, document.document, path),
   ];
   if (
     wrong.length > 0 ||
@@ -172,7 +172,7 @@ interface Setting {
 
 const PARTS = ['document', 'request', 'strategy'];
 
-function setFindings(parts: Record<string, unknown>, { text, value, path }: Setting): Finding[] {
+function applySetting(parts: Record<string, unknown>, { text, value, path }: Setting): Finding[] {
   const at = text.startsWith('/') ? `${path}${text}` : path;
   const pointer = parsePointer(text);
   if (pointer === undefined || pointer.length < 2 || !PARTS.includes(pointer[0]!)) {
@@ -200,7 +200,7 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
 }
 
 /** Reports a reversed range: a single run with it is refused before it is queued. */
-function orderFindings(request: SweepRequest['request'] | undefined): Finding[] {
+function reportOrder(request: SweepRequest['request'] | undefined): Finding[] {
   const { start = null, end = null } = request ?? {};
   if (start === null || end === null || start <= end) return [];
   return [
@@ -215,7 +215,7 @@ function orderFindings(request: SweepRequest['request'] | undefined): Finding[] 
 }
 
 /** Requires a variant to keep the id of its base, because under another id it would be another index. */
-function identityFindings(
+function reportIdentity(
   { document: { id, universe } }: SweepBase,
   document: IndexDocument | undefined,
   path: string,

@@ -3,7 +3,7 @@ import type { FoldRanking } from './rankings.js';
 import type { SweepTable } from './sweep-table.js';
 
 /** Probability of overfitting above which a choice is no better than a random one. */
-const CHANCE = 0.5;
+const CHANCE_LEVEL = 0.5;
 
 /**
  * Describes the figures of a sweep, one sentence each. A statement about skill names its benchmark, and is omitted if
@@ -13,14 +13,14 @@ export function createVerdict({ selection, overfitting, folds, identical }: Swee
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
-    ...(identical.length === 0 ? [] : [identicalSentence(identical)]),
-    ...(deflatedSharpe === null ? [] : [skillSentence(deflatedSharpe, trials, overfitting?.probability ?? null)]),
+    ...(identical.length === 0 ? [] : [describeIdentical(identical)]),
+    ...(deflatedSharpe === null ? [] : [describeSkill(deflatedSharpe, trials, overfitting?.probability ?? null)]),
     ...(overfitting === null
       ? []
       : [
-          `In ${percent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other.`,
+          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other.`,
         ]),
-    ...(folds === null ? [] : [foldsSentence(folds)]),
+    ...(folds === null ? [] : [describeFolds(folds)]),
   ];
 }
 
@@ -28,7 +28,7 @@ export function createVerdict({ selection, overfitting, folds, identical }: Swee
 const GROUPS_MAX = 100;
 const MEMBERS_MAX = 20;
 
-function identicalSentence(identical: SweepTable['identical']): string {
+function describeIdentical(identical: SweepTable['identical']): string {
   const groups = identical.slice(0, GROUPS_MAX).map((group) => {
     const more = group.length - MEMBERS_MAX;
     return joinWords(
@@ -46,11 +46,11 @@ function identicalSentence(identical: SweepTable['identical']): string {
 /** Joins two or more words, as in `0, 2 and 5`. */
 const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
-function skillSentence(deflatedSharpe: number, trials: number, overfit: number | null): string {
+function describeSkill(deflatedSharpe: number, trials: number, overfit: number | null): string {
   const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;
-  const tested = `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${percent(deflatedSharpe)} (deflated Sharpe ratio)`;
-  if (overfit === null || overfit <= CHANCE) return `${tested}.`;
-  return `${tested}. The probability of overfitting is ${percent(overfit)}, above one half: the first rank here does not predict the future rank.`;
+  const tested = `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio)`;
+  if (overfit === null || overfit <= CHANCE_LEVEL) return `${tested}.`;
+  return `${tested}. The probability of overfitting is ${formatPercent(overfit)}, above one half: the first rank here does not predict the future rank.`;
 }
 
 const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
@@ -61,21 +61,21 @@ const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
 };
 
 /** Describes the results of the choice in sample and out of sample. */
-function foldsSentence(folds: ChoiceByFolds | FoldsTooShort): string {
+function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
   if (folds.kind === 'short')
     return `The choice was not tested by folds: the variants have ${folds.observations} common returns, but the folds need ${folds.needed}.`;
   const { folds: terms, choices, paths, inSample, overPaths, probabilityOfLoss } = folds;
   const metric = terms.select_by;
-  const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : percent;
+  const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : formatPercent;
   const outside = overPaths[metric];
   const range =
     paths.length === 1
       ? `has ${write(outside.mean)} out of sample`
       : `has a median of ${write(outside.percentiles['0.5']!)} out of sample (${write(outside.percentiles['0.05']!)} to ${write(outside.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
-  const loss = paths.length === 1 ? '' : `; ${percent(probabilityOfLoss)} of the paths lose`;
+  const loss = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
   return `Chosen by ${METRIC_WORDS[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
 }
 
-function percent(fraction: number): string {
+function formatPercent(fraction: number): string {
   return `${(100 * fraction).toFixed(1)} %`;
 }

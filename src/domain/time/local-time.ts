@@ -9,7 +9,7 @@ const MS_PER_DAY = 86_400_000;
 /** Returns true for a time zone of the IANA database. */
 export function isTimeZone(zone: string): boolean {
   try {
-    clockOf(zone);
+    findClock(zone);
     return true;
   } catch {
     return false;
@@ -32,23 +32,23 @@ export interface LocalMoment {
 export function toInstant({ day, time, zone }: LocalMoment): number {
   const [hours, minutes] = time.split(':').map(Number) as [number, number]; // `time` matches LOCAL_TIME_PATTERN
   const local = day * MS_PER_DAY + (hours * 60 + minutes) * MS_PER_MINUTE;
-  const before = offsetAt(zone, local - MS_PER_DAY);
-  const after = offsetAt(zone, local + MS_PER_DAY);
+  const before = computeOffset(zone, local - MS_PER_DAY);
+  const after = computeOffset(zone, local + MS_PER_DAY);
   const candidates = [local - before, local - after];
-  const valid = candidates.filter((instant) => instant + offsetAt(zone, instant) === local);
+  const valid = candidates.filter((instant) => instant + computeOffset(zone, instant) === local);
   return valid.length > 0 ? Math.min(...valid) : local - before;
 }
 
 /** Returns the current day in a time zone at an instant. */
 export function toLocalDay(zone: string, instantMs: number): Day {
-  return Math.floor((instantMs + offsetAt(zone, instantMs)) / MS_PER_DAY);
+  return Math.floor((instantMs + computeOffset(zone, instantMs)) / MS_PER_DAY);
 }
 
 /** Returns the local time minus UTC at an instant, in ms. */
-function offsetAt(zone: string, instantMs: number): number {
+function computeOffset(zone: string, instantMs: number): number {
   const instant = Math.floor(instantMs / 1000) * 1000;
   const parts = Object.fromEntries(
-    clockOf(zone)
+    findClock(zone)
       .formatToParts(instant)
       .map(({ type, value }) => [type, Number(value)]),
   );
@@ -62,7 +62,7 @@ const CLOCKS_MAX = 1000;
 
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
-function clockOf(zone: string): Intl.DateTimeFormat {
+function findClock(zone: string): Intl.DateTimeFormat {
   const known = clocks.get(zone);
   if (known !== undefined) return known;
   const clock = new Intl.DateTimeFormat('en-GB', {

@@ -6,6 +6,6 @@ declare const EMBEDDED_KERNELS: string;
 let compiled: WebAssembly.Module | undefined;
 
 /** Compiles the kernels once. @throws Error if the platform has no WebAssembly SIMD */
-export function kernelModule(): WebAssembly.Module {
+export function compileKernelModule(): WebAssembly.Module {
   return (compiled ??= new WebAssembly.Module(Uint8Array.from(atob(EMBEDDED_KERNELS), (unit) => unit.charCodeAt(0))));
 }

@@ -1,3 +1,3 @@
 // Replaces `kernels/memory/system-calls.ts` in the bundle: a browser tab has no system calls.
 
-export const systemCalls = (): null => null;
+export const loadSystemCalls = (): null => null;

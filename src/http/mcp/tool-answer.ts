@@ -45,7 +45,9 @@ export async function toToolResult(
   const most = bytesMax - NOTICE_BYTES;
   if (bytes.byteLength <= most) return { content: [{ type: 'text', text }] };
   const shortened = type.startsWith('application/json') ? shortenJson(JSON.parse(text), most) : shortenText(text, most);
-  return { content: [{ type: 'text', text: shortened.text }, ...noticeOf(shortened.cuts, type, address, bytesMax)] };
+  return {
+    content: [{ type: 'text', text: shortened.text }, ...createNotices(shortened.cuts, type, address, bytesMax)],
+  };
 }
 
 function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJson> {
@@ -56,7 +58,7 @@ function shortenText(text: string, bytesMax: number): ReturnType<typeof shortenJ
   };
 }
 
-function noticeOf(
+function createNotices(
   cuts: readonly Cut[],
   type: string,
   address: Pick<Request, 'method' | 'url'>,

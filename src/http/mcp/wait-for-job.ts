@@ -56,7 +56,7 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
     const answer = await ask('GET', `${path}?wait=${Math.max(0, Math.min(LOOK_SECONDS, left)).toFixed(3)}`);
     const isCancelled = signal.aborted && signal.reason === CANCELLED;
     if (isCancelled) return toToolResult(await ask('DELETE', path), { method: 'GET', url: path });
-    const status = await statusOf(answer);
+    const status = await readStatus(answer);
     if (status !== undefined && status.progress > reported) {
       reported = status.progress;
       await report(status.progress, `${status.status}: ${status.message}`);
@@ -72,6 +72,6 @@ export async function waitForJob(given: Arguments, { ask, signal, report }: Wait
 }
 
 /** Parses the status of a short response; a long one contains a result, so its job has ended. */
-async function statusOf({ status, body }: Answer): Promise<JobStatus | undefined> {
+async function readStatus({ status, body }: Answer): Promise<JobStatus | undefined> {
   return status === 200 && typeof body === 'string' ? (JSON.parse(body) as JobStatus) : undefined;
 }

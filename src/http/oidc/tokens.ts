@@ -56,7 +56,7 @@ export function createTokens({
 
   async function open(): Promise<(token: string) => Promise<JWTPayload>> {
     const { createRemoteJWKSet, jwtVerify } = await import('jose');
-    const keys = createRemoteJWKSet(await keysOf(issuer), {
+    const keys = createRemoteJWKSet(await discoverKeys(issuer), {
       cacheMaxAge: KEYS_AGE_MS,
       cooldownDuration: cooldownMs,
       timeoutDuration: PROVIDER_MS,
@@ -98,7 +98,7 @@ export function isLocalIssuer(issuer: string): boolean {
 }
 
 /** Returns the address of a provider's keys. @source OpenID Connect Discovery 1.0, section 4 */
-async function keysOf(issuer: string): Promise<URL> {
+async function discoverKeys(issuer: string): Promise<URL> {
   const place = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
   const response = await fetch(place, { signal: AbortSignal.timeout(PROVIDER_MS), redirect: 'error' });
   if (!response.ok) throw new Error(`${place} answered ${response.status}`);

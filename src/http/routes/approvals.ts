@@ -14,7 +14,7 @@ export function createApprovalHandlers(approvals: Approvals): Handlers<typeof ap
     async decideApproval({ params, body, principal, authorship }) {
       await approvals.get(params.approval_id);
       const { decision, comment } = body();
-      const decider = { by: authorship(), names: namesOf(principal), scopes: principal.scopes };
+      const decider = { by: authorship(), names: listNames(principal), scopes: principal.scopes };
       return { json: await approvals.decide(params.approval_id, decision, comment, decider) };
     },
   };
@@ -24,7 +24,7 @@ export function createApprovalHandlers(approvals: Approvals): Handlers<typeof ap
  * Returns the names of a client that a list of approvers may contain. The name of a subject is not among them, because
  * the provider chooses it.
  */
-function namesOf({ keyId, name, isSubject }: Principal): string[] {
+function listNames({ keyId, name, isSubject }: Principal): string[] {
   const names = isSubject === true ? [keyId] : [keyId, name];
   return names.filter((each) => each !== null);
 }

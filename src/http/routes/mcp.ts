@@ -81,7 +81,7 @@ async function answerMessage(
 ): Promise<Reply> {
   const sdk = loadSdk();
   const signal = AbortSignal.any([call.signal, request.signal]);
-  const server = createMcpServer(sdk, catalogue, clientOf(request, signal, answerFor));
+  const server = createMcpServer(sdk, catalogue, createClient(request, signal, answerFor));
   const wantsProgress = message.params?._meta?.progressToken !== undefined;
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ enableJsonResponse: !wantsProgress });
   const end = (): void => {
@@ -110,7 +110,7 @@ async function answerMessage(
       return { status: 202 };
     }
     if (wantsProgress) void awaitAbort(signal).then(() => server.close());
-    return await replyOf(response, message, end);
+    return await createReply(response, message, end);
   } catch (failure) {
     end();
     throw failure;
@@ -120,7 +120,7 @@ async function answerMessage(
 const awaitAbort = (signal: AbortSignal): Promise<undefined> =>
   new Promise((resolve) => signal.addEventListener('abort', () => resolve(undefined), { once: true }));
 
-function clientOf(
+function createClient(
   { query, principal, header, isStillAllowed }: McpRequest,
   signal: AbortSignal,
   answerFor: McpSources['answerFor'],
@@ -143,9 +143,9 @@ function clientOf(
 }
 
 /** Converts a response of the transport to a route's reply. A session only names requests that can be cancelled. */
-async function replyOf(response: Response, { method }: Message, end: () => void): Promise<Reply> {
+async function createReply(response: Response, { method }: Message, end: () => void): Promise<Reply> {
   const { status, body } = response;
-  if (status >= 400) throw await refusalOf(response);
+  if (status >= 400) throw await readRefusal(response);
   const type = response.headers.get('content-type') ?? 'application/json';
   const headers = method === 'initialize' ? { 'Mcp-Session-Id': randomUUID() } : {};
   if (body === null || !type.startsWith('text/event-stream')) {
@@ -158,7 +158,7 @@ async function replyOf(response: Response, { method }: Message, end: () => void)
 }
 
 /** Returns the refusal of a message that the transport rejects. */
-async function refusalOf(response: Response): Promise<Refusal> {
+async function readRefusal(response: Response): Promise<Refusal> {
   const { error } = (await response.json()) as { readonly error?: { readonly message?: string } };
   return new Refusal('MALFORMED_REQUEST', `The message cannot be read: ${error?.message ?? response.status}.`);
 }

@@ -162,7 +162,7 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     drain: () => void (isDraining = true),
     close: coming.settled,
     ...table.reader,
-    lanes: async () => loadsOf(await table.reader.lanes(), countSlotsByClass(places, limits.jobBytesMax)),
+    lanes: async () => addSlotLoads(await table.reader.lanes(), countSlotsByClass(places, limits.jobBytesMax)),
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
 }
@@ -189,7 +189,7 @@ function createLeaseWatch({ clock, leases, leaseMs, expire }: LeaseWatch): () =>
 }
 
 /** Adds the slots of this process to the loads of its lanes. */
-function loadsOf(
+function addSlotLoads(
   loads: Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>,
   own: Readonly<Record<JobClass, number>>,
 ): Readonly<Record<JobClass, LaneLoad>> {

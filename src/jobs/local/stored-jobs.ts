@@ -5,7 +5,7 @@ import { readJobRecord, toStatus, type JobIdentity, type JobRecord, type StoredS
 import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type Life } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
-import { inputIn } from '../renewal.js';
+import { requireInput } from '../renewal.js';
 import { resultsOf } from '../stored-results.js';
 import type { RememberedJob } from './job-history.js';
 
@@ -71,5 +71,5 @@ export async function readFailedJob(store: Pick<DocumentStore, 'get'>, jobId: st
   const stored = await store.get('job', jobId);
   const record = readStored(stored, readJobRecord);
   if (record?.status !== 'failed') return undefined;
-  return { record, input: inputIn(await store.get('job-input', jobId), jobId) };
+  return { record, input: requireInput(await store.get('job-input', jobId), jobId) };
 }

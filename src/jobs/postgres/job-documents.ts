@@ -25,7 +25,7 @@ import { computeLifeLimits } from '../life-limits.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { Admission, Waiting } from '../admission.js';
-import { inputIn, renewRecord } from '../renewal.js';
+import { requireInput, renewRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import { resultsOf } from '../stored-results.js';
 import type { JobRows, QueuePosition, PlaceOfJob, ReservedJob } from './job-rows.js';
@@ -174,7 +174,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
         tx.buildOn({ kind: 'job', id: jobId }, version);
         const before = recordOf(found);
         if (before?.status !== 'failed') return before && { record: before, isNew: false };
-        const input = inputIn(await tx.get('job-input', jobId), jobId);
+        const input = requireInput(await tx.get('job-input', jobId), jobId);
         const { owner, estimated_bytes: estimatedBytes } = before;
         const { sequence, ...place } = await placeOf({ jobId, owner });
         admit({ owner, estimatedBytes }, place);

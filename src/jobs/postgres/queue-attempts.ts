@@ -133,7 +133,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
       const beat = offered.seen.beat ?? (await rows.start(offered, start));
       if (beat === undefined) return {}; // another node has the job now
       const startedAttempt = await jobs.begun({ ...offered, claim: start.claim }, beat);
-      return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await inputOf(offered, documents) };
+      return startedAttempt === undefined ? {} : { begun: startedAttempt, input: await readInput(offered, documents) };
     });
   }
 
@@ -191,7 +191,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
 const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
 /** Returns the input of a job. */
-async function inputOf(
+async function readInput(
   { jobId, sequence, seen, input }: ReservedJob,
   documents: Pick<PostgresDocuments, 'get'>,
 ): Promise<Claim['input']> {

@@ -2,7 +2,7 @@ import type { StudyFigures } from '#contract/studies.js';
 import type { RecordedClosures } from '#domain/calendars/closures.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
+import type { TriggeredRebalance } from '#domain/schedule/index-schedule.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import type { OptimisationPreviewRequest, OptimisationRequest } from '#domain/documents/optimisation-request.js';
@@ -77,7 +77,7 @@ export interface RebalancePackQuestion extends IndexQuestion {
   /** Version of the index document; null if it is not stored. */
   readonly version: number | null;
   /** Dates of the rebalances that breaches triggered in the index's run. */
-  readonly called: readonly CalledRebalance[];
+  readonly called: readonly TriggeredRebalance[];
   readonly request: RebalancePackRequest;
   /** Format of the result: JSON contains the whole pack, a table only its orders. */
   readonly format: ExportFormat;

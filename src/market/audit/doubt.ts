@@ -1,4 +1,4 @@
-import type { DoubtKind } from '#domain/market/doubt-kinds.js';
+import type { DataWarningKind } from '#domain/market/doubt-kinds.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 
 /** A change to a store that would resolve a data warning. Days are inclusive. */
@@ -44,7 +44,7 @@ export interface ActionRow {
 export interface DataWarning {
   /** Identifies the data warning in a request for repairs; equal data gives equal ids. */
   readonly id: string;
-  readonly kind: DoubtKind;
+  readonly kind: DataWarningKind;
   readonly identifier: string;
   readonly date: string;
   /** Confidence in the finding, 0 to 1. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { findMemoryLimit, findWrittenPlace, type WrittenPlace } from '#kernels/memory/paged-memory.js';
+import { findMemoryLimit, findWritableFile, type WritableFile } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { floorsOf, type DayFollower, type ScatterResult, type RowTarget } from './scatter-rows.js';
@@ -17,7 +17,7 @@ export type ScatterMessage =
 export interface ScatterOrder {
   readonly target: StripeTarget;
   /** File to which each panel is written; undefined for a panel in memory. */
-  readonly places: readonly (WrittenPlace | undefined)[];
+  readonly places: readonly (WritableFile | undefined)[];
   /** Panel column of each spelling of an identifier. */
   readonly positions: readonly (readonly [string, number])[];
   /** Queries of day, identifier and numbers, which together return each row once. */
@@ -154,7 +154,7 @@ function orderOf(
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
   const days = batchDays(shape, BLOCK_DAYS);
-  const places = panels.map(({ buffer }) => findWrittenPlace(buffer));
+  const places = panels.map(({ buffer }) => findWritableFile(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) &&
     threads * computeStageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;

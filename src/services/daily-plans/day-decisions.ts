@@ -4,7 +4,7 @@ import type { DayDocument, Renewal, ScheduleDay } from '#domain/daily-plans/day-
 import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import type { StepType } from '#domain/daily-plans/step-catalogue.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
+import { listSessionsBetween } from '#domain/calendars/sessions-between.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
@@ -212,8 +212,7 @@ function listBackfillSessions(
   { start, end, calendars }: Pick<Backfill, 'start' | 'end'> & Pick<Clock, 'calendars'>,
 ): string[] {
   const calendar = calendars.get(plan.calendar);
-  const sessions =
-    calendar === undefined ? [] : [...countSessionsBetween(calendar.sessions, start, end)].map(formatDay);
+  const sessions = calendar === undefined ? [] : [...listSessionsBetween(calendar.sessions, start, end)].map(formatDay);
   if (sessions.length === 0 || sessions.length > BACKFILL_MAX) {
     const message = `${plan.calendar} has ${formatCount(sessions.length, 'session')} from ${start} to ${end}; 1 to ${BACKFILL_MAX} are performed at once.`;
     throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'start', message }]);

@@ -1,12 +1,12 @@
 import type { FieldList } from '#contract/data.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { listFieldNames, findReferenceKind, resolve } from '#domain/datapoints/resolution.js';
+import { listFieldNames, findReferenceKind, resolveName } from '#domain/datapoints/resolution.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 
 /** Returns the datapoints and categories that rules can read in the served store, and its universes. */
 export function listFields({ market }: ServedMarket): FieldList {
   const fields = listFieldNames(market).flatMap((name) => {
-    const found = resolve(market, { name, dataset: null });
+    const found = resolveName(market, { name, dataset: null });
     if ('missing' in found) return [];
     const kind = found.dataset === 'reference' ? findReferenceKind(market, name) : 'number';
     return [{ name, dataset: found.dataset, kind }];

@@ -6,7 +6,7 @@ import type { DocumentStore } from '#store/port.js';
 import { readDataset } from '../stored/dataset-documents.js';
 
 /** Matches the path of a finding about one date. */
-const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
+const DATED_PATH = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
 
 /** Returns findings of the last read about dates on which only some securities of a store have bars, latest first. */
 export function selectPartialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
@@ -15,7 +15,7 @@ export function selectPartialDateFindings({ findings }: Pick<DatasetDocument, 'f
 
 /** Returns true if a finding reports a gap of the whole market before its date. */
 export const isGap = ({ code, path }: Pick<Finding, 'code' | 'path'>): boolean =>
-  code === 'GAP_LONG' && DATED.test(path);
+  code === 'GAP_LONG' && DATED_PATH.test(path);
 
 /** Returns findings about gaps of the whole market. */
 export const selectGapFindings = ({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] =>
@@ -43,7 +43,7 @@ export function summarisePartialDates(document: DatasetDocument): NonNullable<He
   const latest: string[] = [];
   let earlier = 0;
   for (const { path, count } of selectPartialDateFindings(document)) {
-    const date = DATED.exec(path)?.[1];
+    const date = DATED_PATH.exec(path)?.[1];
     if (date === undefined) earlier += count ?? 0;
     else latest.push(date);
   }

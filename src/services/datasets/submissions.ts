@@ -20,7 +20,7 @@ import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from '../stored/dataset-documents.js';
 import type { DatasetJobs } from './jobs.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
-import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
+import { listSessionsBetween } from '#domain/calendars/sessions-between.js';
 import { createWritingDataset } from './synthetic-dataset.js';
 
 export interface DatasetSubmissionsDependencies {
@@ -258,7 +258,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
       value: request.start,
     });
   }
-  const sessions = countSessionsBetween(calendar.sessions, request.start, request.end).length;
+  const sessions = listSessionsBetween(calendar.sessions, request.start, request.end).length;
   if (sessions < 2)
     throw refuse({
       code: 'EMPTY_RANGE',

@@ -1,5 +1,5 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { countSessionsBetween } from '#domain/calendars/sessions-between.js';
+import { listSessionsBetween } from '#domain/calendars/sessions-between.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { GeneratePayload, GenerateRequest } from '#domain/jobs/payloads.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -55,6 +55,6 @@ export async function forgetUnwritten(documents: DocumentStore, datasetId: strin
 export function createSyntheticSpec(request: GenerateRequest, calendars: Calendars): SyntheticSpec {
   const calendar = calendars.get(request.calendar);
   if (calendar === undefined) throw new Refusal('CALENDAR_NOT_COVERED', `There is no calendar ${request.calendar}.`);
-  const sessions = countSessionsBetween(calendar.sessions, request.start, request.end);
+  const sessions = listSessionsBetween(calendar.sessions, request.start, request.end);
   return { ...request, exchange: calendar.code, sessions };
 }

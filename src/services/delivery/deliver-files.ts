@@ -83,7 +83,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
         record.log(timestamp(), target.name, file.path, `Given up after ${file.rounds} rounds.`);
       }
     await record.flush();
-    return countsOf(record.files(target.name).filter(({ path }) => planned.has(path)));
+    return countFiles(record.files(target.name).filter(({ path }) => planned.has(path)));
   };
 
   function outgoing(file: DeliveredFile, { artifact }: DayFile): OutgoingFile {
@@ -231,7 +231,7 @@ function formatPath(
   return createPath(target.path, { file, client, schedule, index, table, day: parseValidDay(date) });
 }
 
-function countsOf(files: readonly DeliveredFile[]): DeliveryCounts {
+function countFiles(files: readonly DeliveredFile[]): DeliveryCounts {
   const count = (wanted: (state: DeliveredFile['state']) => boolean): number =>
     files.filter(({ state }) => wanted(state)).length;
   const other = files.find(({ state }) => state !== 'delivered');

@@ -17,7 +17,7 @@ import type { ApprovalGate } from '../approvals/approvals.js';
 import type { CheckInputDependencies } from '../daily-plans/check-input.js';
 import type { Versions } from '../history/versions.js';
 import type { Publications } from '../publication/publications.js';
-import { adjustmentOf } from '../stored/declared-adjustment.js';
+import { readAdjustment } from '../stored/declared-adjustment.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import { listHeldOverrides } from './held-overrides.js';
 import { listDecisions } from './listed-decisions.js';
@@ -105,7 +105,7 @@ export function createStatements(dependencies: StatementsDependencies): Statemen
     async statement(indexId, signal) {
       const { document } = await requireIndex(documents, indexId);
       const at = timestamp();
-      const adjustment = await adjustmentOf({ documents, markets }, document);
+      const adjustment = await readAdjustment({ documents, markets }, document);
       const calendar = calendars.get(document.calendar);
       return {
         index_id: indexId,

@@ -11,7 +11,7 @@ import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, headOf, versionOf, type HistoryHead, type StoredVersion } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
 import { forgetRuns } from '../stored/kept-runs.js';
-import { adjustmentOf } from '../stored/declared-adjustment.js';
+import { readAdjustment } from '../stored/declared-adjustment.js';
 import { countSkipped } from '../shared/skipped.js';
 
 /** Document in one version. */
@@ -98,7 +98,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
     const document = kind === 'index' ? readIndex(body) : undefined;
     return document === undefined
       ? []
-      : createMethodology(document, await adjustmentOf({ documents, markets }, document));
+      : createMethodology(document, await readAdjustment({ documents, markets }, document));
   }
 
   return {

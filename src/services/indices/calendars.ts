@@ -53,7 +53,7 @@ export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsD
         recent: recent.map(({ date }) => formatDay(date)),
         upcoming: upcoming.map(({ date }) => formatDay(date)),
         lookahead_end: formatDay(lookaheadEnd),
-        ...(hasLag ? { announcements: announcementsOf([...recent, ...upcoming]) } : {}),
+        ...(hasLag ? { announcements: listAnnouncements([...recent, ...upcoming]) } : {}),
       };
     },
   };
@@ -91,7 +91,7 @@ function toOfDay({ asof, as_of }: ScheduleQuery): Day | undefined {
 }
 
 /** Returns the announcements by effective date, ascending. */
-function announcementsOf(dates: readonly ScheduleDate[]): Record<string, string> {
+function listAnnouncements(dates: readonly ScheduleDate[]): Record<string, string> {
   const ascending = dates.toSorted((a, b) => a.date - b.date);
   return Object.fromEntries(ascending.map(({ date, announcement }) => [formatDay(date), formatDay(announcement)]));
 }

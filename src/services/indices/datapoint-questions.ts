@@ -17,7 +17,7 @@ import { readExpression, type ReadText } from '#domain/datapoints/expressions/re
 import { listCalls, type Definitions } from '#domain/datapoints/expressions/reads.js';
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { formatUnit } from '#domain/datapoints/expressions/units.js';
-import { conditional, useNumber } from '#domain/datapoints/field-use.js';
+import { useCondition, useNumber } from '#domain/datapoints/field-use.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { findStore } from '#domain/documents/store-of-documents.js';
@@ -173,7 +173,7 @@ function findMissingData(
   { expects, definitions, market }: MarketCheckInput,
 ): Finding[] {
   if (tree === undefined || market === undefined) return [];
-  const use = expects === 'number' ? { ...useNumber(tree), as: 'any' as const } : conditional(tree, '');
+  const use = expects === 'number' ? { ...useNumber(tree), as: 'any' as const } : useCondition(tree, '');
   return checkFields([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 

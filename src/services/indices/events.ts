@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventsQuery, EventsView } from '#contract/events.js';
 import { assertOrder } from '#domain/schema/assert-order.js';
-import { changeText } from '#domain/calendars/closures.js';
+import { describeChange } from '#domain/calendars/closures.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -69,7 +69,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
       const events: Event[] = [];
       for (const [at, stored] of indices.entries()) {
         const schedule = calendars.get(stored.calendar) === undefined ? null : await scheduled(stored);
-        if (schedule !== null) events.push(...eventsOf(stored, window, schedule));
+        if (schedule !== null) events.push(...listEvents(stored, window, schedule));
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
@@ -110,7 +110,7 @@ function windowOf(
   return { from, to };
 }
 
-function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
+function listEvents({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
   return listRebalanceEvents(window, schedule).map(({ day, kind, effective, cause, rule, calendar }): Event => {
     const what = kind === 'effective' ? 'rebalance effective' : `composition of ${formatDay(effective)} decided`;
     return {
@@ -148,7 +148,7 @@ function listExchangeEvents(code: string, window: EventWindow, calendars: Calend
     ...listHolidays(window, calendar)
       .filter((day) => !known.has(day))
       .map((day) => event('holiday', calendar.closureOn?.(day) ?? 'closed')(day)),
-    ...recorded.map((change) => event('closure', changeText(change))(parseValidDay(change.date))),
+    ...recorded.map((change) => event('closure', describeChange(change))(parseValidDay(change.date))),
     ...listExpiries(window, calendar).map(event('expiry', 'index futures expire')),
   ];
 }

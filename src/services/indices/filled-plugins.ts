@@ -9,11 +9,11 @@ type Reader = Pick<DocumentReader, 'get'>;
 export async function fillStoredPlugins(reader: Reader, document: IndexDocument): Promise<FilledDocument> {
   const ids = new Set(Object.values(document.plugins ?? {}).map(({ plugin }) => plugin));
   const stored = new Map<string, StoredPluginCode | undefined>();
-  for (const id of ids) stored.set(id, await pluginOf(reader, id));
+  for (const id of ids) stored.set(id, await findPluginCode(reader, id));
   return fillPlugins(document, (id) => stored.get(id));
 }
 
-async function pluginOf(reader: Reader, id: string): Promise<StoredPluginCode | undefined> {
+async function findPluginCode(reader: Reader, id: string): Promise<StoredPluginCode | undefined> {
   const stored = await reader.get('plugin', id);
   if (stored === undefined || 'unreadable' in stored) return undefined;
   const { data } = PluginDocument.safeParse(stored.body);

@@ -16,7 +16,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import { headOf } from '#store/history/history.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { adjustmentOf } from '../stored/declared-adjustment.js';
+import { readAdjustment } from '../stored/declared-adjustment.js';
 import { requireIndex } from '../stored/stored-indices.js';
 import {
   explainDefinition,
@@ -160,7 +160,7 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
     },
     async methodology(indexId) {
       const { document } = await requireIndex(documents, indexId);
-      const adjustment = await adjustmentOf({ documents, markets }, document);
+      const adjustment = await readAdjustment({ documents, markets }, document);
       return {
         index_id: indexId,
         name: document.name,

@@ -6,7 +6,7 @@ import type { Admission, ApprovalGate } from '../approvals/approvals.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { forgetRuns } from '../stored/kept-runs.js';
-import { childrenOf } from '../stored/stored-indices.js';
+import { listChildren } from '../stored/stored-indices.js';
 import { createDefinitionRequest } from './admitted-definition.js';
 
 export interface IndexRemovalDependencies {
@@ -22,14 +22,14 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
     // A refused request must not cancel any jobs.
     await assertPrecondition(documents, 'index', indexId, ifMatch);
     const cancel = async (foresee: Admission['foresee']): Promise<void> => {
-      const family = await familyOf(documents, indexId, null);
+      const family = await listFamily(documents, indexId, null);
       for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
       await cancelJobsAbout(jobs, subjectsOf(family));
     };
     const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       await requireStored(tx, indexId);
       await assertPrecondition(tx, 'index', indexId, ifMatch);
-      const family = await familyOf(tx, indexId, null);
+      const family = await listFamily(tx, indexId, null);
       for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
       const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
       const deleted: IndexDeletion['deleted'] = [];
@@ -59,7 +59,7 @@ interface Member {
 const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
 /** Returns an index and all indices derived from it, depth first in the order of ids. */
-async function familyOf(
+async function listFamily(
   reader: DocumentStore | DocumentTransaction,
   id: string,
   derivedFrom: string | null,
@@ -68,7 +68,7 @@ async function familyOf(
   const join = async (member: Member): Promise<void> => {
     if (family.has(member.id)) return; // a blend may have several indices of the family as parents
     family.set(member.id, member);
-    for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
+    for (const child of await listChildren(reader, member.id)) await join({ id: child, derivedFrom: member.id });
   };
   await join({ id, derivedFrom });
   return [...family.values()];

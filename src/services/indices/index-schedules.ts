@@ -7,7 +7,7 @@ import { listReviews } from '#domain/documents/reviews.js';
 import { DEFAULT_REVIEW } from '#domain/schedule/review-scopes.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { Cadence, CalledRebalance, IndexSchedule } from '#domain/schedule/index-schedule.js';
+import type { Cadence, TriggeredRebalance, IndexSchedule } from '#domain/schedule/index-schedule.js';
 
 export interface IndexSchedulesDependencies {
   readonly calendars: Calendars;
@@ -62,7 +62,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
    * Returns the rebalances that breaches triggered, if the definition allows such rebalances. For an underlying index
    * that was never run, they are taken from the run of the index above it.
    */
-  async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
+  async function calledOf(document: IndexDocument, topId: string): Promise<readonly TriggeredRebalance[]> {
     const rule = findBreachRule(document.pipeline?.treatment);
     if (rule === null) return [];
     const run = (await runOf(document.id)) ?? (await runOf(topId));
@@ -76,7 +76,7 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
   /** Returns the schedule of an index. @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an underlying index */
   return async function scheduleOf(document: IndexDocument): Promise<StoredSchedule> {
     const cadences: Cadence[] = [];
-    const called: CalledRebalance[] = [];
+    const called: TriggeredRebalance[] = [];
     const passed = new Set<string>();
     let base = document.base_date;
     async function visit(index: IndexDocument): Promise<void> {

@@ -102,7 +102,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     return lack;
   }
 
-  function knownAs(id: string): KnownTemplate {
+  function requireTemplate(id: string): KnownTemplate {
     const known = templates().get(id);
     if (known !== undefined) return known();
     throw new Refusal('TEMPLATE_NOT_FOUND', `No published methodology has the id ${id}.`, {
@@ -149,7 +149,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       for (const known of templates().values()) yield void known();
     },
     get(id, { index_id: indexId, base_date: asked }) {
-      const known = knownAs(id);
+      const known = requireTemplate(id);
       const market = markets.current()?.market;
       const baseDate = asked ?? (market === undefined ? undefined : findFirstBaseDate(market));
       const documents = createTemplateDocuments(known.template, { indexId, baseDate });
@@ -162,7 +162,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       };
     },
     async level(id, signal) {
-      const known = knownAs(id);
+      const known = requireTemplate(id);
       const { handle, market } = markets.require();
       const { levels } = answersOn(market);
       const entry = levels.get(id);

@@ -103,7 +103,7 @@ const NO_DIGEST = Buffer.alloc(32);
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
   const uses = await createKeyUses(documents, now);
   const stored = (await documents.list('key', readRecord)).documents;
-  const holders = new Map([...stored, ...environment].map((record) => [record.id, holderOf(record)]));
+  const holders = new Map([...stored, ...environment].map((record) => [record.id, createHolder(record)]));
   const given = new Set(environment.map(({ id }) => id));
   // an unreadable key also means that the service requires keys
   let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
@@ -115,7 +115,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
         tx.publish({ type: 'key-changed', key_id: record.id });
       }
     });
-    for (const record of records) holders.set(record.id, holderOf(record));
+    for (const record of records) holders.set(record.id, createHolder(record));
     configured = true;
   };
   const save = async (record: KeyRecord) => {
@@ -137,7 +137,7 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
     const entry = await documents.get('key', id);
     const record = readStored(entry, readRecord);
     configured ||= entry !== undefined;
-    if (record !== undefined) holders.set(id, holderOf(record));
+    if (record !== undefined) holders.set(id, createHolder(record));
   }
   // An unreadable key keeps its previous state until the next event, or a start, reads it.
   documents.subscribe('key-changed', ({ key_id: id }) => void readAgain(id).catch(() => {}));
@@ -239,7 +239,7 @@ interface Holder {
   readonly isFrom: ((address: string) => boolean) | undefined;
 }
 
-function holderOf(record: KeyRecord): Holder {
+function createHolder(record: KeyRecord): Holder {
   const { id, name, scopes, prefixes, sources } = record;
   return {
     record,

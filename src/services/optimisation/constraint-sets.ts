@@ -1,5 +1,5 @@
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
-import { findUnknownRowNames } from '#domain/checks/identifiers-on-market.js';
+import { findUnknownRowSecurities } from '#domain/checks/identifiers-on-market.js';
 import { checkConstraintSet, readConstraintSet, type ConstraintSet } from '#domain/documents/constraint-set.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { checkConstraintFields } from '#domain/optimisation/field-uses.js';
@@ -66,7 +66,7 @@ export function createConstraintSets({ documents, markets }: ConstraintSetsDepen
       ? []
       : [
           ...checkConstraintFields(set.constraints, market, { path: 'constraints', severity: 'warning' }),
-          ...findUnknownRowNames(set.constraints, market, 'constraints'),
+          ...findUnknownRowSecurities(set.constraints, market, 'constraints'),
         ];
   }
 

@@ -12,7 +12,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { checkConstraintFields, checkSpecFields } from '#domain/optimisation/field-uses.js';
 import { assertNoErrors, Refusal } from '#domain/refusals/refusal.js';
-import { assertHeld, assertOrder } from '#domain/schema/assert-order.js';
+import { assertHasDates, assertOrder } from '#domain/schema/assert-order.js';
 import { parseValidDay } from '#domain/time/days.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { DocumentReader, StoredDocument } from '#store/port.js';
@@ -77,7 +77,7 @@ export function createOptimisationPlans({
 
   function assertRequest(request: ComputedRequest, market: MarketData): void {
     assertOrder(request);
-    assertHeld(market, request);
+    assertHasDates(market, request);
     assertNoErrors('request', checkSpecFields(request, market, { path: '', severity: 'error' }));
   }
 
@@ -100,7 +100,7 @@ export function createOptimisationPlans({
       assertOrder(request);
       const served = markets.require();
       const { market } = served;
-      assertHeld(market, request);
+      assertHasDates(market, request);
       const reached = await reachedOn(target, market);
       assertRequest(request, market);
       assertReached(target.document, request.as_of, market);

@@ -1,5 +1,5 @@
 import { DataType, RecordBatchReader, StructRow, Vector, type RecordBatch } from 'apache-arrow';
-import { parseAccountTable, assertAccountColumns, nestFields } from '#domain/personal/account-table.js';
+import { parseAccountTable, assertAccountColumns, createNestedFields } from '#domain/personal/account-table.js';
 import { ENTRY } from '#domain/personal/account-columns.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import { formatDay } from '#domain/time/days.js';
@@ -52,7 +52,7 @@ async function* readAccountRows(batches: AsyncIterable<RecordBatch>): AsyncGener
     const columns = batch.schema.fields.map(({ name, type }, at) => ({ name, type, values: batch.getChildAt(at)! }));
     for (let row = 0; row < batch.numRows; row++) {
       const cells = columns.map(({ name, type, values }) => [name, convertValue(values.get(row), type)] as const);
-      yield JSON.stringify(nestFields(Object.fromEntries(cells.filter(([, value]) => value !== null))));
+      yield JSON.stringify(createNestedFields(Object.fromEntries(cells.filter(([, value]) => value !== null))));
     }
   }
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { splitLines } from '#domain/personal/account-lines.js';
-import { parseAccountTable, assertAccountColumns, nestFields } from '#domain/personal/account-table.js';
+import { parseAccountTable, assertAccountColumns, createNestedFields } from '#domain/personal/account-table.js';
 import { readParquetLines } from '#market/process/market-process.js';
 
 /**
@@ -35,7 +35,7 @@ async function* readAccountRows(lines: AsyncIterable<Buffer>): AsyncGenerator<st
       yield text;
       continue;
     }
-    yield JSON.stringify(nestFields(account as Readonly<Record<string, unknown>>));
+    yield JSON.stringify(createNestedFields(account as Readonly<Record<string, unknown>>));
   }
 }
 

@@ -14,7 +14,7 @@ import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { DataVersions, KnownMarket } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
-import { runListOf } from '../stored/kept-runs.js';
+import { readRunList } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -59,7 +59,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
 
   /** Returns the latest run with published closes. */
   async function findPublishedRun(indexId: string): Promise<RunDocument> {
-    const [id] = (await runListOf(documents, indexId)).published;
+    const [id] = (await readRunList(documents, indexId)).published;
     if (id !== undefined) return requireRun(documents, { subject: indexId, id });
     throw new Refusal('RUN_NOT_FOUND', `The published runs of ${indexId} were purged.`, { index_id: indexId });
   }

@@ -111,8 +111,8 @@ export function createError(
     largest,
     run_id: runId,
     reason,
-    notice: noticeOf({ indexId, decision, ...span, same, largest, reason }),
-    digest: digestOf(differing),
+    notice: formatNotice({ indexId, decision, ...span, same, largest, reason }),
+    digest: computeDigest(differing),
   };
 }
 
@@ -122,7 +122,7 @@ const ABSENT = { price: null, total: null, net: null, composition_hash: null };
 /**
  * Returns a digest of the differing figures, which is independent of the run that produced them and of later closes.
  */
-function digestOf({ disagreements, closes, standing }: DifferingCloses): string {
+function computeDigest({ disagreements, closes, standing }: DifferingCloses): string {
   const pairs = disagreements.map(({ date, position }) => {
     const { price, total, net, composition_hash } = standing.get(date) ?? ABSENT;
     if (position === null) return [date, [price, total, net, composition_hash], null];
@@ -132,7 +132,7 @@ function digestOf({ disagreements, closes, standing }: DifferingCloses): string 
   return createHash('sha256').update(toCanonicalJson(pairs)).digest('hex');
 }
 
-function noticeOf({
+function formatNotice({
   indexId,
   decision,
   first,

@@ -23,7 +23,7 @@ import { markPublished } from '../stored/kept-runs.js';
 import { requireRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { findLatestTime } from '#store/timestamp.js';
-import { stateOf, type RunStates } from '../runs/run-states.js';
+import { createStoredState, type RunStates } from '../runs/run-states.js';
 import { findCurrentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import type { Admission, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
@@ -41,7 +41,7 @@ import { assertAllowed } from './allowed.js';
 import { readCloses } from './publishable-closes.js';
 import { findDisagreements } from './disagreements.js';
 import { assertWhole } from './partial-closes.js';
-import { findLastDate, statementsOf, type Log, type Statement } from './statements.js';
+import { findLastDate, listStatements, type Log, type Statement } from './statements.js';
 import type { SigningKeys } from '../stored/signing-keys.js';
 
 /** Dates of published entries, both ends included. */
@@ -138,7 +138,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       const calendar = calendars.get(document.calendar);
       const isClosed = (date: string): boolean => hasClosure(calendar, date);
       // Without a run in the request, the run is current.
-      const stale = id === undefined ? null : (await stateOf(states, run)).stale;
+      const stale = id === undefined ? null : (await createStoredState(states, run)).stale;
       const closes = await readCloses(dependencies, run, { through: asked.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(documents, indexId);
@@ -156,7 +156,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const restated = disagreements.length;
         const error = createError({ closes, standing, found, treatment, request }, { ...terms, restated, at, by });
         const correction = await correctionOf(documents, error);
-        const statements = statementsOf(closes, { run, log, disagreements, request, correction, by, at });
+        const statements = listStatements(closes, { run, log, disagreements, request, correction, by, at });
         assertWhole(statements, closes.partial, request);
         const published = statements.length - restated;
         const noted = { ...by, note: noteOf(request, by) };

@@ -55,11 +55,11 @@ export function createPublicationRequest(
           reason: again.reason,
         };
   return {
-    action: actionOf(counts, gate),
+    action: selectAction(counts, gate),
     day: day ?? null,
     subject: indexId,
     content: { head: head?.hash ?? NO_HASH, entries: statements.map(figuresOf) },
-    summary: summaryOf(indexId, { fresh, restated, last }),
+    summary: formatSummary(indexId, { fresh, restated, last }),
     facts,
   };
 }
@@ -68,7 +68,7 @@ export function createPublicationRequest(
  * Returns the action that determines the approval rule. If closes are published together with a restatement, the rule
  * that requires more persons applies.
  */
-function actionOf(
+function selectAction(
   { published, restated }: { readonly published: number; readonly restated: number },
   { ruleOf }: Pick<ApprovalGate, 'ruleOf'>,
 ): 'publish' | 'restate' {
@@ -90,7 +90,7 @@ const figuresOf = ({ date, kind, price, total, net, divisor, composition_hash, r
 
 const levelsOf = ({ price, total, net }: Pick<UnsignedClose, 'price' | 'total' | 'net'>) => ({ price, total, net });
 
-function summaryOf(
+function formatSummary(
   indexId: string,
   {
     fresh,

@@ -33,7 +33,7 @@ interface StatementTerms {
 }
 
 /** Returns restatements of published closes, followed by the closes after the last published date. */
-export function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
+export function listStatements(closes: PublishableCloses, terms: StatementTerms): Statement[] {
   const { run, log, disagreements, request, correction, by, at } = terms;
   const last = findLastDate(log);
   const firstFresh = closes.dates.findIndex((date) => last === null || date > last);

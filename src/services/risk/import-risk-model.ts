@@ -63,11 +63,11 @@ export function createRiskModelImports({
 }: RiskModelImportsDependencies): RiskModelImports {
   const turn = createGate(IMPORTS);
 
-  async function documentOf(modelId: string, read: readonly Finding[], model: ImportedModelOutput) {
+  async function createDocument(modelId: string, read: readonly Finding[], model: ImportedModelOutput) {
     const covariance = await writeHashed(artifacts, model.covariance.bytes);
     const factors = model.factors && (await writeHashed(artifacts, model.factors.bytes));
     const served = markets.served();
-    const findings = [...read, ...coverageFindings(model.assetIds, served?.market)];
+    const findings = [...read, ...checkCoverage(model.assetIds, served?.market)];
     if (hasErrors(findings)) throw refuseWithFindings('risk model', findings);
     return toDocument({ modelId, model, covariance, factors, findings, storeHash: served?.identity.contentHash ?? '' });
   }
@@ -75,17 +75,17 @@ export function createRiskModelImports({
   return {
     importModel: async (modelId, body, { asker, by }) =>
       turn(async () => {
-        const source = await sourceOf(body);
+        const source = await readSource(body);
         const { model, findings } = await jobs.query('import-risk-model', { source }, asker.signal);
         if (model === null) throw refuseWithFindings('risk model', findings);
-        const document = await documentOf(modelId, findings, model);
+        const document = await createDocument(modelId, findings, model);
         await documents.transaction(async (tx) => void (await tx.put('risk-model', modelId, document)), { by });
-        return resultOf(document);
+        return toImportResult(document);
       }, asker),
   };
 }
 
-async function sourceOf(body: ImportedModelBody): Promise<ImportRiskModelInput['source']> {
+async function readSource(body: ImportedModelBody): Promise<ImportRiskModelInput['source']> {
   if (body.kind === 'json') return body;
   const chunks: Uint8Array[] = [];
   for await (const chunk of body.bytes) chunks.push(chunk);
@@ -144,7 +144,14 @@ function toDocument({
   };
 }
 
-function resultOf({ model_id, asset_ids, imported, findings, factor_model: told, content_hash }: RiskModelDocument) {
+function toImportResult({
+  model_id,
+  asset_ids,
+  imported,
+  findings,
+  factor_model: told,
+  content_hash,
+}: RiskModelDocument) {
   return {
     model_id,
     assets: asset_ids.length,
@@ -159,7 +166,7 @@ function resultOf({ model_id, asset_ids, imported, findings, factor_model: told,
 const LISTED_MAX = 10;
 
 /** Reports securities without prices in the served store, as an error if none of the securities has prices. */
-function coverageFindings(assetIds: readonly string[], market: Parameters<typeof lookupOf>[0] | undefined): Finding[] {
+function checkCoverage(assetIds: readonly string[], market: Parameters<typeof lookupOf>[0] | undefined): Finding[] {
   if (market === undefined) return [];
   const lookup = lookupOf(market);
   const unknown = assetIds.filter((identifier) => lookup.positionOf(identifier) === undefined);

@@ -4,7 +4,13 @@ import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore } from '#store/port.js';
 import { resolveMatrixPaths } from '../stored/matrix-paths.js';
-import { createExportTerms, listServedModels, piecesOf, streamOf, type ServedModel } from './risk-model-views.js';
+import {
+  createExportTerms,
+  listServedModels,
+  streamPieces,
+  createStream,
+  type ServedModel,
+} from './risk-model-views.js';
 
 /** Streams of stored models; threads generate their parts while the streams are read. */
 export interface ModelStreams {
@@ -39,7 +45,7 @@ export function createModelStreams({
   ): ReadableStream<Uint8Array> {
     const write = async (part: RiskModelPart) =>
       (await jobs.query('risk-model-part', { ...(await matrixOf(document, served)), part }, signal)).bytes;
-    return streamOf(piecesOf(document, served, write));
+    return createStream(streamPieces(document, served, write));
   }
 
   async function* importPieces(
@@ -69,6 +75,6 @@ export function createModelStreams({
   return {
     matrixOf,
     streamModel,
-    streamImport: (document, signal) => streamOf(importPieces(document, signal)),
+    streamImport: (document, signal) => createStream(importPieces(document, signal)),
   };
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { reportUnreadFields } from '#domain/documents/idle-settings.js';
-import { partPlaces } from '#domain/numbers/even-parts.js';
+import { locateParts } from '#domain/numbers/even-parts.js';
 import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
 import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
@@ -111,7 +111,7 @@ export function createRiskModelJob({
     };
     return {
       result: { value: document },
-      message: messageOf(payload, document),
+      message: formatMessage(payload, document),
       async effect(tx) {
         await tx.put('risk-model', payload.model_id, document);
       },
@@ -142,7 +142,7 @@ function joinRows(written: readonly WrittenParts[]): {
   readonly unused: readonly ArtifactRef[];
 } {
   const rows = written.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
-  const { first, others } = partPlaces(rows);
+  const { first, others } = locateParts(rows);
   const fileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
   const files = first.map(fileAt);
   const hash = createHash('sha256').update(files.map(({ sha256 }) => sha256).join(''));
@@ -150,7 +150,7 @@ function joinRows(written: readonly WrittenParts[]): {
 }
 
 /** Returns the summary of a finished estimate. */
-function messageOf(
+function formatMessage(
   { request }: RiskModelPayload,
   { asset_ids: assetIds, excluded, diagnostics }: RiskModelDocument,
 ): string {

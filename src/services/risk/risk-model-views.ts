@@ -61,7 +61,7 @@ export const createExportTerms = ({ imported }: RiskModelDocument) => ({
 });
 
 /** Streams the pieces of a text as they are requested. */
-export function streamOf(pieces: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
+export function createStream(pieces: AsyncGenerator<Uint8Array, undefined>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await pieces.next();
@@ -123,7 +123,7 @@ export function selectSmallFields(
 }
 
 /** Yields the view as pieces of JSON text: head, rows of both frames, tail. */
-export async function* piecesOf(
+export async function* streamPieces(
   document: RiskModelDocument,
   served: ServedModel,
   write: (part: RiskModelPart) => Promise<Uint8Array>,

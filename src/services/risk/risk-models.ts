@@ -1,5 +1,5 @@
 import type { RiskModelCollection } from '#contract/risk-models.js';
-import { assertOrder, assertHeld } from '#domain/schema/assert-order.js';
+import { assertOrder, assertHasDates } from '#domain/schema/assert-order.js';
 import type { RiskModelDocument, RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/risk/validation/risk-validation-request.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -140,7 +140,7 @@ export function createRiskModels({
       const indexId = request.index_id ?? estimatedOn;
       return stores.within(await storeOfRun(indexId), async () => {
         const known = await dataVersions.at(settings.as_known_on);
-        assertHeld(known.served.market, { start, end });
+        assertHasDates(known.served.market, { start, end });
         return jobs.submit({
           kind: validation,
           payload: {
@@ -181,7 +181,7 @@ export function createRiskModels({
     assertOrder({ start, end });
     const known = await dataVersions.at(request.as_known_on);
     const { market } = known.served;
-    assertHeld(market, { start, end });
+    assertHasDates(market, { start, end });
     const payload = await payloadOf(modelId, request, market);
     return jobs.submit({
       kind,

@@ -18,7 +18,7 @@ import { assertSubject, requireRun, type RunName } from '../stored/run-documents
 import { runIdOf } from '#store/run-id.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from '../stored/stored-bytes.js';
 import { assertRecordNamed, computeRecordEtag, type RunTexts } from './run-texts.js';
-import { stateOf, type RunStates } from './run-states.js';
+import { createStoredState, type RunStates } from './run-states.js';
 import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 import { prependHeadToStored } from '../stored/stamped-json.js';
 import type { AskedBacktest } from './versioned-plan.js';
@@ -148,7 +148,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertComparable(names, benchmark);
       const runs = await Promise.all(names.map((name) => requireRun(documents, findComparedRun(name))));
       const of = await Promise.all(
-        runs.map(async (run) => ({ run_id: runIdOf(run), ...(await stateOf(states, run)) })),
+        runs.map(async (run) => ({ run_id: runIdOf(run), ...(await createStoredState(states, run)) })),
       );
       const findings = contentFindings(runs);
       const compared =

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
-import { assertMeets, assertOrder } from '#domain/schema/assert-order.js';
+import { assertOverlaps, assertOrder } from '#domain/schema/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { formatNameInHeader } from '#domain/backtest/run-file/separate-prices.js';
-import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { findExportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { createMarketKey } from '#domain/market/market-identity.js';
@@ -24,7 +24,7 @@ import { listEarlierFiles, requireRun, type RunName } from '../stored/run-docume
 import { listKnownFilesBefore } from '../datasets/known-files.js';
 import { readRunDefinition } from '../stored/run-definition.js';
 import { runIdOf } from '#store/run-id.js';
-import { stateOf, type RunStates } from './run-states.js';
+import { createStoredState, type RunStates } from './run-states.js';
 import { bytesOf as bytesOfPart, createBufferPool, streamOf, type MadePart } from './export-stream.js';
 import { createStateHead, streamWithHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { ViewCache } from './view-cache.js';
@@ -118,9 +118,9 @@ export function createExports({
     { table, by = OWN_GROUPS, as_known_on: knownOn }: ExportRequest,
     known: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
-    if (exportTable(table).readsMarket !== true) return null;
-    if (exportTable(table).readsDefinition === true && knownOn === undefined) return states.requireMarket(run);
-    if (exportTable(table).isGrouped === 'issuers' && by !== OWN_GROUPS && knownOn === undefined)
+    if (findExportTable(table).readsMarket !== true) return null;
+    if (findExportTable(table).readsDefinition === true && knownOn === undefined) return states.requireMarket(run);
+    if (findExportTable(table).isGrouped === 'issuers' && by !== OWN_GROUPS && knownOn === undefined)
       return states.requireMarket(run);
     return known ?? (await states.findMarket(run)) ?? null;
   }
@@ -187,10 +187,10 @@ export function createExports({
       const names = ['start', date === undefined || request.end !== undefined ? 'end' : 'date'] as const;
       if (date !== undefined) assertOneSession(table, date);
       assertOrder({ start, end }, names);
-      assertMeets({ start, end }, { first: run.start, last: run.end, of: 'the run' }, names);
+      assertOverlaps({ start, end }, { first: run.start, last: run.end, of: 'the run' }, names);
       const served = await marketOf(run, request, subject.known);
       if (by !== undefined) assertGroups(table, by, served && served.market);
-      const state = await stateOf(states, run);
+      const state = await createStoredState(states, run);
       const { stale } = state;
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);
@@ -244,14 +244,14 @@ function prependHeadToBody(head: StateHead, body: ExportBody): ExportBody {
  * VALIDATION_FAILED
  */
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
-  if (exportTable(table).isGrouped === undefined)
+  if (findExportTable(table).isGrouped === undefined)
     throw refuseUnsuitable('by', by, `The rows of ${table} are not grouped: by does not apply to them.`);
   if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
 }
 
 /** Refuses a table of several sessions for a request with a single session. @throws Refusal VALIDATION_FAILED */
 function assertOneSession(table: ExportTableName, date: string): void {
-  if (exportTable(table).isOfSession === true) return;
+  if (findExportTable(table).isOfSession === true) return;
   const message = `The rows of ${table} are of many sessions: date does not apply to them, start and end do.`;
   throw refuseUnsuitable('date', date, message);
 }
@@ -268,7 +268,7 @@ async function definitionOf(
   run: RunDocument,
   table: ExportTableName,
 ): Promise<ExportPartInput['definition']> {
-  if (exportTable(table).readsDefinition !== true) return undefined;
+  if (findExportTable(table).readsDefinition !== true) return undefined;
   const { definition, request } = await readRunDefinition(artifacts, run);
   if (request.as_known === undefined) return definition;
   return { ...definition, known: await listKnownFilesBefore({ artifacts, dataVersions }, run.store_version ?? null) };
@@ -277,7 +277,7 @@ async function definitionOf(
 /** Returns an etag over all inputs that determine the bytes. */
 function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   const { columns, plan } = run.artifacts;
-  const decidedBy = exportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
+  const decidedBy = findExportTable(asked.table).readsDefinition === true && plan !== undefined ? [plan] : [];
   const files = [columns, ...listEarlierFiles(run), ...decidedBy].map(({ sha256 }) => sha256);
   return createHash('sha256')
     .update(JSON.stringify([EXPORT_VERSION, files, asked, market && createMarketKey(market)]))

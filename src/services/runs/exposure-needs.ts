@@ -5,7 +5,7 @@ import type { NeededExposures } from '#jobs/tasks/views.js';
 import { findRun, isWholeHistory } from '../stored/run-documents.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { readFields } from './run-fields.js';
-import { universeOfRun } from './run-universe.js';
+import { findUniverse } from './run-universe.js';
 import { comparedOf, type RunCall, type NeedSources } from './need.js';
 
 /** Default column of groups. Without the column, all securities form one group. */
@@ -36,7 +36,7 @@ export async function resolveExposures(sources: NeedSources, { run, query }: Run
   return {
     by,
     fields,
-    universe: await universeOfRun(sources, run, fields),
+    universe: await findUniverse(sources, run, fields),
     benchmark,
     benchmarkColumns: benchmark === null ? null : await columnsOfWhole(sources, run, benchmark.indexId),
     market: served && served.handle,

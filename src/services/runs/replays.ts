@@ -7,7 +7,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { createModelReferences } from '../stored/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, payloadOf, provenanceOf, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { columnsOf, payloadOf, createProvenance, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from './run-states.js';
@@ -56,7 +56,7 @@ export function createReplayJob({
       ...known,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
-      stored: { ...provenanceOf(run), runAt: run.run_at },
+      stored: { ...createProvenance(run), runAt: run.run_at },
       columns: columnsOf(run),
       outputs: attempt.outputs(['view']),
     });

@@ -7,7 +7,7 @@ import { runIdOf } from '#store/run-id.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { withinReach } from '../operations/access.js';
 import { putRunAfter } from '../stored/kept-runs.js';
-import { artifactsOf, findRun } from '../stored/run-documents.js';
+import { listArtifacts, findRun } from '../stored/run-documents.js';
 import { isOfService } from './backtest-batches.js';
 import type { RunMaker } from './made-runs.js';
 import { createRowsInParts, type RowAttempt, type RowsInPartsDependencies, type RowsOrder } from './rows-in-parts.js';
@@ -64,7 +64,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   const orderFor = (payload: RerunPayload): RowsOrder<RerunEntry> => ({
     count: payload.ids.length,
     entryOf: (position, attempt) => computeEntry(payload.ids[position]!, payload, attempt),
-    filesOf: ({ run }) => (run === null ? [] : artifactsOf(run)),
+    filesOf: ({ run }) => (run === null ? [] : listArtifacts(run)),
   });
 
   async function store(tx: DocumentTransaction, made: readonly MadeRerun[]): Promise<void> {

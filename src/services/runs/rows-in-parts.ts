@@ -1,4 +1,4 @@
-import { divideEvenly, partPlaces } from '#domain/numbers/even-parts.js';
+import { divideEvenly, locateParts } from '#domain/numbers/even-parts.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
 import type { RowsInBlocks } from '#jobs/rows-in-blocks.js';
@@ -67,7 +67,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
   };
 
   /** Returns the entries of each part once; the files of duplicate entries are dropped. */
-  async function entriesOf<E extends RowEntry>(
+  async function readEntries<E extends RowEntry>(
     { filesOf }: RowsOrder<E>,
     written: readonly WrittenParts[],
     { drop }: Pick<RowAttempt, 'drop'>,
@@ -75,7 +75,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     const outputs: (readonly (readonly E[])[])[] = [];
     for (const { artifact } of written)
       outputs.push(JSON.parse(Buffer.from(await artifacts.read(artifact)).toString()) as E[][]); // a part wrote these entries
-    const { first, others } = partPlaces(written);
+    const { first, others } = locateParts(written);
     const entriesIn = (places: typeof first): E[] => places.flatMap(({ output, at }) => outputs[output]![at]!);
     const unused = entriesIn(others).flatMap(filesOf);
     if (unused.length > 0) await drop(unused.map(({ name }) => name));
@@ -91,7 +91,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
         share: 1 - SUMMING,
         here: (part, share) => outputOf(order, [part], { attempt, share }),
       });
-      const entries = await entriesOf(order, written, attempt);
+      const entries = await readEntries(order, written, attempt);
       const files = written.map(({ artifact: { name, sha256 }, parts }) => ({ artifact: name, sha256, parts }));
       const outputs = attempt.outputs(['view', 'rows']);
       const { view, rows } = await attempt.compute('sum-rows', { ...summary, files, outputs }, SUMMING);

@@ -5,7 +5,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { addUnreadable } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { readRun } from '../stored/run-documents.js';
-import { stateOf, type RunStates } from './run-states.js';
+import { createStoredState, type RunStates } from './run-states.js';
 
 /**
  * Function that returns the latest runs by subject. Runs with an unreadable document or columns are omitted and
@@ -33,7 +33,7 @@ export function createRunList({ documents, artifacts, states }: RunListDependenc
   async function rowsOf(runs: readonly RunDocument[]): Promise<BacktestRecordCollection['backtests']> {
     const rows: BacktestRecordCollection['backtests'] = [];
     for (const run of runs) {
-      rows.push({ index_id: run.run_id, run_at: run.run_at, ...(await stateOf(states, run)) });
+      rows.push({ index_id: run.run_id, run_at: run.run_at, ...(await createStoredState(states, run)) });
       if (rows.length % ROWS_PER_TURN === 0) await setImmediate();
     }
     return rows;

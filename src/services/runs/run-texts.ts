@@ -10,7 +10,7 @@ import { readStored } from '#store/read-stored.js';
 import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { listEarlierFiles, provenanceOf, readRun } from '../stored/run-documents.js';
+import { listEarlierFiles, createProvenance, readRun } from '../stored/run-documents.js';
 import { removeMarks } from '../stored/stamped-json.js';
 
 export interface RunTextsDependencies {
@@ -64,7 +64,7 @@ export function createRunTexts({ artifacts, jobs }: RunTextsDependencies): RunTe
     const source = {
       columns: await artifacts.file(columns),
       files: await Promise.all([columns, ...listEarlierFiles(run)].map(fileOf)),
-      stamp: { ...provenanceOf(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
+      stamp: { ...createProvenance(run), runAt: run.run_at ?? '', indexVersion: run.index_version ?? null },
     };
     // a run without a stored result has a plan
     return text === 'record' ? { ...source, text } : { ...source, text, plan: await fileOf(plan!) };
@@ -184,7 +184,7 @@ export function computeRecordEtag(run: RunDocument): string {
     columns.sha256,
     earlier.length > 1 ? earlier : (earlier[0] ?? null),
     run.run_at,
-    provenanceOf(run),
+    createProvenance(run),
   ]);
 }
 

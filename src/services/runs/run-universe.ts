@@ -15,7 +15,7 @@ interface UniverseDependencies {
  * Returns the definition whose universe datapoints are relative to: that of the run, or the stored definition for a run
  * without it; null if no datapoint is relative, or the definition was deleted.
  */
-export async function universeOfRun(
+export async function findUniverse(
   { documents, artifacts }: UniverseDependencies,
   run: RunDocument,
   fields: readonly string[],

@@ -10,7 +10,7 @@ import { resolveColumnsFile, readRun, requireRun, type RunName } from '../stored
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import type { RunCall, NeedSources } from './need.js';
-import { stateOf } from './run-states.js';
+import { createStoredState } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
 export interface RunViewsDependencies extends Omit<NeedSources, 'plans'> {
@@ -59,7 +59,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at } = run;
     return {
-      ...(await stateOf(states, run)),
+      ...(await createStoredState(states, run)),
       ...figures,
       name,
       run_at,

@@ -7,7 +7,7 @@ import { readLogHead } from '#store/publication/log.js';
 import { causeOf } from '#store/read-stored.js';
 import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
-import { assertHasRuns, runListOf } from '../stored/kept-runs.js';
+import { assertHasRuns, readRunList } from '../stored/kept-runs.js';
 import { findRun, createKeptRunId, readRun, requireRun, type AskedRun } from '../stored/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
@@ -78,7 +78,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
   return {
     async list(subject, { limit, before }, signal) {
       await assertHasRuns(documents, subject);
-      const list = await runListOf(documents, subject);
+      const list = await readRunList(documents, subject);
       const newest = await findRun(documents, subject);
       const skipped = await listUnlistedCauses(documents, subject);
       const ids = [...(newest === undefined ? [] : [runIdOf(newest)]), ...list.earlier];

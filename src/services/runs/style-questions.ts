@@ -1,8 +1,8 @@
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { DEFAULT_WINDOW, requestLatest, type DerivedName } from '#domain/datapoints/field-request.js';
-import { listFieldNames, findReferenceKind, resolve } from '#domain/datapoints/resolution.js';
+import { DEFAULT_WINDOW, createLatestRequest, type DerivedName } from '#domain/datapoints/field-request.js';
+import { listFieldNames, findReferenceKind, resolveName } from '#domain/datapoints/resolution.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 
 /** Request for a datapoint of a run over a range of dates; null for all dates. */
@@ -55,7 +55,7 @@ export function listStyleQuestions(market: MarketData, run: RunDocument, besides
 function listStyleFields(market: MarketData): string[] {
   const [derived, stored]: [string[], string[]] = [[], []];
   for (const name of listFieldNames(market)) {
-    const result = resolve(market, requestLatest(name));
+    const result = resolveName(market, createLatestRequest(name));
     if ('missing' in result) continue;
     if (result.dataset === 'derived') derived.push(name);
     else if (result.dataset === 'market' || findReferenceKind(market, name) === 'number') stored.push(name);

@@ -1,6 +1,6 @@
 import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { orderSweepParts, type SweepParts } from '#domain/sweeps/part-order.js';
-import { patchAt, type Patch, type Variation } from '#domain/sweeps/variants.js';
+import { createPatch, type Patch, type Variation } from '#domain/sweeps/variants.js';
 import { createJobKind, type JobKind } from '#jobs/job-kind.js';
 import type { TaskInput } from '#jobs/tasks.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -48,7 +48,7 @@ export function createSweepJob({
   const patchesOf = (payload: SweepPayload, part: number): Patch[] =>
     partsOf(payload)
       .variants(part)
-      .map((variant) => patchAt(payload, variant));
+      .map((variant) => createPatch(payload, variant));
 
   return createJobKind(
     'sweep',

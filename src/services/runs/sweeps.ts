@@ -20,7 +20,7 @@ import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
   checkLevels,
-  patchAt,
+  createPatch,
   checkVariantCount,
   countVariants,
   type DocumentCheck,
@@ -119,7 +119,7 @@ export function createSweeps({
     let since = performance.now();
     for (const i of variants) {
       const { variant, findings } = await indices.answer((indexOf) =>
-        applyPatch(base, patchAt(variation, i), { path: '', check: checkWith(indexOf) }),
+        applyPatch(base, createPatch(variation, i), { path: '', check: checkWith(indexOf) }),
       );
       refused.add(i, findings);
       if (variant !== undefined)

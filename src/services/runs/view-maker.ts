@@ -6,7 +6,7 @@ import type { HashedBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
 import { resolveColumnsFile } from '../stored/run-documents.js';
-import { stateOf } from './run-states.js';
+import { createStoredState } from './run-states.js';
 import type { RunStates } from './run-states.js';
 import { createStateHead, prependHead, type StateHead } from '../stored/stamped-json.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
@@ -35,7 +35,7 @@ export interface ViewMaker {
 export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
   const make = (input: RunViewInput, signal: AbortSignal): Promise<HashedBytes> =>
     jobs.query('view-run', input, signal);
-  const headOf = async (run: RunDocument): Promise<StateHead> => createStateHead(await stateOf(states, run));
+  const headOf = async (run: RunDocument): Promise<StateHead> => createStateHead(await createStoredState(states, run));
   return {
     async columnsOf(run) {
       await assertUndamaged(artifacts, run);

@@ -1,12 +1,12 @@
-import { requestLatest } from '#domain/datapoints/field-request.js';
-import { resolve } from '#domain/datapoints/resolution.js';
+import { createLatestRequest } from '#domain/datapoints/field-request.js';
+import { resolveName } from '#domain/datapoints/resolution.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { resolveReached } from '../indices/reached-documents.js';
 import { resolveColumnsFile, isWholeHistory } from '../stored/run-documents.js';
-import { universeOfRun } from './run-universe.js';
+import { findUniverse } from './run-universe.js';
 import { listStyleQuestions } from './style-questions.js';
 import { EXPOSURES, groupColumnOf, rangeOf, type RequestStep, type WarmUpRequest } from './warm-up-requests.js';
 import type { WarmUpRuns } from './warm-up-runs.js';
@@ -45,7 +45,7 @@ export function createWarmUpExposures({
       for (const { field, start, end } of listStyleQuestions(market, run, READY_FIELDS))
         yield createExposureRequest(`${name} ${field} ${start ?? ''} ${end ?? ''}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
-          const universe = await universeOfRun({ documents, artifacts }, run, [field]);
+          const universe = await findUniverse({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, ...rangeOf(start, end), fields: [field] };
         });
     }
@@ -57,14 +57,14 @@ export function createWarmUpExposures({
    */
   async function* exposuresOn({ handle, market }: ServedMarket): AsyncGenerator<WarmUpRequest> {
     const by = groupColumnOf(market);
-    const fields = READY_FIELDS.filter((name) => !('missing' in resolve(market, requestLatest(name))));
+    const fields = READY_FIELDS.filter((name) => !('missing' in resolveName(market, createLatestRequest(name))));
     for (const run of await runs.readAll()) {
       if (run.store_id !== handle.datasetId) continue;
       const { name } = run.artifacts.columns;
       for (const field of fields)
         yield createExposureRequest(`${name} ${field}`, async () => {
           const columns = await resolveColumnsFile(artifacts, run);
-          const universe = await universeOfRun({ documents, artifacts }, run, [field]);
+          const universe = await findUniverse({ documents, artifacts }, run, [field]);
           return { ...EXPOSURES, universe, columns, by, market: handle, fields: [field] };
         });
       const other = await runs.benchmarkOf(run);
@@ -74,7 +74,7 @@ export function createWarmUpExposures({
         const columns = await resolveColumnsFile(artifacts, run);
         const benchmark = { indexId: other.id, documents: await resolveReached(documents, other) };
         const beside = { benchmark, benchmarkColumns: await resolveColumnsFile(artifacts, compared) };
-        const universe = await universeOfRun({ documents, artifacts }, run, fields);
+        const universe = await findUniverse({ documents, artifacts }, run, fields);
         return { ...EXPOSURES, universe, ...beside, columns, by, market: handle, fields };
       });
     }

@@ -7,7 +7,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { DEFAULT_COMPONENTS } from './factor-measure.js';
 import { resolveReached } from '../indices/reached-documents.js';
 import { resolveColumnsFile } from '../stored/run-documents.js';
-import { universeOfRun } from './run-universe.js';
+import { findUniverse } from './run-universe.js';
 import {
   EXPOSURES,
   groupColumnOf,
@@ -88,7 +88,7 @@ export async function* prepareViews(
   const weekly = { ...exposures, ...window, interval: 'weekly', fields: ['BETA'] } as const;
   yield query('datapoints', 'view-run', async () => ({
     ...weekly,
-    universe: await universeOfRun({ documents, artifacts }, run, weekly.fields),
+    universe: await findUniverse({ documents, artifacts }, run, weekly.fields),
   }));
   yield view(`${OF_THREAD}limits`, () => ({
     view: 'limits',

@@ -47,7 +47,7 @@ export async function recordDataVersion(
   const head = await readHistory(tx, datasetId);
   if (head?.content_hash === contentHash) return;
   // Version numbers of a deleted store are not reused, so that `as_known_on: 3` is never ambiguous.
-  const forgotten = await forgottenOf(tx, datasetId);
+  const forgotten = await readForgotten(tx, datasetId);
   const version = (head?.latest ?? forgotten) + 1;
   const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
@@ -101,7 +101,7 @@ export const FORGOTTEN_AT_ONCE = 256;
  * still has to delete
  */
 export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  const forgotten = (await readHistory(tx, datasetId))?.latest ?? (await forgottenOf(tx, datasetId));
+  const forgotten = (await readHistory(tx, datasetId))?.latest ?? (await readForgotten(tx, datasetId));
   if (forgotten === 0) return 0;
   await tx.put('data-history', datasetId, { forgotten } satisfies ForgottenHistory);
   return forgetLeft(tx, datasetId, await tx.lastNumber('data-version', datasetId));
@@ -113,7 +113,7 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
  * @param last last version that may remain @returns the last version that remains; 0 if none remains
  */
 export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
-  let left = Math.min(last, await forgottenOf(tx, datasetId));
+  let left = Math.min(last, await readForgotten(tx, datasetId));
   for (let count = 0; count < FORGOTTEN_AT_ONCE; count++, left--)
     // version numbers are consecutive
     if (left === 0 || !(await tx.delete('data-version', formatNumberedId(datasetId, left)))) return 0;
@@ -121,7 +121,7 @@ export async function forgetLeft(tx: DocumentTransaction, datasetId: string, las
 }
 
 /** Returns the highest version number that belongs to earlier stores with this id; 0 if there were none. */
-async function forgottenOf(reader: Reader, datasetId: string): Promise<number> {
+async function readForgotten(reader: Reader, datasetId: string): Promise<number> {
   const stored = await reader.get('data-history', datasetId);
   return (parseStored(stored, DataHistoryDocument) ?? parseStored(stored, ForgottenHistory))?.forgotten ?? 0;
 }
@@ -133,7 +133,7 @@ export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
     const datasetId = ownerOf(id);
-    if (numberOf(id) <= (await forgottenOf(documents, datasetId))) last.set(datasetId, numberOf(id)); // ids in ascending order
+    if (numberOf(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, numberOf(id)); // ids in ascending order
   }
   for (const [datasetId, number] of last) await forgetAll(documents, datasetId, number);
 }
@@ -170,7 +170,7 @@ export async function readHistory(reader: Reader, datasetId: string): Promise<Da
 export async function listContents(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
   const head = await readHistory(reader, datasetId);
   const hashes = new Set<string>();
-  if (head === undefined) return (await forgottenOf(reader, datasetId)) > 0 ? hashes : null;
+  if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? hashes : null;
   for (let version = firstOf(head); version <= head.latest; version++) {
     const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
     const document = parseStored(stored, DataVersionDocument);

@@ -11,7 +11,7 @@ export interface DeclarationSources {
 }
 
 /** Returns the price basis that the store of an index declares; null if no store is known. */
-export async function adjustmentOf(
+export async function readAdjustment(
   { documents, markets }: DeclarationSources,
   { store_id: storeId }: Pick<IndexDocument, 'store_id'>,
 ): Promise<Adjustment | null> {

@@ -10,7 +10,7 @@ import { runIdOf } from '#store/run-id.js';
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
 /** Reads the list of stored runs of a subject, other than the newest run. */
-export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
+export async function readRunList(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
   return parseStored(stored, RunListDocument) ?? NO_RUNS;
 }
@@ -20,7 +20,7 @@ export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: st
  * @throws Refusal INDEX_NOT_FOUND
  */
 export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<void> {
-  if ((await runListOf(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
+  if ((await readRunList(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
 }
 
 /** Yields the stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
@@ -28,7 +28,7 @@ export async function* listEarlierRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
-  for (const id of (await runListOf(reader, subject)).earlier) yield requireRun(reader, { subject, id });
+  for (const id of (await readRunList(reader, subject)).earlier) yield requireRun(reader, { subject, id });
 }
 
 /**
@@ -37,7 +37,7 @@ export async function* listEarlierRuns(
  */
 export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
   const subject = run.run_id;
-  const list = await addNewest(tx, subject, await runListOf(tx, subject));
+  const list = await addNewest(tx, subject, await readRunList(tx, subject));
   await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
   await tx.put('run', subject, run);
 }
@@ -62,7 +62,7 @@ export async function putRunAfter(
     return true;
   }
   if (newest === undefined) return false;
-  const before = await runListOf(tx, subject);
+  const before = await readRunList(tx, subject);
   const list = { ...before, earlier: [runIdOf(run), ...before.earlier] };
   await tx.put('kept-run', createKeptRunId(subject, runIdOf(run)), run);
   await keepOnly(tx, subject, { list, stays: isKept(list, runsKept) });
@@ -71,7 +71,7 @@ export async function putRunAfter(
 
 /** Records that closes of a stored run were published. */
 export async function markPublished(tx: DocumentTransaction, run: RunDocument): Promise<void> {
-  const list = await runListOf(tx, run.run_id);
+  const list = await readRunList(tx, run.run_id);
   const id = runIdOf(run);
   if (list.published.includes(id)) return;
   await tx.put('run-list', run.run_id, { ...list, published: [id, ...list.published] } satisfies RunListDocument);
@@ -86,7 +86,7 @@ export async function forgetRuns(
   subject: string,
   { all = false }: { readonly all?: boolean | undefined } = {},
 ): Promise<number> {
-  const before = await runListOf(tx, subject);
+  const before = await readRunList(tx, subject);
   const list = await addNewest(tx, subject, before);
   const hadNewest = await tx.delete('run', subject);
   const isUnreadable = hadNewest && list === before;
@@ -128,7 +128,7 @@ async function* listPublishedRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
 ): AsyncGenerator<RunDocument, void> {
-  for (const id of (await runListOf(reader, subject)).published) {
+  for (const id of (await readRunList(reader, subject)).published) {
     const kept = (await reader.get('kept-run', createKeptRunId(subject, id))) ?? (await reader.get('run', subject));
     const run = readStored(kept, readRun);
     if (run !== undefined) yield run;

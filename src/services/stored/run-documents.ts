@@ -89,7 +89,7 @@ export function listEarlierFiles({ artifacts: { begun: earlier, base } }: RunDoc
 }
 
 /** Returns the provenance of a run. Runs stored before extensions existed count as computed in full. */
-export function provenanceOf({
+export function createProvenance({
   run_hash: runHash,
   store_content_hash: storeContentHash,
   engine_version: engineVersion,
@@ -132,7 +132,7 @@ export async function resolveColumnsFile(artifacts: Pick<ArtifactStore, 'file'>,
 }
 
 /** Returns the artifacts of a new run. */
-export function artifactsOf({ artifacts }: RunDocument): readonly ArtifactRef[] {
+export function listArtifacts({ artifacts }: RunDocument): readonly ArtifactRef[] {
   const { columns, begun = [], checkpoint, plan, models = {} } = artifacts;
   const own = [columns, ...begun, ...(checkpoint ? [checkpoint] : []), ...(plan ? [plan] : [])];
   return [...own, ...Object.values(models).flatMap(listMatrixFiles)];

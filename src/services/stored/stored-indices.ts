@@ -64,7 +64,7 @@ export async function reachDocuments(
  * Returns the ids of the indices that are directly derived from an index, and of overlays on it, in code-point order.
  * @cost reads every stored index
  */
-export async function childrenOf(reader: Reader, indexId: string): Promise<string[]> {
+export async function listChildren(reader: Reader, indexId: string): Promise<string[]> {
   const children: string[] = [];
   for (const id of await reader.ids('index')) {
     const document = await findIndex(reader, id);

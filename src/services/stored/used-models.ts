@@ -12,7 +12,7 @@ import {
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { lookAheadFindings } from '#domain/checks/look-ahead.js';
+import { checkLookAhead } from '#domain/checks/look-ahead.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
@@ -270,7 +270,7 @@ export async function lookAheadOf(
   const stored = await reader.get('risk-model', used);
   const model = readStored(stored, readModel);
   const firstDay = market?.dates[0] ?? null;
-  return lookAheadFindings(document, {
+  return checkLookAhead(document, {
     calendar,
     firstDay,
     observedEndOf: () => model && findFirstKnownDay(toPlannedModel(model)),

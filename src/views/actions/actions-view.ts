@@ -9,7 +9,7 @@ import {
 } from '#domain/backtest/run-file/settings.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import {
-  offerChoices,
+  computeOfferChoices,
   listOffers,
   computeRightsChoices,
   computeScripChoices,
@@ -20,7 +20,7 @@ import {
   computeProForma,
   type BeforeAction,
   type ProForma,
-  type WorthOf,
+  type WorthReader,
 } from '#domain/corporate-actions/pro-forma.js';
 import { computePendingShares } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/time/days.js';
@@ -94,7 +94,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
    * Returns a function that converts a share of one security into shares of another, on the share basis of the ex-date.
    */
   const createExchangeRatio =
-    ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
+    ({ identifier: own, exDay }: CorporateAction, t: number): WorthReader =>
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
       const valueOf = (name: string, of: number) =>
@@ -118,7 +118,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const withheld = withheldOf(action.identifier, action.exDay);
     const held = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
-    const worth: WorthOf = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
+    const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);
     const after = isComing
       ? toPendingOutcome(computeProForma(action, held, worth), {
           shares,
@@ -133,7 +133,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
           ...findTakenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? listOwnChoices(action, held) : offerChoices(offer, held, worth);
+    const choices = offer === undefined ? listOwnChoices(action, held) : computeOfferChoices(offer, held, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);

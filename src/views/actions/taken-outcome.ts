@@ -1,7 +1,7 @@
 import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import { findTreatment } from '#domain/documents/treatment.js';
 import { listEvents, type EventTerms, type SessionEvents } from '#domain/books/book-events.js';
-import type { Received } from '#domain/corporate-actions/pro-forma.js';
+import type { ReceivedShares } from '#domain/corporate-actions/pro-forma.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { findEffect, createEffectTable } from '#domain/index-mathematics/session-effects.js';
 
@@ -22,7 +22,7 @@ export interface ExitProceeds {
    * converted.
    */
   readonly proceeds: number | null;
-  readonly received: Received | null;
+  readonly received: ReceivedShares | null;
 }
 
 const NOTHING: ExitProceeds = { proceeds: null, received: null };
@@ -56,7 +56,7 @@ function findReceivedChild(
   { sm, rates, treatment, growth }: EventTerms,
   { related }: CorporateAction,
   { session, column, shares, level, events }: HeldBefore & { readonly events: SessionEvents | undefined },
-): Received | null {
+): ReceivedShares | null {
   const spun = events?.spinOffs.find(({ parent, child }) => parent === column && sm.identifiers[child] === related);
   if (spun === undefined) return null;
   const { child, units } = spun;

@@ -1,4 +1,4 @@
-import { exportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
+import { listExportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
 import type { Batch, ExportSource, NamedColumn, Producer, ColumnValues } from './batch.js';
 import { PRODUCERS } from './producers.js';
@@ -8,7 +8,7 @@ export function listTableColumns(
   table: ExportTableName,
   { market }: Pick<ExportSource, 'market'>,
 ): Readonly<Record<string, ExportColumn>> {
-  return exportColumns(table, market?.reference.columns ?? []);
+  return listExportColumns(table, market?.reference.columns ?? []);
 }
 
 /** Rows of a table, with the name and type of each column. */

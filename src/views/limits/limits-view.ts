@@ -1,6 +1,6 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { watchLimits, watchMeasured, type Breach, type LimitWatch } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasuredDates, type Breach, type LimitWatch } from '#domain/compliance/monitor.js';
 import { DEFAULT_LIMIT_RULE, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
@@ -78,7 +78,7 @@ function createWatch(
   if ('rowsOn' in limits)
     return watchLimits(yieldWatchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
   const [dates] = measureRules(columns, [rule!], { issuersOn, by, to, keep, onDate, ...options });
-  return watchMeasured(dates!, options); // Exactly one rule is measured if the request has no rows.
+  return watchMeasuredDates(dates!, options); // Exactly one rule is measured if the request has no rows.
 }
 
 function createBreachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {

@@ -1,10 +1,10 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
-import { watchLimits, watchMeasured, type BreachCause, type LimitWatch } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasuredDates, type BreachCause, type LimitWatch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { groupsByDay } from '#domain/market/groups-by-day.js';
+import { createGroupsByDay } from '#domain/market/groups-by-day.js';
 import { listIssuerSpells } from '#domain/market/market-groups.js';
 import type { KeepFigures } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
@@ -36,7 +36,7 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
   const days = columns.i32('days');
   const dateOf = (at: number) => formatDay(days[at]!);
   const issuers = market?.reference.columns.includes(ISSUER) === true ? listIssuerSpells(market, ISSUER) : null;
-  const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
+  const issuersOn = issuers && createGroupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];
   const { breaches } = watchLimits(yieldWatchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), {
     from: 0,
@@ -85,11 +85,11 @@ export function watchRules(
   { market, by = ISSUER, from, to, withDistances = false, keep }: WatchedSpan,
 ): WatchedRule[] {
   const issuers = market?.reference.columns.includes(by) === true ? listIssuerSpells(market, by) : null;
-  const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
+  const issuersOn = issuers && createGroupsByDay(columns.header.names, issuers);
   const named = issuers === null ? { by: OWN_ISSUERS, keep: keep?.(null) } : { by, keep: keep?.(market) };
   const span = { issuersOn, ...named, from, to, withDistances };
   return measureRules(columns, LIMIT_RULE_NAMES, span).map((dates, k) => ({
     rule: LIMIT_RULE_NAMES[k]!,
-    ...watchMeasured(dates, { from, withDistances }),
+    ...watchMeasuredDates(dates, { from, withDistances }),
   }));
 }

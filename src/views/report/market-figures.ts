@@ -7,8 +7,8 @@ import { listPaidDividends, listAnnouncedDividends } from '#domain/dividends/div
 import type { Finding } from '#domain/refusals/findings.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
-import { readKnownName } from '#domain/rebalance-pack/known-security.js';
-import { createPack, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
+import { readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { createPack, type KnownSecurity, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { createDividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -65,10 +65,10 @@ export function computeRebalanceOrders(
   const session = sm.sessionAt(columns.i32('days', at, at + 1)[0]!);
   const request = RebalancePackRequest.parse({ aum });
   const rates = createExchangeRates(sm, readSecurityCurrency(header));
-  const names = header.names.flatMap((identifier, i): (KnownName & { readonly held: number })[] => {
+  const names = header.names.flatMap((identifier, i): (KnownSecurity & { readonly held: number })[] => {
     const column = sm.columnOf(identifier);
     if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
-    const name = readKnownName({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
+    const name = readKnownSecurity({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
     return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((rest, { held, price }) => rest - held * price, aum);

@@ -4,11 +4,11 @@ import {
   FIXED_TREATMENT,
   patchBetween,
   sortChanges,
-  textsOn,
+  computeDefinitionsOn,
   addAmendment,
 } from '#console/words/amendments.js';
 import type { JsonObject } from '#console/words/paths.js';
-import { AMENDABLE as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
+import { AMENDABLE_MEMBERS as ALLOWED, FIXED_TREATMENT as FIXED } from '#domain/documents/amendment.js';
 import { mergePatch } from '#domain/documents/index-questions.js';
 import { fc } from '../../fast-check.js';
 
@@ -51,7 +51,10 @@ describe('changes of a definition with published closes', () => {
     });
     const after = { ...stored, name: 'Other', rebalance: { frequency: 'monthly', anchor: 'first_day' } };
     const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
-    expect(textsOn('2024-06-01', changed).amended['rebalance']).toEqual({ frequency: 'daily', anchor: 'first_day' });
+    expect(computeDefinitionsOn('2024-06-01', changed).amended['rebalance']).toEqual({
+      frequency: 'daily',
+      anchor: 'first_day',
+    });
     expect(addAmendment('2024-06-01', { reason: 'Review' }, changed)).toEqual({
       ...stored,
       name: 'Other',
@@ -68,8 +71,8 @@ describe('changes of a definition with published closes', () => {
     });
     const after = { ...stored, pipeline: { ...before.pipeline, selection: count(40) } };
     const changed = { before: stored, after, amendable: sortChanges(stored, after, '2024-01-31').amendable };
-    expect(textsOn('2024-06-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
-    expect(textsOn('2024-02-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
+    expect(computeDefinitionsOn('2024-06-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
+    expect(computeDefinitionsOn('2024-02-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
   });
 
   test('a merge patch leads from one object to the other', () => {

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'vitest';
-import { axisTexts, logSplits, PERCENT, spread, stack, limitToRange } from '#console/components/chart/series.js';
-import { withoutUnread } from '#console/components/form/field-spec.js';
+import {
+  formatAxisLabels,
+  listLogSplits,
+  PERCENT,
+  listSpreadPositions,
+  stack,
+  limitToRange,
+} from '#console/components/chart/series.js';
+import { removeInapplicable } from '#console/components/form/field-spec.js';
 import { notePath } from '#console/pages/data/folder-files.js';
 import { nameFrom, troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
 import { sourcesOf } from '#console/pages/data/sources.js';
 import { zipOf } from '#console/pages/data/zip.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
-import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
+import { findingsAt, parseValues, pointerLabel, listValueErrors, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
 import { compact } from '#console/words/amounts.js';
 import { plainSentence } from '#console/words/methodology.js';
@@ -83,12 +90,12 @@ test('values of a sweep are numbers in the unit of their parameter, words, and y
 
 test('values of a sweep that their parameter does not take are refused, and rules are counted from 1', () => {
   const cap = { choices: null, unit: 'fraction', takes: 'number', isOptional: true } as const;
-  expect(refusedIn('abc, 0.1, 5%, null', cap)).toEqual(['abc is not a number.']);
-  expect(refusedIn('0, 2.5', { ...cap, unit: 'sessions', takes: 'integer' })).toEqual(['2.5 is not an integer.']);
-  expect(refusedIn('monthly, never', { ...cap, takes: 'word', choices: ['monthly', 'annual'] })).toEqual([
+  expect(listValueErrors('abc, 0.1, 5%, null', cap)).toEqual(['abc is not a number.']);
+  expect(listValueErrors('0, 2.5', { ...cap, unit: 'sessions', takes: 'integer' })).toEqual(['2.5 is not an integer.']);
+  expect(listValueErrors('monthly, never', { ...cap, takes: 'word', choices: ['monthly', 'annual'] })).toEqual([
     'never is not one of monthly, annual.',
   ]);
-  expect(refusedIn('null', { ...cap, isOptional: false })).toHaveLength(1);
+  expect(listValueErrors('null', { ...cap, isOptional: false })).toHaveLength(1);
   expect(pointerLabel('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
 });
 
@@ -144,10 +151,15 @@ test('every deviation from a plain table needs a mapping, also duplicates and ze
 });
 
 test('scales are round, spread evenly, and cover what they show', () => {
-  expect(logSplits(8, 1200)).toEqual([10, 20, 50, 100, 200, 500, 1000]);
-  expect(logSplits(90, 140).every((value) => value >= 90 && value <= 140)).toBe(true);
-  expect([0.005, 0.025].flatMap((step) => axisTexts([0, step], PERCENT))).toEqual(['0.0%', '0.5%', '0.0%', '2.5%']);
-  expect(spread(1000, 3)).toEqual([0, 500, 999]);
+  expect(listLogSplits(8, 1200)).toEqual([10, 20, 50, 100, 200, 500, 1000]);
+  expect(listLogSplits(90, 140).every((value) => value >= 90 && value <= 140)).toBe(true);
+  expect([0.005, 0.025].flatMap((step) => formatAxisLabels([0, step], PERCENT))).toEqual([
+    '0.0%',
+    '0.5%',
+    '0.0%',
+    '2.5%',
+  ]);
+  expect(listSpreadPositions(1000, 3)).toEqual([0, 500, 999]);
   const dates = ['2024-01-02', '2024-01-03', '2024-01-05'];
   expect(limitToRange(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
   expect(limitToRange(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
@@ -175,9 +187,12 @@ test('two documents differ only at the changed value', () => {
 test('a universe of another kind keeps no member of the kind before', () => {
   const members = createParameterSpecs(UniverseSpec);
   const chosen = { kind: 'index', id: 'CORE', watchlist_id: 'mine', identifiers: ['A'] };
-  expect(withoutUnread(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
-  expect(withoutUnread(members, { ...chosen, kind: 'watchlist' })).toEqual({ kind: 'watchlist', watchlist_id: 'mine' });
-  expect(withoutUnread(members, { kind: 'all' })).toEqual({ kind: 'all' });
+  expect(removeInapplicable(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
+  expect(removeInapplicable(members, { ...chosen, kind: 'watchlist' })).toEqual({
+    kind: 'watchlist',
+    watchlist_id: 'mine',
+  });
+  expect(removeInapplicable(members, { kind: 'all' })).toEqual({ kind: 'all' });
 });
 
 test('the risk of a solution names its returns: a stored model, a count, or the window of a derived index', () => {

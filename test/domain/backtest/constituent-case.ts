@@ -3,7 +3,7 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { type IndexDocument as Definition, IndexDocument } from '#domain/documents/index-document.js';
-import { type Explanation, explainName } from '#domain/rules/explain.js';
+import { type Explanation, explainConstituent } from '#domain/rules/explain.js';
 import { CALENDARS, WEEK } from './signed-case.js';
 import { type MarketSketch, buildMarket } from './market-builder.js';
 
@@ -32,7 +32,7 @@ export function explainCase({ treatment = {}, dates = [], selection = [], univer
     const until = parseValidDay(asOf);
     const documents = { X: document };
     const composer = createComposer({ market, calendars: CALENDARS, documents, until, createDecider: indexDecider });
-    return explainName(composer, 'X', { column: market.identifiers.indexOf(name), asOf: until });
+    return explainConstituent(composer, 'X', { column: market.identifiers.indexOf(name), asOf: until });
   };
 }
 

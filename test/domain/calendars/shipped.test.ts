@@ -7,7 +7,7 @@ import { indexCalendars } from '#domain/calendars/calendar-index.js';
 import { createFileName } from '#domain/calendars/calendars.js';
 import { compareSessions } from '#domain/calendars/compare-sessions.js';
 import { AliasFile, FamilyFile, RuleFile } from '#domain/calendars/rule-file.js';
-import { correct, type Corrections } from '#domain/calendars/session-reference.js';
+import { correctReference, type Corrections } from '#domain/calendars/session-reference.js';
 import { toCivilDate, parseValidDay, formatDay } from '#domain/time/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
@@ -105,7 +105,9 @@ describe('the shipped calendars', () => {
       expect(references.length).toBe(71);
       for (const reference of references) {
         const calendar = calendars.get(reference.code)!;
-        const corrected = correct(correct(reference, corrections, ['high']), CONFIRMED, ['confirmed']);
+        const corrected = correctReference(correctReference(reference, corrections, ['high']), CONFIRMED, [
+          'confirmed',
+        ]);
         expect(compareSessions(calendar, corrected).years, reference.code).toEqual([]);
       }
     },

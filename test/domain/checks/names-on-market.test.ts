@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { listNamedAssets } from '#domain/catalogue/named-assets.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { findUnknownNames, findUnknownRowNames } from '#domain/checks/identifiers-on-market.js';
+import { findUnknownSecurities, findUnknownRowSecurities } from '#domain/checks/identifiers-on-market.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -36,9 +36,9 @@ test('every class that lists assets says by its schema which parameter does', ()
 
 test('a misspelt identifier is reported with its path and the similar identifier, in every list of a document', () => {
   const findings = [
-    ...findUnknownNames(findRules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
-    ...findUnknownNames(findRules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
-    ...findUnknownNames(
+    ...findUnknownSecurities(findRules({ universe: { kind: 'list', identifiers: ['AAPL', 'MSTF'] } }), MARKET),
+    ...findUnknownSecurities(findRules({ events: { replacement: 'reserve', reserve: ['AAPL', 'MFST'] } }), MARKET),
+    ...findUnknownSecurities(
       findRules({
         pipeline: {
           selection: [
@@ -50,7 +50,7 @@ test('a misspelt identifier is reported with its path and the similar identifier
       }),
       MARKET,
     ),
-    ...findUnknownNames(
+    ...findUnknownSecurities(
       IndexDocument.parse({
         ...base,
         derivation: {
@@ -83,7 +83,7 @@ test('a misspelt identifier is reported with its path and the similar identifier
 test('names beyond twenty are counted by their list', () => {
   const names = (count: number): string[] => Array.from({ length: count }, (_, i) => `UNKNOWN-NAME-${i}`);
   const createRow = (count: number) => ({ id: '', type: 'Exclude', params: { identifiers: names(count) } });
-  const findings = findUnknownRowNames([createRow(19), createRow(4), createRow(1)], MARKET, 'constraints');
+  const findings = findUnknownRowSecurities([createRow(19), createRow(4), createRow(1)], MARKET, 'constraints');
   expect(findings).toHaveLength(22);
   expect(findings.slice(20).map(({ path, message }) => [path, message])).toEqual([
     ['constraints[1].params.identifiers', '3 further identifiers are not in the store.'],
@@ -94,7 +94,7 @@ test('names beyond twenty are counted by their list', () => {
 test('a series is reported as one', () => {
   const rate = { identifier: 'RATE', name: null, currency: null, days: Int32Array.of(1), closes: Float64Array.of(1) };
   const row = { id: '', type: 'Exclude', params: { identifiers: ['RATE'] } };
-  expect(findUnknownRowNames([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
+  expect(findUnknownRowSecurities([row], { ...MARKET, series: new Map([['RATE', rate]]) }, 'c')).toMatchObject([
     { code: 'UNKNOWN_IDENTIFIER', message: 'RATE is a series of the store, which is never a constituent.' },
   ]);
 });
@@ -117,7 +117,7 @@ test('a group of a row that no security of the store ever had is reported with t
   });
   const rows = [createRow('GroupBounds', ['Technology', 'Tech']), createRow('GroupCardinality', ['Enregy', ''])];
   expect(
-    findUnknownRowNames(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
+    findUnknownRowSecurities(rows, market, 'constraints').map(({ path, row_id, message }) => [path, row_id, message]),
   ).toEqual([
     [
       'constraints[0].params.groups[0]',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import {
-  offerChoices,
+  computeOfferChoices,
   listOffers,
   computeRightsChoices,
   computeScripChoices,
@@ -157,7 +157,11 @@ test('of a merger into shares and cash the shares stay and the cash buys all tha
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
   expect(after.divisor).toBeCloseTo(960 / 1000, 12);
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
-  const choices = offerChoices({ cash: createAction('ACQUISITION', 50), shares: mixed }, createBefore(), () => 20 / 50);
+  const choices = computeOfferChoices(
+    { cash: createAction('ACQUISITION', 50), shares: mixed },
+    createBefore(),
+    () => 20 / 50,
+  );
   expect(choices[1]).toMatchObject({ choice: 'accept_shares', cash: 10 });
 });
 
@@ -216,12 +220,14 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   ]);
   expect(listOffers([cash]).size).toBe(0);
   expect(listOffers([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
-  const [taken, swapped] = offerChoices(offers.get(cash)!, createBefore(), (name) => (name === 'B' ? 27 / 50 : null));
+  const [taken, swapped] = computeOfferChoices(offers.get(cash)!, createBefore(), (name) =>
+    name === 'B' ? 27 / 50 : null,
+  );
   // 80 in other securities only, or next to 4 * 2 * 27 / 1000 = 0.216 of B.
   expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });
-  expect(offerChoices(offers.get(cash)!, createBefore(), () => null).map(({ choice }) => choice)).toEqual([
+  expect(computeOfferChoices(offers.get(cash)!, createBefore(), () => null).map(({ choice }) => choice)).toEqual([
     'accept_cash',
   ]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createHistory, type BookedTrade } from '#domain/personal/account-history.js';
 import { Account } from '#domain/personal/account-request.js';
-import { actOnRecent } from '#domain/personal/lot-actions.js';
+import { applyToRecent } from '#domain/personal/lot-actions.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { parseValidDay } from '#domain/time/days.js';
 
@@ -76,14 +76,14 @@ describe('the history of an account', () => {
     const history = open();
     history.trade(parseValidDay('2021-06-15'), [{ identifier: 'X', side: 'buy', shares: 4, price: 100 }], 0);
     const split = { identifier: 'X', type: 'SPLIT', value: 2, related: null } as never as CorporateAction; // only what is read
-    history.actOnTrades((recent) => actOnRecent(recent, split, 'none'));
+    history.actOnTrades((recent) => applyToRecent(recent, split, 'none'));
     const { recent } = history.accountOn(account, parseValidDay('2021-06-20'));
     expect(recent).toEqual([{ identifier: 'X', date: '2021-06-15', shares: 8, price: 50 }]);
     const merger = { ...split, type: 'MERGER', value: 0.5, related: 'Y' } as never as CorporateAction;
-    expect(actOnRecent(recent, merger, 'none')).toEqual([
+    expect(applyToRecent(recent, merger, 'none')).toEqual([
       { identifier: 'Y', date: '2021-06-15', shares: 4, price: 100 },
     ]);
-    expect(actOnRecent(recent, split, 'splits')).toBe(recent);
+    expect(applyToRecent(recent, split, 'splits')).toBe(recent);
   });
 
   test('a specific lot: 10 at 90, held since June', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { accountColumns } from '#domain/personal/account-columns.js';
+import { listAccountColumns } from '#domain/personal/account-columns.js';
 import { Account } from '#domain/personal/account-request.js';
 import { parseAccountTable } from '#domain/personal/account-table.js';
 import { createAccountTemplate, EXAMPLE_ACCOUNTS, createAccountTable } from '#domain/personal/account-template.js';
@@ -39,12 +39,12 @@ const HEAD = 'account_id,identifier,shares,cost,acquired';
 
 describe('a table of accounts', () => {
   test('has a column for every field of an account', () => {
-    const names = accountColumns().map(({ name }) => name);
+    const names = listAccountColumns().map(({ name }) => name);
     for (const field of Object.keys(Account.shape).filter((name) => !['lots', 'recent', 'tax'].includes(name)))
       expect(names).toContain(field);
     for (const field of ['short_rate', 'lot_method', 'realised.short', 'budget'])
       expect(names).toContain(`tax.${field}`);
-    expect(accountColumns().filter(({ help }) => help === '')).toEqual([]);
+    expect(listAccountColumns().filter(({ help }) => help === '')).toEqual([]);
   });
 
   test('returns the accounts that its writer wrote, and the template states every column', async () => {
@@ -55,7 +55,7 @@ describe('a table of accounts', () => {
     });
     expect(sent).toEqual(EXAMPLE_ACCOUNTS.map((account) => Account.parse(account)));
     const rows = createAccountTable(EXAMPLE_ACCOUNTS);
-    accountColumns().forEach(({ name }, at) =>
+    listAccountColumns().forEach(({ name }, at) =>
       expect([name, rows.some((row) => row[at] !== '')]).toEqual([name, true]),
     );
   });

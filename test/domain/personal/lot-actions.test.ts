@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
-import { actOnLots, type HeldLot } from '#domain/personal/lot-actions.js';
+import { applyToLots, type HeldLot } from '#domain/personal/lot-actions.js';
 import { parseValidDay } from '#domain/time/days.js';
 
 const ACQUIRED = parseValidDay('2010-05-03');
@@ -31,7 +31,7 @@ const applyAction = (
   own: CorporateAction,
   prices: Record<string, number> = {},
   adjustment: 'none' | 'splits' = 'none',
-) => actOnLots(lots, own, { adjustment, priceOf: (name) => prices[name] ?? Number.NaN });
+) => applyToLots(lots, own, { adjustment, priceOf: (name) => prices[name] ?? Number.NaN });
 
 describe('lots through corporate actions', () => {
   test('a split of 7 for 1 (Apple, June 2014) spreads the basis over the new shares', () => {

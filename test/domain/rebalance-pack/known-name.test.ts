@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownName } from '#domain/rebalance-pack/known-security.js';
+import { readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -26,7 +26,7 @@ test('the mean volume is in shares of the day: volumes before a split count as m
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const advOn = (session: number, sessions: number) =>
     [0, 1].map(
-      (column) => readKnownName({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
+      (column) => readKnownSecurity({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
     );
   expect(advOn(1, 4)).toEqual([1150, 600]);
   expect(advOn(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);

@@ -1,6 +1,6 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
-import type { PackName } from '#domain/rebalance-pack/order.js';
+import type { PackSecurity } from '#domain/rebalance-pack/order.js';
 import { createOrders, roundHalfEven } from '#domain/rebalance-pack/orders.js';
 
 test.each([
@@ -14,7 +14,7 @@ test.each([
 ])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
 
 /** Returns the value after the costs of trades in fractional shares, by fixed-point iteration. */
-function netByHand(names: readonly PackName[], held: Float64Array, value: number): number {
+function netByHand(names: readonly PackSecurity[], held: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
     net =
@@ -22,7 +22,7 @@ function netByHand(names: readonly PackName[], held: Float64Array, value: number
   return net;
 }
 
-function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: number): number {
+function costByHand({ price, adv, spreadBps, impactBps }: PackSecurity, traded: number): number {
   const shares = Math.abs(traded);
   return (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
 }
@@ -31,7 +31,7 @@ function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: numb
  * Applies the rule of the guide lot by lot.
  * @returns target shares, filled shares, and the cash left after one more lot
  */
-function createFilledByHand(names: readonly PackName[], held: Float64Array, cash: number) {
+function createFilledByHand(names: readonly PackSecurity[], held: Float64Array, cash: number) {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
   const net = netByHand(names, held, value);
   const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
@@ -94,7 +94,7 @@ test('purchases are lowered and given back as one lot after the other would be; 
           1,
           rows.reduce((sum, { weight }) => sum + weight, 0),
         );
-        const names = rows.map(({ weight, price, lot, adv }, i): PackName => ({
+        const names = rows.map(({ weight, price, lot, adv }, i): PackSecurity => ({
           identifier: `N${i}`,
           weight: weight / total,
           price,
@@ -124,7 +124,7 @@ test('purchases are lowered and given back as one lot after the other would be; 
 const free = { adv: null, spreadBps: 0, impactBps: 0 };
 
 test('lots that were given up for a more expensive one are bought again, by hand', () => {
-  const names: PackName[] = [
+  const names: PackSecurity[] = [
     { identifier: 'A', weight: 0.25, price: 7, lot: 1, ...free },
     { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...free },
     { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...free },
@@ -142,7 +142,7 @@ test('lots that were given up for a more expensive one are bought again, by hand
 
 test('millions of lots are given back by a count of steps that grows with the names alone', () => {
   let reads = 0;
-  const countReads = (name: Omit<PackName, 'price'>, price: number): PackName => ({
+  const countReads = (name: Omit<PackSecurity, 'price'>, price: number): PackSecurity => ({
     ...name,
     get price() {
       reads++;

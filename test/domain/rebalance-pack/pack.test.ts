@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { createPack, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { readKnownBefore, readKnownName } from '#domain/rebalance-pack/known-security.js';
+import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
 import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
-const createName = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownName => ({
+const createName = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownSecurity => ({
   identifier,
   weight,
   price,
@@ -194,7 +194,7 @@ test('on the effective day the orders of the announcement are shown next to thos
   const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const known = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
-  const now = [0, 1].map((column) => readKnownName({ ...known, session: 2 }, column, 0.5));
+  const now = [0, 1].map((column) => readKnownSecurity({ ...known, session: 2 }, column, 0.5));
   const then = now.map((one) => readKnownBefore({ ...known, session: 0 }, one, 2));
   expect(then.map(({ price, adv }) => [price, adv])).toEqual([
     [20, 2000],

@@ -4,7 +4,7 @@ import {
   listBoundIndices,
   needsMarket,
   needsRisk,
-  runUseOf,
+  findRunUse,
   type BlockKindName,
 } from '#domain/reports/block-kinds.js';
 import { BUILT_IN_IDS, createBuiltInTemplate } from '#domain/reports/built-in.js';
@@ -26,7 +26,7 @@ describe('the catalogue of blocks', () => {
     const { document, findings } = validateTemplate(createTemplate([BLOCK_KINDS[kind].example]));
     expect(findings).toEqual([]);
     expect(document!.blocks[0]!.kind).toBe(kind);
-    expect(['never', 'if-bound', 'always']).toContain(runUseOf(document!.blocks[0]!));
+    expect(['never', 'if-bound', 'always']).toContain(findRunUse(document!.blocks[0]!));
   });
 
   test.each(KINDS)('%s needs no more than its kind, except for text', (kind) => {
@@ -152,7 +152,7 @@ describe('built-in templates', () => {
 
   test.each(BUILT_IN_IDS)('%s binds every block that shows a run', (id) => {
     const document = createBuiltInTemplate(id, 'CORE');
-    expect(document.blocks.filter((block) => runUseOf(block) === 'always' && block.index_id !== 'CORE')).toEqual([]);
+    expect(document.blocks.filter((block) => findRunUse(block) === 'always' && block.index_id !== 'CORE')).toEqual([]);
     expect(listBoundIndices(document)).toEqual(['CORE']);
     expect(document.page.size).toBe(id.endsWith('LETTER') ? 'LETTER' : 'A4');
   });

@@ -1,8 +1,8 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
-import { applyCaps, type CapInput, type Capped } from '#domain/rules/capping.js';
+import { applyCaps, type CapInput, type CappedOutcome } from '#domain/rules/capping.js';
 
-const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): Capped => {
+const cap = (input: Partial<CapInput> & Pick<CapInput, 'raw'>): CappedOutcome => {
   const result = applyCaps({ cap: null, floor: null, groups: [], ...input });
   if (result.kind === 'infeasible') throw new Error(result.message);
   return result;

@@ -4,7 +4,7 @@ import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import type { ExplainedWeighting } from '#domain/rules/explained-parts.js';
-import { explainName, type Explanation } from '#domain/rules/explain.js';
+import { explainConstituent, type Explanation } from '#domain/rules/explain.js';
 import { CALENDARS, documentOf, createGeneratedMarket } from './rule-market.js';
 
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });
@@ -117,7 +117,7 @@ function explainedBy(weighting: unknown) {
     names: sm.identifiers.map((name, column) => ({
       name,
       column,
-      explanation: explainName(composer, 'TEST', { column, asOf }),
+      explanation: explainConstituent(composer, 'TEST', { column, asOf }),
     })),
   };
 }
@@ -210,9 +210,9 @@ test('names that go between decision and effect leave their weight to the others
   ).toBe(true);
   const count = composition.columns.length + 1;
   for (const column of composition.columns) {
-    const explanation = explainName(composer, 'TEST', { column, asOf });
+    const explanation = explainConstituent(composer, 'TEST', { column, asOf });
     expect(explanation.stayed).toBeCloseTo((count - 1) / count, 12);
     expect(Math.abs(applied(explanation) - explanation.weight!)).toBeLessThan(1e-12);
   }
-  expect(explainName(composer, 'TEST', { column: 3, asOf }).weight).toBeNull();
+  expect(explainConstituent(composer, 'TEST', { column: 3, asOf }).weight).toBeNull();
 });

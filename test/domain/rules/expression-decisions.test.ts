@@ -5,7 +5,7 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import type { IndexDocument, RuleDocument } from '#domain/documents/index-document.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { createDecider } from '#domain/rules/decide.js';
-import { lookBackOf } from '#domain/rules/look-back.js';
+import { computeLookBack } from '#domain/rules/look-back.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { alignDays, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKDAYS } from './rule-market.js';
@@ -231,7 +231,7 @@ test('an expression looks back as far as the datapoints in it', () => {
         weighting: { type: 'EqualWeight' },
       },
     });
-    return lookBackOf({ document, sessions: sm.sessions, decision: 300 });
+    return computeLookBack({ document, sessions: sm.sessions, decision: 300 });
   };
   const returns = { name: 'RETURN', aggregate: 'std', window: 120, lag: 9 };
   expect(createSession('1 / std(RETURN, window=120, lag=9)')).toEqual(createSession(returns));

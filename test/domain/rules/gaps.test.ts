@@ -8,7 +8,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, markWindow, type SessionMarket } from '#domain/market/session-market.js';
 import { createBarHistory } from '#domain/risk/bar-history.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { AGGREGATES, requestLatest, type FieldRequest } from '#domain/datapoints/field-request.js';
+import { AGGREGATES, createLatestRequest, type FieldRequest } from '#domain/datapoints/field-request.js';
 import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 import { computeDeviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
 import { IS_SOAK } from '../../soak.js';
@@ -144,7 +144,7 @@ describe('windows over names with missing bars', () => {
         const sections = sectionsOf(alignDays(market));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
-            const field = requestLatest(part.name!, { ...part, window, lag });
+            const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL).numbers(field, columns);
             columns.forEach((column, k) => {
               const expected = byDefinition(slow, field, session, market.identifiers[column]!);
@@ -172,7 +172,7 @@ describe('windows over names with missing bars', () => {
             const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k);
             const matches = sessions.filter((s) => s >= 0 && slow.betweenBars(name, s) !== null);
             const dateOf = (s: number | undefined) => (s === undefined ? null : formatDay(sm.sessions[s]!));
-            expect(cross.read(requestLatest(part.name!, { ...part, window, lag }), columns[0]!)).toMatchObject({
+            expect(cross.read(createLatestRequest(part.name!, { ...part, window, lag }), columns[0]!)).toMatchObject({
               from: dateOf(matches[0]),
               to: dateOf(matches.at(-1)),
               observations: matches.length,
@@ -201,7 +201,7 @@ describe('windows over names with missing bars', () => {
             ...(mark === undefined ? {} : { mark }),
           });
           for (const part of FIELDS) {
-            const field = requestLatest(part.name!, { ...part, window, lag });
+            const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL).numbers(field, columns);
             expect(known.at(session, ALL).numbers(field, columns)).toEqual(values);
             expect(sectionsOf(narrow).at(session, ALL).numbers(field, columns)).toEqual(values);
@@ -220,7 +220,7 @@ describe('windows over names with missing bars', () => {
         const others = sectionsOf(alignDays({ ...market, fields: new Map([['CLOSE', full]]) }));
         for (const { session, window, lag } of asked) {
           for (const part of FIELDS.filter(({ name }) => name !== 'BETA')) {
-            const field = requestLatest(part.name!, { ...part, window, lag });
+            const field = createLatestRequest(part.name!, { ...part, window, lag });
             const values = sections.at(session, ALL).numbers(field, Int32Array.of(column));
             expect(others.at(session, ALL).numbers(field, ALL)[column]).toEqual(values[0]);
           }
@@ -236,7 +236,7 @@ test('a missing bar leaves two returns out of the volatility and no growth out o
   const close = prices.map((price, s) => [s === 3 ? null : price, price]);
   const sm = alignDays(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
   const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
-  const read = (name: string) => cross.numbers(requestLatest(name, { window: 7 }), Int32Array.of(0, 1));
+  const read = (name: string) => cross.numbers(createLatestRequest(name, { window: 7 }), Int32Array.of(0, 1));
   // Returns alternate between 10 % and -10 %: seven of them, and five without those of sessions 3 and 4.
   const spread = (up: number, down: number) => {
     const centre = (0.1 * (up - down)) / (up + down);
@@ -246,6 +246,6 @@ test('a missing bar leaves two returns out of the volatility and no growth out o
   expect(read('VOLATILITY')[1]).toBeCloseTo(spread(4, 3), 12);
   expect(read('MOMENTUM')[0]).toBeCloseTo(0.0673289, 12);
   expect(read('MOMENTUM')[1]).toBeCloseTo(0.0673289, 12);
-  expect(cross.read(requestLatest('VOLATILITY', { window: 7 }), 0).observations).toBe(5);
-  expect(cross.read(requestLatest('VOLATILITY', { window: 7 }), 1).observations).toBe(7);
+  expect(cross.read(createLatestRequest('VOLATILITY', { window: 7 }), 0).observations).toBe(5);
+  expect(cross.read(createLatestRequest('VOLATILITY', { window: 7 }), 1).observations).toBe(7);
 });

@@ -9,7 +9,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { alignMarket, BeforeMarket, markWindow } from '#domain/market/session-market.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
 import { AGGREGATES, DERIVED_NAMES } from '#domain/datapoints/field-request.js';
-import { lookBackOf } from '#domain/rules/look-back.js';
+import { computeLookBack } from '#domain/rules/look-back.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
@@ -95,7 +95,7 @@ function narrowComposer(
   document: RuleDocument,
   decision: number,
 ): { readonly composer: Composer; readonly first: number } {
-  const { session, paidAfter } = lookBackOf({ document, sessions: SESSIONS, decision });
+  const { session, paidAfter } = computeLookBack({ document, sessions: SESSIONS, decision });
   const market = openMarketSince(HANDLE, paidAfter);
   const mark = markWindow({ market, calendar: XNYS, session, later: null });
   const aligned = new Map([['XNYS', alignMarket({ market, calendar: XNYS, calendars: CALENDARS, mark })]]);

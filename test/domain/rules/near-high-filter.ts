@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { requestLatest } from '#domain/datapoints/field-request.js';
+import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { useNumber } from '#domain/datapoints/field-use.js';
 import * as parameters from '#domain/rules/parameters.js';
 import { defineSelectionClass } from '#domain/rules/selection-class.js';
@@ -15,13 +15,13 @@ export const nearHighFilter = defineSelectionClass({
       .gt(0)
       .max(1)
       .meta({ label: 'Minimum', help: 'Least share of the highest close.', unit: 'fraction' }),
-    window: parameters.window(252),
+    window: parameters.defineWindow(252),
     missing: parameters.missing,
   }),
   example: { id: 'near-high', type: 'NearHighFilter', params: { minimum: 0.8, window: 252 } },
   behaviour({ minimum, window, missing }) {
     const close = useNumber('CLOSE');
-    const highest = useNumber(requestLatest('CLOSE', { aggregate: 'max', window }));
+    const highest = useNumber(createLatestRequest('CLOSE', { aggregate: 'max', window }));
     return {
       reads: [close, highest],
       remembers: false,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { validateIndex } from '#domain/checks/validate-index.js';
 import type { RuleDocument } from '#domain/documents/index-document.js';
-import { lookBackOf } from '#domain/rules/look-back.js';
+import { computeLookBack } from '#domain/rules/look-back.js';
 import { alignDays, CALENDARS, deciderOf, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
@@ -79,7 +79,7 @@ describe('a phase-in', () => {
   test('looks back over its reviews', () => {
     const computeSession = (steps: number) => {
       const document = storeIndex({ type: 'EqualWeight', phase_in: { field: 'FLOAT', steps } }, schedule);
-      return lookBackOf({ document, sessions: sm.sessions, decision: 150 }).session;
+      return computeLookBack({ document, sessions: sm.sessions, decision: 150 }).session;
     };
     expect(computeSession(3)).toBeLessThanOrEqual(computeSession(1) - 2 * 23);
   });

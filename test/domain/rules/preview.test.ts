@@ -5,7 +5,7 @@ import { indexDecider } from '#domain/backtest/index-decider.js';
 import { parseValidDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { explainName } from '#domain/rules/explain.js';
+import { explainConstituent } from '#domain/rules/explain.js';
 import { previewRules } from '#domain/rules/preview.js';
 import {
   alignDays,
@@ -114,7 +114,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     const composition = list.at(-2)!;
     const asOf = sm.sessions[composition.session]!;
     for (let column = 0; column < sm.securityCount; column++) {
-      const explanation = explainName(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
+      const explanation = explainConstituent(composerOn(market, [buffered], asOf), 'BUFFERED', { column, asOf });
       const position = composition.columns.indexOf(column);
       expect(explanation.weight).toBe(position < 0 ? null : composition.weights[position]);
       if (position >= 0) {
@@ -140,7 +140,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     for (const [k, composition] of list.entries()) {
       const asOf = sm.sessions[composition.session]!;
       const ask = (column: number, day = asOf) =>
-        explainName(composerOn(market, [waiting], day), 'WAITING', { column, asOf: day });
+        explainConstituent(composerOn(market, [waiting], day), 'WAITING', { column, asOf: day });
       const before = list[k - 1]?.columns ?? new Int32Array(0);
       const unpriced = [...new Set([...before, ...composition.columns])].filter((column) =>
         Number.isNaN(sm.closeAt(composition.session, column)),
@@ -174,7 +174,7 @@ describe('a preview of a decision date is the decision of the run', () => {
       const composer = composerOn(market, [buffered], asOf);
       return Array.from(
         composition.columns,
-        (column) => explainName(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason,
+        (column) => explainConstituent(composer, 'BUFFERED', { column, asOf }).rules[1]!.reason,
       );
     });
     const stayed = reasons.filter(({ incumbent }) => incumbent);

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
-import { requestLatest } from '#domain/datapoints/field-request.js';
+import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { alignDays, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
@@ -47,7 +47,7 @@ const alone = EVERY_NAME.subarray(4, 5);
 const heldOn = (session: number): Int32Array => held[Math.floor(session / 17) % held.length]!;
 const universeOn = (session: number): Int32Array => (session % 40 < 8 ? alone : heldOn(session));
 const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) =>
-  [5, 21].map((window) => requestLatest(name, { window })),
+  [5, 21].map((window) => createLatestRequest(name, { window })),
 );
 
 interface Asked {
@@ -119,7 +119,7 @@ test('latest values read session by session are those of each session by itself,
       const out = new Float64Array(columns.length);
       read(session, columns, out);
       expect([...out]).toEqual([
-        ...createIndexCrossSections(terms).at(session, columns).numbers(requestLatest(field), columns),
+        ...createIndexCrossSections(terms).at(session, columns).numbers(createLatestRequest(field), columns),
       ]);
     }
   }

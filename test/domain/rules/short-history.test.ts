@@ -2,9 +2,9 @@ import { describe, expect, test } from 'vitest';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
 import { formatDay } from '#domain/time/days.js';
-import { requestLatest } from '#domain/datapoints/field-request.js';
+import { createLatestRequest } from '#domain/datapoints/field-request.js';
 import { createIndexCrossSections } from '#domain/rules/decide.js';
-import { explainName } from '#domain/rules/explain.js';
+import { explainConstituent } from '#domain/rules/explain.js';
 import { alignDays, CALENDARS, documentOf, marketOf } from './rule-market.js';
 
 /** Four securities with a bar on each of 60 weekdays from 1 January 2020 on; the last one from the tenth weekday on. */
@@ -34,14 +34,14 @@ const composerOf = (pipeline: unknown, base = 0) =>
 
 describe('a history that is too short for a datapoint', () => {
   test('of every security at the first rebalance is reported by name, with the window and the session that ends it', () => {
-    const explanation = explainName(composerOf(RANKED), 'TEST', { column: 0, asOf });
+    const explanation = explainConstituent(composerOf(RANKED), 'TEST', { column: 0, asOf });
     expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
     expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: describeKnown(0) } }]);
   });
 
   test('of one security is reported, where others were chosen', () => {
-    const explanation = explainName(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
+    const explanation = explainConstituent(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
     expect(explanation.datapoints).toMatchObject([
       { field: TEXT, value: null, read: { knownFrom: describeKnown(LATE) } },
@@ -72,7 +72,7 @@ describe('a history that is too short for a datapoint', () => {
   ] as const)('ends for %s %o on the reported session, and not before', (name, request) => {
     const { pipeline, currency } = documentOf(RANKED);
     const sections = createIndexCrossSections({ market: alignDays(market), treatment: pipeline.treatment, currency });
-    const [field, columns] = [requestLatest(name, request), Int32Array.of(0, 1, 2)];
+    const [field, columns] = [createLatestRequest(name, request), Int32Array.of(0, 1, 2)];
     const report = sections.at(0, columns).read(field, 0).knownFrom;
     const at = market.dates.findIndex((day) => formatDay(day) === report);
     const valueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];

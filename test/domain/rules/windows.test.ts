@@ -7,7 +7,7 @@ import {
   STATISTICS,
   type Statistic,
 } from '#domain/datapoints/aggregates.js';
-import { sampleSeries } from '#domain/datapoints/sample-series.js';
+import { createSampleReader } from '#domain/datapoints/sample-series.js';
 import type { Series } from '#domain/datapoints/series.js';
 import { createTally } from '#domain/datapoints/tally.js';
 import { createTrail } from '#domain/datapoints/trail.js';
@@ -125,7 +125,7 @@ describe('a statistic over trailing sessions', () => {
             for (const { end, length, observationsMin, columns } of asked) {
               const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;
               const result = computeOverWindow(trail, fast, ...at);
-              expect(computeOverWindow(sampleSeries(series, cellsMax), fast, ...at)).toEqual(result);
+              expect(computeOverWindow(createSampleReader(series, cellsMax), fast, ...at)).toEqual(result);
               columns.forEach((column, k) => {
                 const values = valuesIn(cells, { column, end, length, absent });
                 const expected = values.length < Math.max(1, observationsMin) ? NaN : slow(values);
@@ -147,9 +147,9 @@ describe('a statistic over trailing sessions', () => {
         const trail = createTrail(series, NAMES);
         const others = [
           createTrail(series, NAMES, 1),
-          sampleSeries(series),
-          sampleSeries(series, 100),
-          sampleSeries(series, 1),
+          createSampleReader(series),
+          createSampleReader(series, 100),
+          createSampleReader(series, 1),
         ];
         for (const { end, length, observationsMin, columns } of asked) {
           const at = [{ end, length, observationsMin }, Int32Array.from(columns)] as const;

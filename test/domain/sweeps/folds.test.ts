@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { chooseByFolds, type ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
 import { computeBinomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { createSplits } from '#domain/sweeps/splits.js';
-import { createEmptyStretch, join, computeMetric, createStretch } from '#domain/sweeps/stretch.js';
+import { createEmptyStretch, joinStretch, computeMetric, createStretch } from '#domain/sweeps/stretch.js';
 
 interface Golden {
   readonly returns: number[][];
@@ -126,8 +126,8 @@ test('figures of stretches join to those of the whole', () => {
         const returns = Float64Array.from(values);
         const at = Math.min(cut, returns.length);
         const joined = createEmptyStretch();
-        join(joined, createStretch(returns, { from: 0, to: at, mean: 0.01 }));
-        join(joined, createStretch(returns, { from: at, to: returns.length, mean: 0.01 }));
+        joinStretch(joined, createStretch(returns, { from: 0, to: at, mean: 0.01 }));
+        joinStretch(joined, createStretch(returns, { from: at, to: returns.length, mean: 0.01 }));
         const whole = createStretch(returns, { from: 0, to: returns.length, mean: 0.01 });
         for (const [name, value] of Object.entries(whole)) expectClose(joined[name as keyof typeof joined], value);
       },

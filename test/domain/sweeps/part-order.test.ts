@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { orderSweepParts } from '#domain/sweeps/part-order.js';
-import { patchAt, listPatches, type Variation } from '#domain/sweeps/variants.js';
+import { createPatch, listPatches, type Variation } from '#domain/sweeps/variants.js';
 import { selectCheckedFirst } from '#domain/sweeps/variant-needs.js';
 
 const listRange = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
@@ -32,7 +32,7 @@ test('each variant is in one part, those of one definition next to each other', 
   const order = allIn(variation);
   expect(order.toSorted((a, b) => a - b)).toEqual(listRange(120));
   const definitions = order.map((variant) => {
-    const patch = patchAt(variation, variant);
+    const patch = createPatch(variation, variant);
     return `${String(patch['/document/b'])}${String(patch['/document/d'])}`;
   });
   const changes = definitions.filter((definition, i) => definition !== definitions[i - 1]).length;
@@ -52,7 +52,7 @@ test('the largest sweep has 5,000 parts', () => {
 test('of a large grid each value is checked first once, of a small one every variant', () => {
   expect(selectCheckedFirst({ grid: GRID, patches: null })).toEqual(listRange(120));
   const large = { grid: { '/request/a': listRange(50), '/document/b': listRange(100) }, patches: null };
-  const patches = selectCheckedFirst(large).map((variant) => patchAt(large, variant));
+  const patches = selectCheckedFirst(large).map((variant) => createPatch(large, variant));
   expect(patches).toHaveLength(149);
   expect(new Set(patches.map((patch) => patch['/request/a'])).size).toBe(50);
   expect(new Set(patches.map((patch) => patch['/document/b'])).size).toBe(100);

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
-import { kernelModule } from '#kernels/engines/kernel-module.js';
+import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { IS_SOAK } from '../../soak.js';
 import { hashSolution, listProblems, setsHere, type Problem } from './native-problems.js';
@@ -30,7 +30,8 @@ const MACHINES = [
 const folder = mkdtempSync(join(tmpdir(), 'divisor-emulated-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const arena = createArena();
-const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
+const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
+  .exports as KernelExports;
 
 /** Starting an emulator takes a tenth of a second: a sample of the problems that includes every kernel. */
 const sample = listProblems().filter((_, k) => k % (IS_SOAK ? 9 : 27) === 0);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { Engine } from '#kernels/engines/engine.js';
 import { findExtremeEigenvalues } from '#kernels/algebra/extreme-eigenvalues.js';
-import { nativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
+import { listNativeSets, openNativeKernels } from '#kernels/engines/native-kernels.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { estimateCovariance } from '#kernels/moments/estimate-covariance.js';
@@ -71,7 +71,7 @@ function endsBy(engine: Engine, n: number): string {
 
 function setsHere() {
   try {
-    return nativeSets();
+    return listNativeSets();
   } catch (failure) {
     console.log(`Native kernels are not compared on golden cases: ${(failure as Error).message}`);
     return [];

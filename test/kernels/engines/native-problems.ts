@@ -1,12 +1,12 @@
 import type { Arena } from '#kernels/engines/arena.js';
-import { nativeSets, type NativeSet } from '#kernels/engines/native-kernels.js';
+import { listNativeSets, type NativeSet } from '#kernels/engines/native-kernels.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { randomDefinite, randomPanel } from './random-matrices.js';
 
 /** Returns the instruction sets that this processor runs; none if there is no native library. */
 export function setsHere(): readonly NativeSet[] {
   try {
-    return nativeSets();
+    return listNativeSets();
   } catch (failure) {
     console.log(`Native kernels are not tested here: ${(failure as Error).message}`);
     return [];

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createArena } from '#kernels/engines/arena.js';
 import { testBits } from '#kernels/engines/kernel-bits.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
-import { kernelModule } from '#kernels/engines/kernel-module.js';
+import { compileKernelModule } from '#kernels/engines/kernel-module.js';
 import { openNativeKernels } from '#kernels/engines/native-kernels.js';
 import { openNativeEngine } from '#kernels/engines/native.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
@@ -13,7 +13,8 @@ import { hashSolution, listProblems, setsHere } from './native-problems.js';
 import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
-const plain = new WebAssembly.Instance(kernelModule(), createKernelImports(arena.memory)).exports as KernelExports;
+const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
+  .exports as KernelExports;
 
 test('the kernels of WebAssembly have the bits that native kernels are tested for at a start', () => {
   testBits(plain, arena);
@@ -29,7 +30,8 @@ const expectedOf = new Map(
 );
 
 describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : sets)('native kernels of %s', (set) => {
-  const kernels = sets.length === 0 ? plain : openNativeKernels(set).instantiate(kernelModule(), arena.memory, 0);
+  const kernels =
+    sets.length === 0 ? plain : openNativeKernels(set).instantiate(compileKernelModule(), arena.memory, 0);
 
   test('have the bits of WebAssembly for every kernel and size', () => {
     for (const [problem, expected] of expectedOf)

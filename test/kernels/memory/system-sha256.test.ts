@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { systemCalls } from '#kernels/memory/system-calls.js';
+import { loadSystemCalls } from '#kernels/memory/system-calls.js';
 import { loadSystemSha256 } from '#kernels/memory/system-sha256.js';
 
 const BYTES = Uint8Array.from({ length: 100_003 }, (_, i) => (i * 31 + (i >> 8)) & 255);
@@ -9,7 +9,7 @@ const BYTES = Uint8Array.from({ length: 100_003 }, (_, i) => (i * 31 + (i >> 8))
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 test('threads of the system make the hash that Node makes, of parts of any length', async ({ skip }) => {
-  if (systemCalls() === null) skip('hashes are made by others with the optional package koffi');
+  if (loadSystemCalls() === null) skip('hashes are made by others with the optional package koffi');
   for (const part of [1000, 65_536, 200_000]) {
     const hash = loadSystemSha256()!;
     for (let at = 0; at < BYTES.length; at += part) await hash.add(BYTES.subarray(at, at + part));
@@ -19,7 +19,7 @@ test('threads of the system make the hash that Node makes, of parts of any lengt
 });
 
 test('bytes are those at the call, even if their memory changes', async ({ skip }) => {
-  if (systemCalls() === null) skip('as above');
+  if (loadSystemCalls() === null) skip('as above');
   const [hash, bytes] = [loadSystemSha256()!, BYTES.slice()];
   await hash.add(bytes);
   bytes.fill(0);
@@ -28,7 +28,7 @@ test('bytes are those at the call, even if their memory changes', async ({ skip 
 });
 
 test('hashes computed in parallel are independent', async ({ skip }) => {
-  if (systemCalls() === null) skip('as above');
+  if (loadSystemCalls() === null) skip('as above');
   const hashes = Array.from({ length: 8 }, () => loadSystemSha256()!);
   for (let part = 0; part < 5; part++)
     await Promise.all(hashes.map((hash, i) => hash.add(BYTES.subarray(i + 7000 * part, i + 7000 * (part + 1)))));

@@ -3,7 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { computeLedoitWolfIntensity, measureTargetDistances } from '#kernels/moments/ledoit-wolf.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { averageCorrelation, createShrinkageTarget, type ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import {
+  computeAverageCorrelation,
+  createShrinkageTarget,
+  type ShrinkageTarget,
+} from '#kernels/moments/shrinkage-target.js';
 import { createMatrices } from '../arbitraries.js';
 import { golden } from '../golden.js';
 import type { CovarianceCase } from './sample-covariance.test.js';
@@ -16,7 +20,7 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
   const rescale = (observations - 1) / (observations - ddof);
   for (let k = 0; k < covariance.length; k++) covariance[k]! *= rescale;
   for (let k = 0; k < panel.length; k++) panel[k]! *= Math.sqrt(rescale);
-  const target = createShrinkageTarget(kind, covariance, assets, averageCorrelation(covariance, assets));
+  const target = createShrinkageTarget(kind, covariance, assets, computeAverageCorrelation(covariance, assets));
   const dispersion = 1 / (observations - ddof);
   return computeLedoitWolfIntensity(panel, target, measureTargetDistances(covariance, target), {
     rowFactors: new Float64Array(observations).fill(dispersion),

@@ -12,7 +12,7 @@ import {
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { averageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from '../engines/random-matrices.js';
@@ -27,7 +27,12 @@ function estimateByMatrices(returns: Float64Array, assets: number, shrinkage: Sh
     covariance,
     shrinkage.weights === undefined ? {} : { weights: shrinkage.weights },
   );
-  const target = createShrinkageTarget(shrinkage.target, covariance, assets, averageCorrelation(covariance, assets));
+  const target = createShrinkageTarget(
+    shrinkage.target,
+    covariance,
+    assets,
+    computeAverageCorrelation(covariance, assets),
+  );
   const observations = returns.length / assets;
   const intensity =
     shrinkage.intensity ??

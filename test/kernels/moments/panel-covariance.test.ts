@@ -9,7 +9,7 @@ import {
   type Shrinkage,
 } from '#kernels/moments/low-rank-covariance.js';
 import {
-  averageOfCorrelationSums,
+  averageCorrelationSums,
   computeDeviations,
   fillCorrelationSums,
   fillCovarianceRows,
@@ -17,7 +17,7 @@ import {
   countTriangleEntries,
 } from '#kernels/moments/panel-covariance.js';
 import { findPanelEigenvalues } from '#kernels/moments/panel-eigenvalues.js';
-import { averageCorrelation } from '#kernels/moments/shrinkage-target.js';
+import { computeAverageCorrelation } from '#kernels/moments/shrinkage-target.js';
 import { randomPanel } from '../engines/random-matrices.js';
 
 const SETTINGS: readonly Shrinkage[] = [
@@ -62,7 +62,7 @@ describe('rows of a covariance by parts', () => {
       expect(Buffer.from(out.buffer).equals(Buffer.from(rowsOfMatrix(matrix, assets, from, to).buffer))).toBe(true);
       fillCorrelationSums(out, from, deviations, sums.subarray(from, to));
     }
-    expect(averageOfCorrelationSums(sums)).toBe(averageCorrelation(matrix, assets));
+    expect(averageCorrelationSums(sums)).toBe(computeAverageCorrelation(matrix, assets));
   });
 
   test('are refused outside of the matrix, and in an array of another length', () => {

@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
-import { averageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
+import { computeAverageCorrelation, shrink, createShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
 
@@ -34,7 +34,7 @@ describe('shrinkage', () => {
         fc.constantFrom('constant_correlation' as const, 'scaled_identity' as const),
         fc.double({ min: 0, max: 1, noNaN: true }),
         ({ order, a }, kind, intensity) => {
-          const target = createShrinkageTarget(kind, a, order, averageCorrelation(a, order));
+          const target = createShrinkageTarget(kind, a, order, computeAverageCorrelation(a, order));
           const expected = targetByDefinition(kind, a, order);
           const at = (delta: number) => {
             const out = a.slice();
@@ -55,11 +55,11 @@ describe('shrinkage', () => {
 
   test('counts a security without variance with correlation 0', () => {
     // Securities 1 and 2 have correlation 0.5; the pairs with security 3 count as 0: mean 0.5 / 3.
-    expect(averageCorrelation(Float64Array.of(4, 1, 0, 1, 1, 0, 0, 0, 0), 3)).toBeCloseTo(0.5 / 3, 15);
+    expect(computeAverageCorrelation(Float64Array.of(4, 1, 0, 1, 1, 0, 0, 0, 0), 3)).toBeCloseTo(0.5 / 3, 15);
   });
 
   test('has mean correlation 0 for one security', () => {
-    expect(averageCorrelation(Float64Array.of(2), 1)).toBe(0);
+    expect(computeAverageCorrelation(Float64Array.of(2), 1)).toBe(0);
   });
 
   test('refuses an intensity outside its range', () => {

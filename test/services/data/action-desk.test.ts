@@ -4,12 +4,12 @@ import type { DeskAction, DeskActionDetail } from '#contract/action-desk.js';
 import { familyOn, fileOf, performed, listPublishedDates, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A split in an index that requires confirmed actions; each test depends on the previous one. */
+/** A split in an index that requires confirmed actions. Each test depends on the previous one. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3] = SESSIONS.slice(9) as [string, string, string];
 
-/** The vendor delivers a session, with its corporate actions. */
+/** Delivers a session of the vendor, with its corporate actions. */
 async function delivered(date: string, actions: readonly string[]): Promise<void> {
   const rows = ['identifier,type,value,ex_date', ...actions];
   const split = (price: number, security: string) => (security === 'AA' && date >= day2 ? price / 2 : price);
@@ -66,7 +66,7 @@ test('an action shows its effect on each index, before and after', async () => {
   const { body } = await service.ask<z.infer<typeof DeskActionDetail>>('GET', `/actions/${action!.action_id}`);
   const core = body.effects.find(({ index_id: id }) => id === 'CORE')!;
   expect(core.state).toBe('effective');
-  // A split of two for one doubles the shares of the index at half the price.
+  // a split of two for one doubles the index shares at half the price
   expect(core.shares_after! / core.shares_before!).toBeCloseTo(2, 12);
   expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
 });

@@ -79,7 +79,10 @@ test('an exchange rate of 0 or less is reported at import, flagged by the audit 
   );
 });
 
-/** Securities at 100, 200, ... on all days except E, which ends on the twentieth; and a level with an exchange rate. */
+/**
+ * Securities with prices of 100, 200 and so on for all days, except E, which ends on day 20; and a level with an
+ * exchange rate.
+ */
 const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
   market: createFrame(
     [...BARS, 'VOLUME'],
@@ -233,7 +236,7 @@ test('improbable values of an action or a currency are reported with both number
     ['ACTION_WITHOUT_PRICE', nameCell('C', 30), 'names no related identifier'],
     ['ACTION_DATES', nameCell('C', 40), `it has a bar on ${DAYS[50]}`],
     ['ACTION_SIZE', nameCell('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
-    // 0.5 of 300 for 500.
+    // a subscription of 0.5 of 300 for 500
     [
       'ACTION_SIZE',
       nameCell('E', 20),
@@ -310,7 +313,7 @@ test('a pack of a closed day says whose closes price it, one of securities that 
       '/indices/PLAIN/rebalance-pack',
       request,
     );
-  const { body } = await pack({ as_of: '2024-02-10', aum: 1e6 }); // A Saturday.
+  const { body } = await pack({ as_of: '2024-02-10', aum: 1e6 }); // a Saturday
   expect([body.requested_as_of, body.as_of]).toEqual(['2024-02-10', '2024-02-09']);
   expect(body.findings).toEqual([
     expect.objectContaining({ code: 'WINDOW_CUT', path: 'as_of', value: '2024-02-10', severity: 'warning' }),

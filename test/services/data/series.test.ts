@@ -17,7 +17,7 @@ const EXTERNAL = ['DAX', 'EURUSD', 'SPX'];
 /** Session on which the overlay begins. */
 const FEE_FROM = 30;
 
-/** Returns a price of any security on a session; each security has another path. */
+/** Returns a price of a security on a session. Each security has a different path. */
 const priceOf = (name: string, t: number): number => {
   const seed = name.charCodeAt(0) + name.length;
   return (
@@ -45,7 +45,9 @@ const SERIES = createFrame(
   rowsOf(EXTERNAL, (name) => [name === 'SPX' ? 'USD' : name === 'DAX' ? 'EUR' : null, `The ${name}`]),
 );
 
-/** Equal prices twice: benchmarks and rates as series, and as securities of the market. */
+/**
+ * Stores with equal prices: benchmarks and rates are series in one store, and securities of the market in the other.
+ */
 const STORES = {
   apart: {
     market: createFrame(BARS, rowsOf(NAMES)),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { putRun, putRunAfter, runListOf } from '#services/stored/kept-runs.js';
+import { putRun, putRunAfter, readRunList } from '#services/stored/kept-runs.js';
 import { findRun } from '#services/stored/run-documents.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentEngine } from '#store/port.js';
@@ -40,7 +40,7 @@ const putAfter = (i: number, after: string | null, runsKept = 3) =>
   documents.transaction((tx) => putRunAfter(tx, run(i), { after, runsKept }));
 const listRunIds = async () => {
   const newest = await findRun(documents, 'X');
-  return [newest && runIdOf(newest), ...(await runListOf(documents, 'X')).earlier];
+  return [newest && runIdOf(newest), ...(await readRunList(documents, 'X')).earlier];
 };
 
 test('a run takes the place of the newest that it was made after', async () => {

@@ -6,7 +6,7 @@ import type { PartOutput } from '#jobs/offered-parts.js';
 import type { Parts } from '#jobs/parts.js';
 import { createRerunJob } from '#services/runs/rerun-job.js';
 import { findRun } from '#services/stored/run-documents.js';
-import { runListOf } from '#services/stored/kept-runs.js';
+import { readRunList } from '#services/stored/kept-runs.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
@@ -94,7 +94,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   expect(new Set([...stored, ...dropped]).size).toBe(28);
   expect(dropped).toHaveLength(8);
   expect(summed.map(({ parts }) => parts)).toEqual([[0, 2], [0], [1]]);
-  for (const id of IDS) expect((await runListOf(documents, id)).earlier).toEqual([]);
+  for (const id of IDS) expect((await readRunList(documents, id)).earlier).toEqual([]);
   await documents.close();
 });
 

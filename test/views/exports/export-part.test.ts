@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { parquetMetadata, parquetReadObjects } from 'hyparquet';
 import { describe, expect, test } from 'vitest';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { EXPORT_NAMES, exportColumns, exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import { EXPORT_NAMES, listExportColumns, findExportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import { FORMAT_NAMES, type ExportPosition, type RowFormat } from '#domain/exports/formats.js';
 import { formatCsvText } from '#views/exports/csv.js';
 import { exportPart } from '#views/exports/export-part.js';
@@ -73,7 +73,7 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
   );
 
   test('names its columns as the catalogue does', () => {
-    const names = Object.keys(exportColumns(table, []));
+    const names = Object.keys(listExportColumns(table, []));
     expect(exportWhole(table, 'csv').toString().split('\r\n')[0]).toBe(names.join(','));
     expect(tableFromIPC(exportWhole(table, 'arrow')).schema.names).toEqual(names);
     const { schema, key_value_metadata: metadata } = parquetMetadata(
@@ -81,7 +81,7 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
     );
     expect(schema.slice(1).map(({ name }) => name)).toEqual(names);
     expect(metadata?.find(({ key }) => key === `${names[0]}.meaning`)?.value).toBe(
-      exportTable(table).columns[names[0]!]!.meaning,
+      findExportTable(table).columns[names[0]!]!.meaning,
     );
     expect((JSON.parse(exportWhole(table, 'json').toString()) as { columns: string[] }).columns).toEqual(names);
   });
@@ -132,7 +132,7 @@ describe('a workbook', () => {
     expect(sheet!.frozenRows).toBe(1);
     expect(sheet!.formulas).toBe(0);
     const [header, ...rows] = sheet!.rows;
-    expect(header).toEqual(Object.keys(exportTable('constituents').columns));
+    expect(header).toEqual(Object.keys(findExportTable('constituents').columns));
     const names = new Set(rows.map((row) => row[header!.indexOf('name')]));
     expect(names).toEqual(new Set(['Plain plc', '=SUM(A1:A9)', 'Commas, and "quotes"', '삼성전자', 'a_x0041_b']));
     const sectors = new Set(rows.map((row) => row[header!.indexOf('sector')]));

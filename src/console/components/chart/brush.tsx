@@ -1,6 +1,6 @@
 import { useMemo, useRef, useState } from 'preact/hooks';
 import { useWidth } from '../use-width.js';
-import { colourOf, spread, type Line, type Range } from './series.js';
+import { colourOf, listSpreadPositions, type Line, type Range } from './series.js';
 
 interface BrushProps {
   readonly label: string;
@@ -18,7 +18,7 @@ const HEIGHT = 36;
 const STEP = 21;
 const LONG_STEP = 252;
 /** Minimum number of sessions of a range. */
-const LEAST = 5;
+const SESSIONS_MIN = 5;
 
 type Part = 'from' | 'to' | 'both';
 
@@ -30,7 +30,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
   const [from, to] = dragged ?? [first, last];
   const path = useMemo(() => pathOf(line?.values ?? [], width), [line?.values, width]);
   const end = dates.length - 1;
-  if (line === undefined || end < LEAST) return null;
+  if (line === undefined || end < SESSIONS_MIN) return null;
   const place = (at: number) => (at / end) * 100;
   const report = ([start, stop]: readonly [number, number]) =>
     onRange(start === 0 && stop === end ? null : { from: dates[start]!, to: dates[stop]! }); // both positions are within the dates
@@ -40,7 +40,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
     handle.setPointerCapture(down.pointerId);
     let now: readonly [number, number] = [from, to];
     const move = ({ clientX }: Event & { readonly clientX?: number }) => {
-      now = shift([from, to], part, Math.round((((clientX ?? start) - start) / width) * end), end);
+      now = shiftRange([from, to], part, Math.round((((clientX ?? start) - start) / width) * end), end);
       setDragged(now);
     };
     handle.addEventListener('pointermove', move);
@@ -72,7 +72,7 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
         const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
         if (step === 0) return;
         event.preventDefault();
-        report(shift([from, to], part, step * (event.ctrlKey ? LONG_STEP : STEP), end));
+        report(shiftRange([from, to], part, step * (event.ctrlKey ? LONG_STEP : STEP), end));
       }}
     />
   );
@@ -95,16 +95,21 @@ export function Brush({ label, dates, line, first, last, onRange }: BrushProps) 
 }
 
 /** Moves a range or one edge of the range by a number of positions. */
-function shift([from, to]: readonly [number, number], part: Part, by: number, end: number): readonly [number, number] {
-  if (part === 'from') return [Math.max(0, Math.min(to - LEAST, from + by)), to];
-  if (part === 'to') return [from, Math.min(end, Math.max(from + LEAST, to + by))];
+function shiftRange(
+  [from, to]: readonly [number, number],
+  part: Part,
+  by: number,
+  end: number,
+): readonly [number, number] {
+  if (part === 'from') return [Math.max(0, Math.min(to - SESSIONS_MIN, from + by)), to];
+  if (part === 'to') return [from, Math.min(end, Math.max(from + SESSIONS_MIN, to + by))];
   const moved = Math.max(-from, Math.min(end - to, by));
   return [from + moved, to + moved];
 }
 
 /** Returns the SVG path of a line for a width in pixels. The scale is logarithmic if all values are positive. */
 function pathOf(values: readonly (number | null)[], width: number): string {
-  const places = spread(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
+  const places = listSpreadPositions(values.length, Math.max(2, Math.min(values.length, Math.round(width))));
   const isLog = values.every((value) => value === null || value > 0);
   const heights = places.map((t) => {
     const value = values[t] ?? null;

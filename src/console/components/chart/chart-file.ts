@@ -1,6 +1,15 @@
 import type uPlot from 'uplot';
 import { saveFile } from '../../state/files.js';
-import { axisTexts, dateOf, listEvenSplits, logSplits, secondsOf, stack, type Line, type Unit } from './series.js';
+import {
+  formatAxisLabels,
+  dateOf,
+  listEvenSplits,
+  listLogSplits,
+  secondsOf,
+  stack,
+  type Line,
+  type Unit,
+} from './series.js';
 
 /** A chart with the data that its exported file needs. */
 export interface DrawnChart {
@@ -59,7 +68,7 @@ function legendOf(lines: readonly Line[], width: number): readonly LegendEntry[]
   });
 }
 
-const rangeText = ({ dates, first, last }: DrawnChart): string => `${dates[first]} – ${dates[last]}`;
+const formatRange = ({ dates, first, last }: DrawnChart): string => `${dates[first]} – ${dates[last]}`;
 
 /** Returns a PNG image of the chart with its title and legend, on the background of the current theme. */
 async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
@@ -83,7 +92,7 @@ async function pngOf(chart: DrawnChart): Promise<Uint8Array> {
     context.fillText(text, x, y);
   };
   write(chart.label, PAD, PAD + 12, '--text', 600);
-  write(rangeText(chart), PAD + 14 + chart.label.length * 7.2, PAD + 12, '--text-third');
+  write(formatRange(chart), PAD + 14 + chart.label.length * 7.2, PAD + 12, '--text-third');
   for (const { line, x, y } of legend) {
     context.strokeStyle = colourIn(own, line.colour);
     context.lineWidth = 3;
@@ -119,7 +128,7 @@ export function svgOf(chart: DrawnChart): string {
     `<title>${escape(chart.label)}</title>`,
     `<rect width="100%" height="100%" fill="${own.getPropertyValue('--ground-raised')}"/>`,
     text(PAD, PAD + 12, chart.label, '--text', ' font-weight="600"'),
-    text(width - PAD, PAD + 12, rangeText(chart), '--text-third', ' text-anchor="end"'),
+    text(width - PAD, PAD + 12, formatRange(chart), '--text-third', ' text-anchor="end"'),
     ...legend.flatMap(({ line, x, y }) => [
       `<path d="M${x} ${y - 4}h14" stroke="${colourIn(own, line.colour)}" stroke-width="3"${line.isDashed === true ? ' stroke-dasharray="4 3"' : ''}/>`,
       text(x + 20, y, line.label, '--text-second'),
@@ -149,7 +158,7 @@ function scalesOf({ plot }: DrawnChart): Pick<Frame, 'x' | 'y'> {
   return { x: of('x'), y: of('y') };
 }
 
-function placesIn({ left, top, width, height, x, y }: Frame, isLog: boolean) {
+function createScale({ left, top, width, height, x, y }: Frame, isLog: boolean) {
   const size = isLog ? Math.log : (value: number) => value;
   const [low, high] = [size(y[0]), size(y[1])];
   return {
@@ -160,14 +169,14 @@ function placesIn({ left, top, width, height, x, y }: Frame, isLog: boolean) {
 
 type WriteText = (x: number, y: number, said: string, more?: string) => string;
 
-const DAYS = 86_400;
+const SECONDS_PER_DAY = 86_400;
 /** Possible steps of the date axis, each with the length of its labels in characters. */
 const STEPS = [
-  { seconds: 5 * 365.25 * DAYS, months: 60, length: 4 },
-  { seconds: 2 * 365.25 * DAYS, months: 24, length: 4 },
-  { seconds: 365.25 * DAYS, months: 12, length: 4 },
-  { seconds: 91.3 * DAYS, months: 3, length: 7 },
-  { seconds: 30.4 * DAYS, months: 1, length: 7 },
+  { seconds: 5 * 365.25 * SECONDS_PER_DAY, months: 60, length: 4 },
+  { seconds: 2 * 365.25 * SECONDS_PER_DAY, months: 24, length: 4 },
+  { seconds: 365.25 * SECONDS_PER_DAY, months: 12, length: 4 },
+  { seconds: 91.3 * SECONDS_PER_DAY, months: 3, length: 7 },
+  { seconds: 30.4 * SECONDS_PER_DAY, months: 1, length: 7 },
 ] as const;
 const LABEL_WIDTH = 72;
 /** Distance between the grid lines, in pixels. */
@@ -177,7 +186,7 @@ const ROW_HEIGHT = 40;
  * Returns the labelled dates of the axis: first days of years or months, spaced so that labels do not overlap. For a
  * range without such a day: the ends of the range.
  */
-function dateSplits({ x, width }: Frame): readonly { readonly date: string; readonly text: string }[] {
+function listDateSplits({ x, width }: Frame): readonly { readonly date: string; readonly text: string }[] {
   const [from, to] = [dateOf(x[0]), dateOf(x[1])];
   const most = width / LABEL_WIDTH;
   const step = STEPS.findLast(({ seconds }) => (x[1] - x[0]) / seconds <= most) ?? STEPS[0];
@@ -192,23 +201,23 @@ function dateSplits({ x, width }: Frame): readonly { readonly date: string; read
 }
 
 function axesOf(chart: DrawnChart, frame: Frame, line: string, write: WriteText): readonly string[] {
-  const { xOf, yOf } = placesIn(frame, chart.isLog);
-  const splits = chart.isLog ? logSplits(...frame.y) : listEvenSplits(...frame.y, frame.height / ROW_HEIGHT);
-  const texts = axisTexts(splits, chart.unit);
+  const { xOf, yOf } = createScale(frame, chart.isLog);
+  const splits = chart.isLog ? listLogSplits(...frame.y) : listEvenSplits(...frame.y, frame.height / ROW_HEIGHT);
+  const texts = formatAxisLabels(splits, chart.unit);
   const right = frame.left + frame.width;
   return [
     ...splits.flatMap((value, k) => [
       `<path d="M${frame.left} ${yOf(value).toFixed(1)}h${frame.width.toFixed(1)}" stroke="${line}"/>`,
       write(right + 8, yOf(value) + 4, texts[k] ?? ''),
     ]),
-    ...dateSplits(frame).map(({ date, text }) =>
+    ...listDateSplits(frame).map(({ date, text }) =>
       write(xOf(secondsOf(date)), frame.top + frame.height + 18, text, ' text-anchor="middle"'),
     ),
   ];
 }
 
 function linesOf(chart: DrawnChart, frame: Frame, own: CSSStyleDeclaration): readonly string[] {
-  const { xOf, yOf } = placesIn(frame, chart.isLog);
+  const { xOf, yOf } = createScale(frame, chart.isLog);
   const drawn = (chart.isStacked ? stack(chart.lines) : chart.lines).toReversed();
   const ground = yOf(Math.max(frame.y[0], chart.isLog ? frame.y[0] : 0));
   return drawn.map(({ values, colour, isDashed, isFilled }) => {

@@ -1,4 +1,4 @@
-import { spread, textAt, type Line, type Unit } from './series.js';
+import { listSpreadPositions, formatValueAt, type Line, type Unit } from './series.js';
 
 interface ChartTableProps {
   readonly label: string;
@@ -15,7 +15,7 @@ interface ChartTableProps {
 const ROWS_MAX = 25;
 
 export function ChartTable({ label, dates, lines, from, to, unit }: ChartTableProps) {
-  const rows = spread(to - from + 1, ROWS_MAX).map((t) => from + t);
+  const rows = listSpreadPositions(to - from + 1, ROWS_MAX).map((t) => from + t);
   return (
     <div class="unseen">
       <table>
@@ -37,7 +37,7 @@ export function ChartTable({ label, dates, lines, from, to, unit }: ChartTablePr
             <tr key={t}>
               <th scope="row">{dates[t]}</th>
               {lines.map(({ id, values }) => (
-                <td key={id}>{textAt(values, t, unit)}</td>
+                <td key={id}>{formatValueAt(values, t, unit)}</td>
               ))}
             </tr>
           ))}

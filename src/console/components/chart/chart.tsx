@@ -14,7 +14,16 @@ import { Legend } from './legend.js';
 import { NoteMenu } from './note-menu.js';
 import type { Band, Flag } from './overlays.js';
 import { createPlot, markAt, type PlotOptions } from './plot.js';
-import { NUMBER, secondsOf, textAt, limitToRange, type Line, type Mark, type Range, type Unit } from './series.js';
+import {
+  NUMBER,
+  secondsOf,
+  formatValueAt,
+  limitToRange,
+  type Line,
+  type Mark,
+  type Range,
+  type Unit,
+} from './series.js';
 import './chart.css';
 
 export interface ChartProps {
@@ -35,7 +44,7 @@ export interface ChartProps {
   readonly unit?: Unit;
   /** Shaded periods. */
   readonly bands?: readonly Band[];
-  /** Dates with a label, which is written next to its line. */
+  /** Labelled dates, each drawn as a line with its label. */
   readonly flags?: readonly Flag[];
   /** Subject under which the user's notes are stored. Default: no notes. */
   readonly subject?: string;
@@ -83,7 +92,7 @@ export function Chart(props: ChartProps) {
     if (next !== undefined) {
       setAnchor(event.shiftKey ? (anchor ?? shown) : null);
       setAt(next);
-      point(plot.current, next);
+      placeCursor(plot.current, next);
     } else if (event.key === 'Enter' && anchor !== null) {
       onRange?.(rangeBetween(dates, anchor, shown));
       setAnchor(null);
@@ -102,7 +111,7 @@ export function Chart(props: ChartProps) {
         from={anchor ?? first}
         mark={mark}
         notes={notesAt(notes, dates[shown] ?? '')}
-        noteRange={noteRange(dates, anchor ?? pointed.current ?? last, pointed.current ?? last)}
+        noteRange={findNoteRange(dates, anchor ?? pointed.current ?? last, pointed.current ?? last)}
         drawn={draw}
       />
       <div
@@ -117,7 +126,7 @@ export function Chart(props: ChartProps) {
         onDblClick={() => onRange?.(null)}
         onClick={(event) => followMark(plot.current, marks, event)}
       />
-      <Spoken {...{ date: dates[shown], at, lines, unit }} from={anchor === null ? undefined : dates[anchor]} />
+      <CursorValues {...{ date: dates[shown], at, lines, unit }} from={anchor === null ? undefined : dates[anchor]} />
       {props.hasBrush === true && onRange !== undefined && (
         <Brush label={label} dates={dates} line={lines[0]} first={first} last={last} onRange={onRange} />
       )}
@@ -192,7 +201,7 @@ const NO_NOTES: readonly Note[] = [];
 const notesAt = (notes: readonly Note[], date: string): readonly Note[] =>
   notes.filter(({ from, to }) => (to === null ? from === date : from <= date && date <= to));
 
-function noteRange(dates: readonly string[], a: number, b: number): Range {
+function findNoteRange(dates: readonly string[], a: number, b: number): Range {
   return { from: dates[Math.min(a, b)] ?? '', to: dates[Math.max(a, b)] ?? '' };
 }
 
@@ -213,7 +222,7 @@ function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onR
     const width = printing ? PRINT_WIDTH : current.clientWidth;
     const made = createPlot(current, { ...drawing, width, onRange: (chosen) => tell.current?.(chosen) });
     plot.current = made;
-    show(made, dates, [first, last]);
+    showRange(made, dates, [first, last]);
     const observer = new ResizeObserver(() => made.setSize({ width: current.clientWidth, height }));
     if (!printing) observer.observe(current);
     return () => {
@@ -223,18 +232,18 @@ function usePlot(drawing: Drawing, [first, last]: readonly [number, number], onR
     };
   }, [dates, lines, height, isLog, isStacked, marks, bands, flags, theme, printing]);
   useLayoutEffect(() => {
-    if (plot.current !== null) show(plot.current, dates, [first, last]);
+    if (plot.current !== null) showRange(plot.current, dates, [first, last]);
   }, [first, last]);
   return { into, plot };
 }
 
-function show(plot: uPlot, dates: readonly string[], [first, last]: readonly [number, number]): void {
+function showRange(plot: uPlot, dates: readonly string[], [first, last]: readonly [number, number]): void {
   if (last <= first) return;
   plot.setScale('x', { min: secondsOf(dates[first]!), max: secondsOf(dates[last]!) });
 }
 
 /** Moves the cursor of the plot to a date. */
-function point(plot: uPlot | null, at: number): void {
+function placeCursor(plot: uPlot | null, at: number): void {
   const x = plot?.data[0][at];
   if (plot === null || x === undefined) return;
   plot.setCursor({ left: plot.valToPos(x, 'x'), top: 10 }, false);
@@ -264,7 +273,7 @@ function rangeBetween(dates: readonly string[], a: number, b: number): Range {
   return { from: dates[Math.min(a, b)]!, to: dates[Math.max(a, b)]! };
 }
 
-interface SpokenProps {
+interface CursorValuesProps {
   readonly date: string | undefined;
   /** Position of the cursor; null if there is none. */
   readonly at: number | null;
@@ -274,9 +283,9 @@ interface SpokenProps {
 }
 
 /** Renders the values at the cursor for screen readers. */
-function Spoken({ date, at, lines, unit, from }: SpokenProps) {
+function CursorValues({ date, at, lines, unit, from }: CursorValuesProps) {
   const values =
-    at === null ? '' : lines.map(({ label, values: all }) => `${label} ${textAt(all, at, unit)}`).join(', ');
+    at === null ? '' : lines.map(({ label, values: all }) => `${label} ${formatValueAt(all, at, unit)}`).join(', ');
   return (
     <p class="unseen" aria-live="polite">
       {at === null ? '' : `${from === undefined ? '' : `selected from ${from} to `}${date ?? ''}: ${values}`}

@@ -1,5 +1,5 @@
 import { change, points, signClass } from '../../words/numbers.js';
-import { colourOf, textAt, type Line, type Unit } from './series.js';
+import { colourOf, formatValueAt, type Line, type Unit } from './series.js';
 
 interface CursorTableProps {
   readonly label: string;
@@ -42,7 +42,7 @@ export function CursorTable({ label, dates, lines, at, from, unit }: CursorTable
                 <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />{' '}
                 {own}
               </th>
-              <td>{textAt(values, at, unit)}</td>
+              <td>{formatValueAt(values, at, unit)}</td>
               <td class={signClass(changes[k])}>{change(changes[k])}</td>
               {lines.length > 1 && <td>{k === base ? '' : differenceText(changes[k], changes[base])}</td>}
             </tr>

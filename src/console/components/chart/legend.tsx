@@ -1,4 +1,4 @@
-import { colourOf, textAt, type Line, type Mark, type Unit } from './series.js';
+import { colourOf, formatValueAt, type Line, type Mark, type Unit } from './series.js';
 
 interface LegendProps {
   readonly date: string | undefined;
@@ -16,7 +16,7 @@ export function Legend({ date, at, lines, unit, mark }: LegendProps) {
       {lines.map(({ id, label, colour, values, isDashed }) => (
         <span key={id} class="legend-line">
           <span class={isDashed === true ? 'swatch dashed' : 'swatch'} style={{ color: colourOf(colour) }} />
-          {label} <span class="number">{textAt(values, at, unit)}</span>
+          {label} <span class="number">{formatValueAt(values, at, unit)}</span>
         </span>
       ))}
       {mark !== undefined && <a href={mark.address}>{mark.label}</a>}

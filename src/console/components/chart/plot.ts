@@ -2,11 +2,11 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { drawBands, drawFlags, type Band, type Flag } from './overlays.js';
 import {
-  axisTexts,
+  formatAxisLabels,
   toBins,
   dateOf,
   sortForDrawing,
-  logSplits,
+  listLogSplits,
   secondsOf,
   stack,
   type Line,
@@ -74,10 +74,10 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
 
 type Style = CSSStyleDeclaration;
 
-const colour = (style: Style, n: number): string => style.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
+const readSeriesColour = (style: Style, n: number): string => style.getPropertyValue(`--series-${((n - 1) % 12) + 1}`);
 
 function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
-  const stroke = colour(style, line.colour);
+  const stroke = readSeriesColour(style, line.colour);
   return {
     stroke: isStacked ? style.getPropertyValue('--ground-raised') : stroke,
     width: isStacked ? 0.5 : line.isDashed === true ? 1 : 1.75,
@@ -104,16 +104,16 @@ function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
       ...common,
       grid: { show: false },
       size: 26,
-      space: (_, __, least, most, width) => dateSpace(most - least, width),
-      values: (_, splits, __, ___, step) => splits.map((at) => dayText(at, step)),
+      space: (_, __, least, most, width) => computeLabelSpace(most - least, width),
+      values: (_, splits, __, ___, step) => splits.map((at) => formatAxisDate(at, step)),
     },
     {
       ...common,
       side: 1,
       size: 60,
       space: 34,
-      values: (_, splits) => axisTexts(splits, unit),
-      ...(isLog ? { splits: (_, __, least, most) => logSplits(least, most), filter: (_, splits) => splits } : {}),
+      values: (_, splits) => formatAxisLabels(splits, unit),
+      ...(isLog ? { splits: (_, __, least, most) => listLogSplits(least, most), filter: (_, splits) => splits } : {}),
     },
   ];
 }
@@ -127,11 +127,11 @@ const YEAR_SPACE = 44;
 /**
  * Returns the minimum distance between labels. Year labels are used if adjacent labels are more than half a year apart.
  */
-const dateSpace = (seconds: number, width: number): number =>
+const computeLabelSpace = (seconds: number, width: number): number =>
   (seconds / width) * YEAR_SPACE > 6 * MONTH ? YEAR_SPACE : DATE_SPACE;
 
 /** Returns a year, a month or a day, depending on the step of the axis. */
-function dayText(seconds: number, step: number): string {
+function formatAxisDate(seconds: number, step: number): string {
   const date = dateOf(seconds);
   return step >= 12 * MONTH ? date.slice(0, 4) : step >= MONTH ? date.slice(0, 7) : date;
 }
@@ -151,7 +151,7 @@ function rangeOf({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range 
   };
 }
 
-/** Dragging selects a range; dragging with the shift key moves it. */
+/** Returns the cursor settings: dragging selects a range, and dragging with the shift key moves it. */
 function cursorOf({ sync, isStacked }: PlotOptions): uPlot.Cursor {
   return {
     y: false,

@@ -77,7 +77,7 @@ export function toBins(
 }
 
 /** Ratio of the largest to the smallest value above which a linear scale hides early changes. */
-const WIDE = 8;
+const WIDE_RATIO = 8;
 
 /**
  * Returns true if the values are positive and their range is so wide that only a logarithmic scale shows all changes.
@@ -93,11 +93,11 @@ export function isWide(lines: readonly Line[], first: number, last: number): boo
       least = Math.min(least, value);
       most = Math.max(most, value);
     }
-  return most > WIDE * least;
+  return most > WIDE_RATIO * least;
 }
 
 /** Returns at most `most` positions, evenly spaced, including the first and the last. */
-export function spread(length: number, most: number): readonly number[] {
+export function listSpreadPositions(length: number, most: number): readonly number[] {
   if (length <= most) return Array.from({ length }, (_, t) => t);
   return Array.from({ length: most }, (_, k) => Math.round((k * (length - 1)) / (most - 1)));
 }
@@ -120,7 +120,7 @@ export const PERCENT: Unit = { of: 'percent', digits: 2 };
 export const NUMBER: Unit = { of: 'number', digits: 2 };
 
 /** Formats a value; a missing value is shown as a dash. */
-export function textAt(values: Line['values'], at: number, { of, digits }: Unit): string {
+export function formatValueAt(values: Line['values'], at: number, { of, digits }: Unit): string {
   const value = values[at];
   return of === 'percent' ? percent(value, digits) : decimal(value, digits);
 }
@@ -129,7 +129,7 @@ export function textAt(values: Line['values'], at: number, { of, digits }: Unit)
  * Returns round values within a positive range: evenly spaced within a decade, otherwise 1, 2 and 5 times each power of
  * ten.
  */
-export function logSplits(least: number, most: number): number[] {
+export function listLogSplits(least: number, most: number): number[] {
   const decades = (low: number, high: number) => {
     const first = Math.floor(Math.log10(low));
     return Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, k) => 10 ** (first + k));
@@ -152,7 +152,7 @@ export function listEvenSplits(least: number, most: number, about = 5): number[]
 }
 
 /** Formats the labels of an axis with no more decimals than the axis steps need. */
-export function axisTexts(splits: readonly (number | null)[], { of }: Unit): string[] {
+export function formatAxisLabels(splits: readonly (number | null)[], { of }: Unit): string[] {
   const scale = of === 'percent' ? 100 : 1;
   const known = splits.filter((value) => value !== null);
   const step = Math.abs((known[1] ?? 1) - (known[0] ?? 0)) * scale || 1;

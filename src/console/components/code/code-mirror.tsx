@@ -77,12 +77,12 @@ function extensionsOf(latest: { readonly current: CodeMirrorProps }): readonly E
       if (docChanged && text !== latest.current.value) latest.current.onChange?.(text);
     }),
     THEME,
-    EditorView.theme({ '.cm-content, .cm-gutter': { minHeight: `${lines * LINE + 2 * PADDING}px` } }),
+    EditorView.theme({ '.cm-content, .cm-gutter': { minHeight: `${lines * LINE_HEIGHT + 2 * PADDING}px` } }),
   ];
 }
 
 /** Line height and the padding above the first line in pixels, as in the theme. */
-const LINE = 20;
+const LINE_HEIGHT = 20;
 const PADDING = 6;
 
 /** Returns the diagnostic of an error: it marks the word at the reported position, or the reported line. */

@@ -8,7 +8,7 @@ import { isObject, pathText, type Json, type JsonObject, type Path } from '../..
 import './conflict.css';
 
 /** A concurrent change: another user saved a version after this document was opened. */
-export interface Clash {
+export interface ConcurrentChange {
   /** The document as it was when this draft was opened. */
   readonly base: JsonObject;
   readonly theirs: JsonObject;
@@ -16,7 +16,7 @@ export interface Clash {
 }
 
 interface ConflictProps {
-  readonly clash: Clash;
+  readonly clash: ConcurrentChange;
   readonly mine: JsonObject;
   onTakeTheirs(): void;
   onKeepMine(): void;

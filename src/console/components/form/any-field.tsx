@@ -7,7 +7,7 @@ import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Expression } from './expression.js';
 import { renderCode, Field, FieldGrid } from './field.js';
-import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
+import { fieldOf, isApplicable, type FieldSpec } from './field-spec.js';
 
 export interface AnyFieldProps {
   readonly spec: FieldSpec;
@@ -59,15 +59,15 @@ export function AnyField(props: AnyFieldProps) {
   );
 }
 
-/** Time within which nobody has seen that a group opened. */
+/** Time after a group opens during which a click does not close it. */
 const REACTION_MS = 400;
 
-/** True for a finding that has to be seen; a default that was taken is not one. */
+/** Returns true for findings that must be visible: all findings except applied defaults. */
 export const isProblem = ({ severity }: Finding): boolean => severity !== 'info';
 
 interface OptionalProps {
   readonly label: string;
-  /** True if the object has a value or a problem; the group is then open. */
+  /** True if the object has a value or a problem, so that the group is open. */
   readonly isSet: boolean;
   readonly children: ComponentChildren;
 }
@@ -91,7 +91,7 @@ export function Optional({ label, isSet, children }: OptionalProps) {
     >
       <summary
         onClick={(event) => {
-          // A click that follows at once was meant to open what opened by itself: it stays open.
+          // A click immediately after the group opened automatically was meant to open it, so it stays open.
           if (isOpen && event.timeStamp - openedAt.current < REACTION_MS) event.preventDefault();
         }}
       >
@@ -114,7 +114,7 @@ function Members({ spec, value, path, findings, datapoints, isDisabled = false, 
   return (
     <FieldGrid>
       {members
-        .filter((member) => isRead(member, members, object))
+        .filter((member) => isApplicable(member, members, object))
         .map((member) => (
           <AnyField
             key={member.name}

@@ -41,7 +41,7 @@ export function Expression({ spec, ...node }: ExpressionProps) {
   const toText = async (): Promise<void> => {
     const { text } = isObject(value)
       ? await service.value.call('evaluateDatapoint', { body: { expression: value, expects: 'condition' } })
-      : { text: FIRST_TEXT };
+      : { text: INITIAL_TEXT };
     if (text !== null) onChange(text);
   };
   return (
@@ -57,7 +57,7 @@ export function Expression({ spec, ...node }: ExpressionProps) {
 }
 
 /** Initial text of a condition in text form. */
-const FIRST_TEXT = 'CLOSE > 0';
+const INITIAL_TEXT = 'CLOSE > 0';
 
 function removeText(value: JsonObject): JsonObject {
   const { text: _, ...tree } = value;
@@ -72,14 +72,14 @@ const NODE: FieldSpec = {
   choices: ['comparison', 'all', 'any', 'not'],
 };
 
-const FIRST: JsonObject = { node: 'comparison', comparison: 'ge' };
+const INITIAL_NODE: JsonObject = { node: 'comparison', comparison: 'ge' };
 
 /** Converts a node to another kind, and keeps the operands that the new kind accepts. */
-function ofKind(value: JsonObject, node: string): JsonObject {
+function convertToKind(value: JsonObject, node: string): JsonObject {
   const before = operandsOf(value);
   const operands = before.length > 0 ? before : [value];
-  if (node === 'comparison') return before.find((one) => one['node'] === 'comparison') ?? FIRST;
-  return node === 'not' ? { node, operand: operands[0] ?? FIRST } : { node, operands };
+  if (node === 'comparison') return before.find((one) => one['node'] === 'comparison') ?? INITIAL_NODE;
+  return node === 'not' ? { node, operand: operands[0] ?? INITIAL_NODE } : { node, operands };
 }
 
 function operandsOf({ operands, operand }: JsonObject): readonly JsonObject[] {
@@ -88,7 +88,7 @@ function operandsOf({ operands, operand }: JsonObject): readonly JsonObject[] {
 }
 
 function Node({ value, findings, path, datapoints, onChange }: NodeProps) {
-  const node = isObject(value) ? value : FIRST;
+  const node = isObject(value) ? value : INITIAL_NODE;
   const kind = String(node['node']);
   const at = (step: string) => findings.filter(({ path: own }) => isWithin(own, [...path, step]));
   const own = findings.filter(({ path: one }) => one === pathText(path));
@@ -99,7 +99,7 @@ function Node({ value, findings, path, datapoints, onChange }: NodeProps) {
           spec={NODE}
           value={kind}
           findings={[...own, ...at('node')]}
-          onChange={(chosen) => onChange(ofKind(node, String(chosen)))}
+          onChange={(chosen) => onChange(convertToKind(node, String(chosen)))}
         />
         {kind === 'comparison' &&
           comparisonFields(node).map((spec) => (
@@ -124,7 +124,7 @@ const isWithin = (path: string, outer: Path): boolean => {
 };
 
 /** Comparison operators with a list as value. */
-const OF_LISTS = ['in', 'between'];
+const LIST_COMPARISONS = ['in', 'between'];
 
 const comparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
   { name: 'field', label: 'Datapoint', kind: 'node', isRequired: true },
@@ -133,7 +133,7 @@ const comparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
     label: 'Is',
     kind: 'choice',
     isRequired: true,
-    choices: ['ge', 'gt', 'le', 'lt', 'eq', 'ne', ...OF_LISTS],
+    choices: ['ge', 'gt', 'le', 'lt', 'eq', 'ne', ...LIST_COMPARISONS],
     words: {
       ge: 'at least',
       gt: 'above',
@@ -148,7 +148,7 @@ const comparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
   {
     name: 'value',
     label: comparison === 'between' ? 'Low, high' : 'Value',
-    kind: OF_LISTS.includes(String(comparison)) ? 'scalars' : 'scalar',
+    kind: LIST_COMPARISONS.includes(String(comparison)) ? 'scalars' : 'scalar',
     isRequired: true,
   },
 ];
@@ -194,7 +194,7 @@ function Operands({ node, path, onChange, ...shared }: OperandsProps) {
           </Button>
         </div>
       ))}
-      <Button onClick={() => put([...operands, FIRST])}>
+      <Button onClick={() => put([...operands, INITIAL_NODE])}>
         <Icon name="plus" /> Add a condition
       </Button>
     </>

@@ -41,14 +41,14 @@ export function FieldControl(props: ControlProps) {
           value={value === undefined || value === null ? '' : String(value)}
           onChange={(event) => onChange(BOOLEANS[event.currentTarget.value])}
         >
-          {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
+          {spec.isRequired !== true && <option value="">{formatDefault(spec)}</option>}
           <YesAndNo />
         </select>
       );
     case 'choice':
-      return <OneOf {...props} common={common} />;
+      return <SingleChoice {...props} common={common} />;
     case 'choices':
-      return <Several {...props} />;
+      return <MultipleChoice {...props} />;
     case 'series':
       return <SeriesInput {...props} common={common} />;
     case 'pairs':
@@ -57,15 +57,15 @@ export function FieldControl(props: ControlProps) {
     case 'prose':
       return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={spec.rows ?? 3} />;
     case 'list':
-      return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
+      return <TextArea {...props} common={common} toText={formatList} toValue={parseList} rows={2} />;
     case 'scalar':
       return <TextInput {...props} common={common} toText={scalarText} toValue={parseScalar} />;
     case 'scalars':
-      return <TextInput {...props} common={common} toText={scalarsText} toValue={parseScalars} />;
+      return <TextInput {...props} common={common} toText={formatScalars} toValue={parseScalars} />;
     case 'integers':
-      return <TextInput {...props} common={common} toText={listText} toValue={parseIntegers} />;
+      return <TextInput {...props} common={common} toText={formatList} toValue={parseIntegers} />;
     case 'json':
-      return <TextArea {...props} common={common} toText={jsonText} toValue={parseJson} rows={4} />;
+      return <TextArea {...props} common={common} toText={formatJson} toValue={parseJson} rows={4} />;
     case 'formula':
       return <FormulaInput {...props} common={common} />;
     default:
@@ -83,7 +83,7 @@ const YesAndNo = () => (
 const BOOLEANS: Readonly<Record<string, boolean | undefined>> = { true: true, false: false };
 
 /** Returns the text for the default value of a field. */
-function otherwiseText({ otherwise, words }: FieldSpec): string {
+function formatDefault({ otherwise, words }: FieldSpec): string {
   if (otherwise === undefined || otherwise === null) return 'none';
   if (typeof otherwise === 'boolean') return otherwise ? 'yes, by default' : 'no, by default';
   const text = String(otherwise);
@@ -95,7 +95,7 @@ interface CommonProps extends ControlProps {
 }
 
 /** Renders a choice of one value. */
-function OneOf({ spec, value, onChange, common }: CommonProps) {
+function SingleChoice({ spec, value, onChange, common }: CommonProps) {
   const isMissing = value === undefined || value === null;
   return (
     <select
@@ -106,7 +106,7 @@ function OneOf({ spec, value, onChange, common }: CommonProps) {
         onChange(chosen === '' ? undefined : spec.isNumeric === true ? Number(chosen) : chosen)
       }
     >
-      {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
+      {spec.isRequired !== true && <option value="">{formatDefault(spec)}</option>}
       {/* Without this empty option, the first choice would look selected. */}
       {spec.isRequired === true && isMissing && <option value="">choose</option>}
       {(spec.choices ?? []).map((choice) => (
@@ -119,7 +119,7 @@ function OneOf({ spec, value, onChange, common }: CommonProps) {
 }
 
 /** Renders a choice of any number of values as toggle buttons. */
-function Several({ spec, value, onChange }: ControlProps) {
+function MultipleChoice({ spec, value, onChange }: ControlProps) {
   return (
     <Toggles
       label={spec.label}
@@ -145,13 +145,13 @@ function FormulaInput(props: CommonProps) {
       <TextInput
         {...props}
         toText={formulaText}
-        toValue={props.spec.isNumeric ? numericParser(props.spec) : parseNamed}
+        toValue={props.spec.isNumeric ? createNumericParser(props.spec) : parseNamed}
       />
     </Formula>
   );
 }
 
-interface TextInputProps extends CommonProps, Partial<Pick<Typed, 'toText' | 'toValue'>> {}
+interface TextInputProps extends CommonProps, Partial<Pick<TypedInput, 'toText' | 'toValue'>> {}
 
 function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: TextInputProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
@@ -161,8 +161,8 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
   const [text, type] = useTyped({
     value,
     onChange,
-    toText: own.toText ?? (spec.kind === 'node' ? nodeText : plainText),
-    toValue: own.toValue ?? (isNumber ? numberParser(spec) : (PARSERS[spec.kind] ?? parseText)),
+    toText: own.toText ?? (spec.kind === 'node' ? formatNode : plainText),
+    toValue: own.toValue ?? (isNumber ? createNumberParser(spec) : (PARSERS[spec.kind] ?? parseText)),
   });
   return (
     <>
@@ -196,35 +196,35 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
 const placeholderOf = ({ kind, otherwise }: FieldSpec): string =>
   kind === 'date' ? 'YYYY-MM-DD' : otherwise === undefined || otherwise === null ? '' : String(otherwise);
 
-type Parsed = { readonly value: Json | undefined } | undefined;
+type ParsedValue = { readonly value: Json | undefined } | undefined;
 
-const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : text });
+const parseText = (text: string): ParsedValue => ({ value: text === '' ? undefined : text });
 
 /**
  * Parses a name, or a JSON object with further members such as window and lag. Returns undefined while the JSON is
  * incomplete.
  */
-const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
+const parseNamed = (text: string): ParsedValue => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
 /** Creates a parser for a number or a formula. */
-const numericParser =
+const createNumericParser =
   ({ unit }: FieldSpec) =>
-  (text: string): Parsed => {
+  (text: string): ParsedValue => {
     const value = parseQuantity(text, unit);
     return value === undefined ? parseNamed(text) : { value };
   };
 
 /** Returns the datapoint name of a node without other members; otherwise the plain text of the node. */
-function nodeText(value: Json | undefined): string {
+function formatNode(value: Json | undefined): string {
   const { node, name, ...others } = isObject(value) ? value : {};
   const isPlain = node === 'field' && typeof name === 'string' && Object.keys(others).length === 0;
   return isPlain ? name : plainText(value);
 }
 
-const parseNode = (text: string): Parsed =>
+const parseNode = (text: string): ParsedValue =>
   text === '' || text.startsWith('{') ? parseJson(text) : { value: { node: 'field', name: text } };
 
-const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
+const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => ParsedValue>> = {
   datapoint: parseNamed,
   named: parseNamed,
   numbered: (text) => (/^\d+$/.test(text) ? { value: Number(text) } : parseText(text)),
@@ -232,23 +232,23 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
 };
 
 /** Creates a parser for numbers. Other text is sent as typed; the service reports the error. */
-const numberParser =
+const createNumberParser =
   ({ unit }: FieldSpec) =>
-  (text: string): Parsed =>
+  (text: string): ParsedValue =>
     text.startsWith('{')
       ? parseJson(text)
       : { value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) };
 
-interface Typed {
+interface TypedInput {
   readonly value: Json | undefined;
   toText(value: Json | undefined): string;
   /** Parses the typed text; undefined while the text is incomplete. */
-  toValue(text: string): Parsed;
+  toValue(text: string): ParsedValue;
   onChange(value: Json | undefined): void;
 }
 
 /** Returns the typed text, such as `0.0` on the way to `0.05`, until the value is changed from outside. */
-function useTyped({ value, toText, toValue, onChange }: Typed): readonly [string, (text: string) => void] {
+function useTyped({ value, toText, toValue, onChange }: TypedInput): readonly [string, (text: string) => void] {
   const written = toText(value);
   const [text, setText] = useState(written);
   useEffect(() => {
@@ -265,7 +265,7 @@ function useTyped({ value, toText, toValue, onChange }: Typed): readonly [string
   ];
 }
 
-interface TextAreaProps extends CommonProps, Pick<Typed, 'toText' | 'toValue'> {
+interface TextAreaProps extends CommonProps, Pick<TypedInput, 'toText' | 'toValue'> {
   readonly rows: number;
 }
 
@@ -283,9 +283,9 @@ function TextArea({ value, onChange, common, rows, toText, toValue }: TextAreaPr
   );
 }
 
-const listText = (value: Json | undefined): string => (Array.isArray(value) ? value.join(', ') : '');
+const formatList = (value: Json | undefined): string => (Array.isArray(value) ? value.join(', ') : '');
 
-function parseList(text: string): Parsed {
+function parseList(text: string): ParsedValue {
   const items = text
     .split(/[,;\n]+/)
     .map((item) => item.trim())
@@ -294,25 +294,25 @@ function parseList(text: string): Parsed {
 }
 
 /** Parses integers. Items that are not integers are sent as typed. */
-function parseIntegers(text: string): Parsed {
+function parseIntegers(text: string): ParsedValue {
   const items = parseList(text)?.value as readonly string[] | undefined; // parseList returns strings only
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };
 }
 
-const parseScalar = (text: string): Parsed => ({ value: text.trim() === '' ? undefined : scalarOf(text) });
+const parseScalar = (text: string): ParsedValue => ({ value: text.trim() === '' ? undefined : scalarOf(text) });
 
-const scalarsText = (value: Json | undefined): string =>
+const formatScalars = (value: Json | undefined): string =>
   Array.isArray(value) ? (value as readonly Json[]).map(scalarText).join(', ') : scalarText(value);
 
-function parseScalars(text: string): Parsed {
+function parseScalars(text: string): ParsedValue {
   const items = parseList(text)?.value as readonly string[] | undefined; // parseList returns strings only
   return { value: items?.map(scalarOf) };
 }
 
-const jsonText = (value: Json | undefined): string =>
+const formatJson = (value: Json | undefined): string =>
   value === undefined || value === null ? '' : JSON.stringify(value, null, 1);
 
-function parseJson(text: string): Parsed {
+function parseJson(text: string): ParsedValue {
   if (text.trim() === '') return { value: undefined };
   try {
     return { value: JSON.parse(text) as Json };

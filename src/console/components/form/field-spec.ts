@@ -92,7 +92,7 @@ export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fie
 }
 
 /** Returns true if a parameter applies, given the values and defaults of the other parameters. */
-export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
+export function isApplicable({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
     valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
   return (
@@ -101,9 +101,9 @@ export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], valu
 }
 
 /** Returns an object without the members that do not apply, for example members of another kind in a union. */
-export function withoutUnread(members: readonly MemberSpec[], value: Json): Json {
+export function removeInapplicable(members: readonly MemberSpec[], value: Json): Json {
   const unread = isObject(value)
-    ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))
+    ? members.filter(({ name }) => name in value).filter((m) => !isApplicable(m, members, value))
     : [];
   return unread.reduce((rest, { name }) => addValue(rest, [name], undefined), value);
 }

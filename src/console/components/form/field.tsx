@@ -43,7 +43,7 @@ export function Field({
   const { label, unit, isRequired = false, kind, link } = spec;
   useFindingField(findings, { id: `${id}-field`, member: spec.name, label });
   const said = shown.length + notes.length > 0 ? `${id}-said` : undefined;
-  const explained = helpText(spec, value);
+  const explained = formatHelp(spec, value);
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
     <div
@@ -83,26 +83,26 @@ export function Field({
           <a href={link.address}>{link.text}</a>
         </p>
       )}
-      {said !== undefined && <Said id={said} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
+      {said !== undefined && <FieldFindings id={said} spec={spec} findings={shown} notes={notes} onChange={onChange} />}
     </div>
   );
 }
 
 /** Returns the help text of a field for its current value. A unit that is too long for the label is appended. */
-function helpText({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
+function formatHelp({ kind, help, unit, otherwise }: FieldSpec, value: Json | undefined): string {
   const chosen = typeof value === 'string' ? value : typeof otherwise === 'string' ? otherwise : undefined;
   const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
   return [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
 }
 
-interface SaidProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {
+interface FieldFindingsProps extends Pick<FieldProps, 'spec' | 'findings' | 'onChange'> {
   readonly id: string;
   readonly notes: readonly string[];
 }
 
 /** Renders findings about a field, suggestions for an unknown name, and notes. */
-function Said({ id, spec: { name: member, label, kind }, findings, notes, onChange }: SaidProps) {
-  const names = findings.flatMap(suggestedFor);
+function FieldFindings({ id, spec: { name: member, label, kind }, findings, notes, onChange }: FieldFindingsProps) {
+  const names = findings.flatMap(listSuggestions);
   return (
     <ul id={id} class="field-findings">
       {findings.map((finding) => (
@@ -133,7 +133,7 @@ function Said({ id, spec: { name: member, label, kind }, findings, notes, onChan
 }
 
 /** Returns accepted names that are similar to an unknown name. */
-const suggestedFor = ({ code, value, accepted }: Finding): readonly string[] =>
+const listSuggestions = ({ code, value, accepted }: Finding): readonly string[] =>
   code === 'UNKNOWN_FIELD_NAME' && typeof value === 'string' ? listNearest(value, accepted ?? []) : [];
 
 /** Renders a help text; passages between backticks are shown as code. */

@@ -47,7 +47,7 @@ export function Formula({ value, expects, datapoints, children, onChange }: Form
 
 function Meaning({ text, found }: { readonly text: string; readonly found: DatapointEvaluation }) {
   const wrong = found.findings.find(({ severity }) => severity === 'error');
-  if (wrong !== undefined) return <Fault text={text} finding={wrong} />;
+  if (wrong !== undefined) return <MarkedText text={text} finding={wrong} />;
   const values = found.values.map(({ identifier, value }) => `${identifier} ${scalarText(value)}`);
   const told = [found.unit, ...values, found.as_of === null ? null : `on ${found.as_of}`].filter(
     (part) => part !== null,
@@ -56,7 +56,7 @@ function Meaning({ text, found }: { readonly text: string; readonly found: Datap
 }
 
 /** Renders a text with its invalid characters marked. */
-function Fault({ text, finding }: { readonly text: string; readonly finding: Finding }) {
+function MarkedText({ text, finding }: { readonly text: string; readonly finding: Finding }) {
   const { position, message } = finding;
   return (
     <p class="down formula-fault" role="status">

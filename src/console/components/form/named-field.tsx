@@ -18,7 +18,7 @@ interface NamedFieldProps {
 /** Renders a reference such as `index:EQ`, or the fields of an object with further members. */
 export function NamedField({ members, ...props }: NamedFieldProps) {
   const { spec, value, findings, onChange } = props;
-  const named = typeof value === 'string' ? partsOf(value, members) : undefined;
+  const named = typeof value === 'string' ? parseReference(value, members) : undefined;
   if (!isObject(value))
     return (
       <div>
@@ -49,7 +49,7 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
           />
         ))}
       </FieldGrid>
-      <Button kind="bare" onClick={() => onChange(wordOf(value))}>
+      <Button kind="bare" onClick={() => onChange(formatReference(value))}>
         Name only
       </Button>
     </fieldset>
@@ -57,12 +57,12 @@ export function NamedField({ members, ...props }: NamedFieldProps) {
 }
 
 /** Splits `index:EQ` into kind and id, if the object has both members. */
-function partsOf(text: string, members: readonly FieldSpec[]): Json | undefined {
+function parseReference(text: string, members: readonly FieldSpec[]): Json | undefined {
   const [, kind, id] = /^([a-z]+):(.+)$/.exec(text) ?? [];
   const kinds = members.find(({ name }) => name === 'kind')?.choices ?? [];
   return kind !== undefined && id !== undefined && kinds.includes(kind) ? { kind, id } : undefined;
 }
 
-function wordOf({ kind, id }: { readonly [name: string]: Json | undefined }): Json | undefined {
+function formatReference({ kind, id }: { readonly [name: string]: Json | undefined }): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' ? `${kind}:${id}` : undefined;
 }

@@ -19,7 +19,7 @@ interface PairsProps {
 
 /** Renders an object of texts or numbers as rows of name and value. */
 export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
-  const objectOf = isNumeric ? numbersOf(unit) : textsOf;
+  const objectOf = isNumeric ? createNumbers(unit) : toTexts;
   const written = JSON.stringify(value ?? {});
   const [pairs, setPairs] = useState(() => pairsOf(value));
   useEffect(() => {
@@ -58,7 +58,7 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
             value={text}
             onInput={(event) => put(at, [name, event.currentTarget.value])}
           />
-          {isFraction(unit) && <span class="quiet">{readAs(text, unit)}</span>}
+          {isFraction(unit) && <span class="quiet">{formatInterpretation(text, unit)}</span>}
           <Button
             kind="bare"
             aria-label={`Remove ${name === '' ? `line ${at + 1}` : name} of ${label}`}
@@ -78,12 +78,12 @@ export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedB
 const pairsOf = (value: Json | undefined): readonly Pair[] =>
   isObject(value) ? Object.entries(value).map(([name, own]): Pair => [name, own === undefined ? '' : String(own)]) : [];
 
-const textsOf = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
+const toTexts = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
 
 /**
  * Creates a conversion of rows to numbers. Text that is not a number is sent as typed; the service reports the error.
  */
-const numbersOf =
+const createNumbers =
   (unit: string | null) =>
   (pairs: readonly Pair[]): Json =>
     Object.fromEntries(
@@ -91,7 +91,7 @@ const numbersOf =
     );
 
 /** Formats the interpreted value of a text, such as `= -20%`. */
-function readAs(text: string, unit: string | null): string {
+function formatInterpretation(text: string, unit: string | null): string {
   const read = parseQuantity(text, unit);
   return read === undefined ? '' : `= ${quantityText(read, unit)}`;
 }

@@ -79,7 +79,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
         prompt={`+ Add a ${what}`}
         options={types.map(({ type, label }) => ({ value: type, text: label }))}
         onAdd={(type) => {
-          const id = freshId(type, rows);
+          const id = createUnusedId(type, rows);
           setOpened([...opened, id]);
           onChange([...rows, { id, type, params: {} }]);
         }}
@@ -91,7 +91,7 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
 const keyOf = ({ id }: JsonObject, at: number): string => String(id ?? at);
 
 /** Returns an unused id for a type, such as `top-n` or `top-n-2`. */
-function freshId(type: string, rows: readonly JsonObject[]): string {
+function createUnusedId(type: string, rows: readonly JsonObject[]): string {
   const base = type
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1-$2')
     .replaceAll('_', '-')

@@ -89,7 +89,7 @@ export interface TableProps<R> {
 }
 
 /** Appends the currency to the titles of money columns. */
-export const inCurrency = <R>(
+export const addCurrency = <R>(
   columns: readonly Column<R>[],
   money: readonly string[],
   currency: string,
@@ -135,7 +135,7 @@ export const templateOf = <R>(columns: readonly Column<R>[], isFixed: (column: C
 const GROWTH = 0.4;
 
 /** Formats a sort order for the address, for example `level:desc`. */
-export const sortText = ({ column, direction }: Sort): string => `${column}:${direction}`;
+export const formatSort = ({ column, direction }: Sort): string => `${column}:${direction}`;
 
 export function parseSort(text: string | null): Sort | undefined {
   const match = /^([\w-]+):(asc|desc)$/.exec(text ?? '');
@@ -152,7 +152,7 @@ export function compareValues(a: number | string, b: number | string): number {
 /**
  * Returns rows as tab-separated text with a header for a spreadsheet. Untitled columns contain buttons and are omitted.
  */
-export function copyOf<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
+export function formatCopiedRows<R>(columns: readonly Column<R>[], rows: readonly R[]): string {
   const titled = columns.filter(({ title }) => title !== '');
   return tabSeparated(
     titled.map(({ title }) => title),

@@ -4,7 +4,15 @@ import { go } from '../../state/place.js';
 import { isPrinting } from '../../state/printing.js';
 import { useWidth } from '../use-width.js';
 import type { TableLayout } from '../../state/table-layouts.js';
-import { copyOf, selectFitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
+import {
+  formatCopiedRows,
+  selectFitting,
+  templateOf,
+  widthOf,
+  type Column,
+  type Sort,
+  type TableProps,
+} from './columns.js';
 import { arrangeColumns, listPinnedPlaces } from './layout.js';
 import { RowRest } from './row-rest.js';
 import { toggleSelection } from './selection.js';
@@ -14,7 +22,7 @@ import { ROW, TableRows } from './table-row.js';
 import { useWidened } from './widened.js';
 
 /** Number of rows rendered above and below the visible rows, so that scrolling shows no empty space. */
-const BEYOND = 12;
+const OVERSCAN_ROWS = 12;
 const HEIGHT = 560;
 /** Maximum number of printed rows, about 60 pages. */
 const PRINTED_MAX = 2000;
@@ -57,7 +65,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
           if (event.target instanceof HTMLInputElement) return;
           const rows = listCopiedRows(event.currentTarget, model);
           if (rows.length === 0) return;
-          event.clipboardData?.setData('text/plain', copyOf(model.columns, rows));
+          event.clipboardData?.setData('text/plain', formatCopiedRows(model.columns, rows));
           event.preventDefault();
         }}
       >
@@ -85,7 +93,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
           />
         </div>
       </div>
-      <Beyond {...laid} {...props} scroller={scroller} at={active} picked={picked} />
+      <HiddenContent {...laid} {...props} scroller={scroller} at={active} picked={picked} />
     </>
   );
 }
@@ -100,7 +108,7 @@ function open<R>({ addressOf, onOpen, onFold }: TableBodyProps<R>, entry: Entry<
   else go(addressOf(entry.row));
 }
 
-interface Laid<R> {
+interface ColumnLayout<R> {
   /** All columns with their current widths. */
   readonly wide: readonly Column<R>[];
   /** Columns that fit into the width of the table. */
@@ -109,7 +117,7 @@ interface Laid<R> {
   readonly pinned: ReadonlyMap<string, number>;
 }
 
-function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout }: TableBodyProps<R>): Laid<R> {
+function useLaidColumns<R>(scroller: RefObject<HTMLDivElement>, { model, layout }: TableBodyProps<R>): ColumnLayout<R> {
   const width = useWidth(scroller);
   const wide = useWidened(
     scroller,
@@ -149,14 +157,14 @@ function useRowsInSight<R>(scroller: RefObject<HTMLDivElement>, entries: readonl
   };
 }
 
-interface Keyed<R> {
+interface KeyContext<R> {
   readonly props: TableBodyProps<R>;
   readonly stop: number;
   pick(at: number, key: string): void;
 }
 
 /** Handles keys: arrow keys move between rows, Enter opens a row. */
-function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, stop, pick }: Keyed<R>): void {
+function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, stop, pick }: KeyContext<R>): void {
   const { entries } = props.model;
   const isGrid = opensRows(props);
   const isOwn = event.target instanceof HTMLElement && event.target.role === (isGrid ? 'row' : 'table');
@@ -175,14 +183,14 @@ function onKey<R>(event: JSX.TargetedKeyboardEvent<HTMLDivElement>, { props, sto
   event.preventDefault();
 }
 
-interface BeyondProps<R> extends TableBodyProps<R>, Laid<R> {
+interface HiddenContentProps<R> extends TableBodyProps<R>, ColumnLayout<R> {
   readonly scroller: RefObject<HTMLDivElement>;
   readonly at: number;
   readonly picked: string | null;
 }
 
 /** Renders the content of the selected row that does not fit into the table, or a hint how to see it. */
-function Beyond<R>(props: BeyondProps<R>) {
+function HiddenContent<R>(props: HiddenContentProps<R>) {
   const { scroller, at, picked, wide, fits, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
   const others = wide.filter((column) => !fits.includes(column) && column.title !== '');
@@ -265,11 +273,11 @@ function useWindow(element: { readonly current: HTMLElement | null }, rows: numb
   useEffect(() => {
     const { current } = element;
     if (current === null) return undefined;
-    const follow = () => setTop(Math.floor(current.scrollTop / ROW / BEYOND) * BEYOND);
+    const follow = () => setTop(Math.floor(current.scrollTop / ROW / OVERSCAN_ROWS) * OVERSCAN_ROWS);
     current.addEventListener('scroll', follow, { passive: true });
     return () => current.removeEventListener('scroll', follow);
   }, []);
   const first = Math.min(top, Math.max(0, rows - 1));
-  const from = Math.max(0, first - BEYOND);
-  return { from, to: Math.min(rows, first + Math.ceil(height / ROW) + 2 * BEYOND) };
+  const from = Math.max(0, first - OVERSCAN_ROWS);
+  return { from, to: Math.min(rows, first + Math.ceil(height / ROW) + 2 * OVERSCAN_ROWS) };
 }

@@ -65,7 +65,7 @@ export interface TableModel<R> {
   readonly found: readonly R[];
 }
 
-interface Arranged<R> {
+interface TableInput<R> {
   readonly columns: readonly Column<R>[];
   readonly rows: readonly R[];
   keyOf(row: R): string;
@@ -80,7 +80,7 @@ interface Arranged<R> {
 }
 
 /** Returns the columns, entries and matching rows of a table after sorting, filtering and grouping. */
-export function useTableModel<R>(arranged: Arranged<R>): TableModel<R> {
+export function useTableModel<R>(arranged: TableInput<R>): TableModel<R> {
   const { columns, rows, layout, order, typed, filters, folded } = arranged;
   const table = useMemo(() => constructTable<Features, R & object>(optionsOf(arranged) as never), []);
   return useMemo(() => {
@@ -97,7 +97,7 @@ export function useTableModel<R>(arranged: Arranged<R>): TableModel<R> {
   }, [columns, rows, layout, order?.column, order?.direction, typed, JSON.stringify(filters), folded]);
 }
 
-function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded }: Arranged<R>) {
+function optionsOf<R>({ columns, rows, keyOf, searchIn, layout, order, typed, filters, folded }: TableInput<R>) {
   const words = typed.toLowerCase().split(/\s+/).filter(Boolean);
   const isKnown = (id: string) => columns.some((column) => column.id === id);
   const definitions = columns.map((column): ColumnDef<Features, R & object, unknown> => {

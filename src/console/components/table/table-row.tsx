@@ -92,7 +92,7 @@ function Cells<R>({ entry, columns, fits, pinned, isGrid }: CellsProps<R> & { re
           class={cellClass(column, pinned)}
           style={placeOf(column, pinned)}
           data-column={column.id}
-          onPointerEnter={tellWhole}
+          onPointerEnter={showFullText}
         >
           {entry.kind === 'row' ? (
             contentOf(entry.row, column)
@@ -127,7 +127,7 @@ function GroupCell<R>({ entry, column, isFirst }: GroupCellProps<R>) {
 }
 
 /** Shows the full text of a truncated cell as a tooltip. */
-function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
+function showFullText({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
   if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
   else cell.removeAttribute('title');
 }

@@ -5,7 +5,7 @@ import { count, countValues } from '../../words/numbers.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 import { Popover } from '../popover.js';
-import { copyOf, type Column, type TableProps } from './columns.js';
+import { formatCopiedRows, type Column, type TableProps } from './columns.js';
 import { moveColumn } from './layout.js';
 import type { TableModel } from './table-model.js';
 
@@ -50,7 +50,7 @@ export function TableTools<R>(props: TableToolsProps<R>) {
           aria-label={`Copy ${label}`}
           title="Copy the rows for a spreadsheet"
           disabled={found.length === 0}
-          onClick={() => void copyText(copyOf(model.columns, found), countValues(found.length, 'row'))}
+          onClick={() => void copyText(formatCopiedRows(model.columns, found), countValues(found.length, 'row'))}
         >
           Copy
         </Button>
@@ -111,7 +111,7 @@ function Arrangement<R>({
                   type="checkbox"
                   checked={isShown}
                   disabled={isShown && model.columns.length < 2}
-                  onChange={() => onLayout(isShown ? hide(layout, id) : show(layout, id))}
+                  onChange={() => onLayout(isShown ? hideColumn(layout, id) : showColumn(layout, id))}
                 />
                 {title}
               </label>
@@ -156,12 +156,12 @@ function Arrangement<R>({
   );
 }
 
-const hide = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> => ({
+const hideColumn = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> => ({
   hidden: [...hidden, id],
   kept: kept.filter((one) => one !== id),
 });
 
-const show = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> => ({
+const showColumn = ({ hidden, kept }: TableLayout, id: string): Partial<TableLayout> => ({
   hidden: hidden.filter((one) => one !== id),
   kept: [...kept, id],
 });

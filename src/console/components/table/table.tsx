@@ -2,7 +2,7 @@ import { useMemo, useRef, useState } from 'preact/hooks';
 import { partName } from '../../state/part.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { keepLayout, layoutOf } from '../../state/table-layouts.js';
-import { parseSort, sortText, type TableProps } from './columns.js';
+import { parseSort, formatSort, type TableProps } from './columns.js';
 import { selectColumn } from './selection.js';
 import { TableBody } from './table-body.js';
 import { useTableModel } from './table-model.js';
@@ -21,9 +21,9 @@ export function Table<R>(given: TableProps<R>) {
   const found = useRef<readonly R[]>([]);
   const props = useSelectable(given, found);
   const { columns, rows, name, sort: first, searchIn, keyOf, empty = 'No entries.' } = props;
-  const [sort, setSort] = useKept(name && `${name}.sort`, first === undefined ? '' : sortText(first));
-  const [typed, setTyped] = useKept(name && `${name}.q`, '');
-  const [filterText, setFilterText] = useKept(name && `${name}.where`, '');
+  const [sort, setSort] = useStoredText(name && `${name}.sort`, first === undefined ? '' : formatSort(first));
+  const [typed, setTyped] = useStoredText(name && `${name}.q`, '');
+  const [filterText, setFilterText] = useStoredText(name && `${name}.where`, '');
   const [isFiltering, setFiltering] = useState(filterText !== '');
   const [folded, setFolded] = useState<readonly string[]>([]);
   const table = `${name ?? ''} ${columns.map(({ id }) => id).join(' ')}`;
@@ -57,10 +57,10 @@ export function Table<R>(given: TableProps<R>) {
         model={model}
         layout={layout}
         order={order}
-        onSort={(next) => setSort(sortText(next))}
+        onSort={(next) => setSort(formatSort(next))}
         onLayout={change}
         filters={isFiltering ? filters : null}
-        onFilter={(id, text) => setFilterText(filtersText({ ...filters, [id]: text }))}
+        onFilter={(id, text) => setFilterText(formatFilters({ ...filters, [id]: text }))}
         onFold={(key) => setFolded(folded.includes(key) ? folded.filter((one) => one !== key) : [...folded, key])}
       />
       {model.found.length === 0 && (
@@ -93,13 +93,13 @@ function parseFilters(text: string): Readonly<Record<string, string>> {
   }
 }
 
-function filtersText(filters: Readonly<Record<string, string>>): string {
+function formatFilters(filters: Readonly<Record<string, string>>): string {
   const given = Object.entries(filters).filter(([, text]) => text !== '');
   return given.length === 0 ? '' : JSON.stringify(Object.fromEntries(given));
 }
 
 /** Keeps a text in the address under a name. Without a name, the text is kept as long as the table is mounted. */
-function useKept(name: string | undefined, first: string): [string, (text: string) => void] {
+function useStoredText(name: string | undefined, first: string): [string, (text: string) => void] {
   const [own, setOwn] = useState(first);
   if (name === undefined || name === '') return [own, setOwn];
   return [parameter(name) ?? first, (text) => setParameters({ [name]: text === first || text === '' ? null : text })];

@@ -3,7 +3,7 @@ import type { TableLayout } from '../../state/table-layouts.js';
 import type { Column } from './columns.js';
 
 /** Width of the border of a cell, in pixels. */
-const ROOM = 2;
+const BORDER_WIDTH = 2;
 /** Maximum width of a text that is not truncated, in pixels. */
 const TEXT_MAX = 200;
 
@@ -25,9 +25,10 @@ export function useWidened<R>(
       const id = cell.dataset['column']!; // the selector requires this attribute
       // A hidden cell has no width.
       if (chosen[id] !== undefined || cell.clientWidth === 0) continue;
-      const needed = neededBy(cell, growing.has(id)) + ROOM;
+      const needed = measureNeededWidth(cell, growing.has(id)) + BORDER_WIDTH;
       // Skips a width that was already tried and did not suffice.
-      if (needed > cell.clientWidth + ROOM && needed > (widths[id] ?? 0)) wider[id] = Math.max(wider[id] ?? 0, needed);
+      if (needed > cell.clientWidth + BORDER_WIDTH && needed > (widths[id] ?? 0))
+        wider[id] = Math.max(wider[id] ?? 0, needed);
     }
     if (Object.keys(wider).length > 0) setWidths({ ...widths, ...wider });
   });
@@ -42,7 +43,7 @@ export function useWidened<R>(
 }
 
 /** Returns the width that a cell needs, in pixels; 0 if its text may be truncated. */
-function neededBy(cell: HTMLElement, mayGrow: boolean): number {
+function measureNeededWidth(cell: HTMLElement, mayGrow: boolean): number {
   const title = cell.getAttribute('role') === 'columnheader' ? cell.querySelector('button') : null;
   if (title !== null) return widthOfTitle(cell, title);
   if (cell.classList.contains('right')) return cell.scrollWidth;

@@ -2,11 +2,11 @@ import type { ComponentChildren } from 'preact';
 import type { Column } from './columns.js';
 
 /** Number of rows that are examined to find the unit of a column. */
-const LOOKED_AT = 20;
+const SAMPLE_ROWS = 20;
 
 /** Returns true if the numbers of a column are percentages. */
 export function isPercentColumn<R>(column: Column<R>, rows: readonly R[]): boolean {
-  const row = rows.slice(0, LOOKED_AT).find((one) => column.value(one) !== null);
+  const row = rows.slice(0, SAMPLE_ROWS).find((one) => column.value(one) !== null);
   return row !== undefined && textOf(column.show?.(row)).trim().endsWith('%');
 }
 

@@ -12,7 +12,7 @@ interface ChangeTableProps {
   readonly changes: readonly DocumentChange[];
   /** Document that provides the names of rows. Default: rows are numbered. */
   readonly document?: JsonObject | undefined;
-  /** Catalogue of the fields of an index, for its names and units. */
+  /** Catalogue of the index fields, with their names and units. */
   readonly types?: RuleTypes | undefined;
 }
 
@@ -48,7 +48,7 @@ interface FieldTableProps extends Pick<ChangeTableProps, 'label' | 'types'> {
   readonly document: JsonObject;
 }
 
-/** Renders the fields of a document that have a value, by its parts. */
+/** Renders the fields of a document that have a value, grouped by part of the document. */
 export function FieldTable({ label, document, types }: FieldTableProps) {
   const words = useMemo(() => createFieldWords(types), [types]);
   const parts = new Map<string, ReturnType<typeof fieldsOf>>();

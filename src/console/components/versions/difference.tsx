@@ -14,11 +14,11 @@ import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Answered } from '../wait.js';
 import { ChangeTable, Sentences } from './change-table.js';
-import { differenceOf, readVersion, restoreVersion, scopeOf, useTypes, type Versioned } from './families.js';
+import { differenceOf, readVersion, restoreVersion, scopeOf, useTypes, type VersionedFamily } from './families.js';
 import { VersionFacts } from './version-facts.js';
 
 interface DifferenceProps {
-  readonly of: Versioned;
+  readonly of: VersionedFamily;
   readonly version: DocumentVersion;
   readonly newest: DocumentVersion;
   readonly all: readonly DocumentVersion[];
@@ -77,7 +77,7 @@ export function Difference({ of, version: shown, newest, all, onRestored }: Diff
 }
 
 interface ChangesProps {
-  readonly of: Versioned;
+  readonly of: VersionedFamily;
   readonly difference: VersionDifference;
 }
 
@@ -158,7 +158,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
 }
 
 /** Renders the document at a version as JSON, folded at first. */
-export function Document({ of, version }: { readonly of: Versioned; readonly version: number }) {
+export function Document({ of, version }: { readonly of: VersionedFamily; readonly version: number }) {
   const [isOpen, setOpen] = useState(false);
   const document = useResource(isOpen ? `version ${of.kind} ${of.id} ${version}` : null, (signal) =>
     readVersion(of, version, signal),

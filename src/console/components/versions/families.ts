@@ -23,12 +23,12 @@ export type VersionedKind = keyof typeof FAMILIES;
 export const scopeOf = (kind: VersionedKind): Scope => FAMILIES[kind].scope;
 
 /** A document with versions. */
-export interface Versioned {
+export interface VersionedFamily {
   readonly kind: VersionedKind;
   readonly id: string;
 }
 
-export interface VersionsProps extends Versioned {
+export interface VersionsProps extends VersionedFamily {
   /** Called after a version was restored. */
   onRestored?(): void;
 }
@@ -40,12 +40,12 @@ const LIMIT = 1000;
  * Returns the routes of a document. The routes differ only in their names, because the contract generates them from one
  * table.
  */
-const routesOf = ({ kind, id }: Versioned) => {
+const routesOf = ({ kind, id }: VersionedFamily) => {
   const { routes, parameter } = FAMILIES[kind];
   return { routes, params: { [parameter]: id } as { readonly index_id: string } };
 };
 
-export function listVersions(of: Versioned, signal: AbortSignal): Promise<VersionList> {
+export function listVersions(of: VersionedFamily, signal: AbortSignal): Promise<VersionList> {
   const { routes, params } = routesOf(of);
   return service.value.call(`list${routes}Versions` as 'listIndexVersions', {
     params,
@@ -55,7 +55,7 @@ export function listVersions(of: Versioned, signal: AbortSignal): Promise<Versio
 }
 
 export function differenceOf(
-  of: Versioned,
+  of: VersionedFamily,
   query: { readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): Promise<VersionDifference> {
@@ -63,7 +63,7 @@ export function differenceOf(
   return service.value.call(`diff${routes}Versions` as 'diffIndexVersions', { params, query, signal });
 }
 
-export function readVersion(of: Versioned, version: number, signal: AbortSignal) {
+export function readVersion(of: VersionedFamily, version: number, signal: AbortSignal) {
   const { routes, params } = routesOf(of);
   return service.value.call(`get${routes}Version` as 'getIndexVersion', {
     params: { ...params, version: String(version) },
@@ -82,7 +82,7 @@ interface Restoration {
  * Restores a version.
  * @throws DivisorError PRECONDITION_FAILED if another version was stored in the meantime
  */
-export function restoreVersion(of: Versioned, { version, ifMatch, note }: Restoration) {
+export function restoreVersion(of: VersionedFamily, { version, ifMatch, note }: Restoration) {
   const { routes, params } = routesOf(of);
   return service.value.call(`restore${routes}Version` as 'restoreIndexVersion', {
     params: { ...params, version: String(version) },
@@ -91,8 +91,8 @@ export function restoreVersion(of: Versioned, { version, ifMatch, note }: Restor
   });
 }
 
-/** Returns the catalogue of the fields of an index; undefined for other documents, and until it is loaded. */
-export const useTypes = ({ kind }: Versioned): RuleTypes | undefined =>
+/** Returns the catalogue of the index fields; undefined for other documents and until it is loaded. */
+export const useTypes = ({ kind }: VersionedFamily): RuleTypes | undefined =>
   useResource(kind === 'index' ? 'rule types' : null, (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   }).data;

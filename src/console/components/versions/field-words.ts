@@ -5,13 +5,13 @@ import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../
 import { quantityText } from '../../words/quantities.js';
 import { fieldOf } from '../form/field-spec.js';
 
-/** Names and values of the fields of a document in words. */
+/** Names and values of document fields as text. */
 export interface FieldWords {
-  /** Part of the document that has the field: `Rebalance`. */
+  /** Part of the document that contains the field, for example `Rebalance`. */
   group(path: Path, document: JsonObject | undefined): string;
-  /** Name within its part: `Notice`. */
+  /** Name of the field within its part, for example `Notice`. */
   label(path: Path, document: JsonObject | undefined): string;
-  /** Value with its unit: `5 sessions`. */
+  /** Value with its unit, for example `5 sessions`. */
   value(path: Path, value: Json, document: JsonObject | undefined): string;
 }
 
@@ -36,10 +36,10 @@ export function createFieldWords(types: RuleTypes | undefined): FieldWords {
   };
 }
 
-/** Member whose rows are parts. */
+/** Member whose rows are shown as separate parts. */
 const RULES = 'selection';
 
-/** Returns the steps of the part of a path: a rule of the selection, or the first object. */
+/** Returns the path of the part that contains a field: a selection rule or the first object. */
 function partOf(path: Path): Path {
   const at = path.indexOf(RULES);
   if (at >= 0 && typeof path[at + 1] === 'number') return path.slice(0, at + 2);
@@ -64,7 +64,7 @@ function findParameter(types: RuleTypes, path: Path, document: JsonObject | unde
     : types.fields[part as keyof RuleTypes['fields']]?.find((one) => one.name === name);
 }
 
-/** Returns a number with its unit; money in the currency of the document. */
+/** Formats a number with its unit; amounts of money with the currency of the document. */
 function numberText(value: number, spec: ParameterSpec | undefined, document: JsonObject | undefined): string {
   const unit = spec === undefined ? null : (fieldOf(spec).unit ?? null);
   if (unit === null) return formatAtMost(value, DIGITS);
@@ -72,13 +72,13 @@ function numberText(value: number, spec: ParameterSpec | undefined, document: Js
   return quantityText(value, unit.replace(/^money/, currency).replace(/ in index currency$/, ''));
 }
 
-/** Decimals of a number without a unit. */
+/** Number of decimals of a number without a unit. */
 const DIGITS = 6;
 
 const labelOfType = (types: RuleTypes | undefined, type: string): string | undefined =>
   [...(types?.selection ?? []), ...(types?.weighting ?? [])].find((one) => one.type === type)?.label;
 
-/** Returns a field as one text: `Rebalance, Notice`. */
+/** Formats the part and name of a field, for example `Rebalance, Notice`. */
 export const fieldText = (words: FieldWords, path: Path, document: JsonObject | undefined): string =>
   partOf(path).length === 0
     ? words.label(path, document)

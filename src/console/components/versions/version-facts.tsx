@@ -1,7 +1,7 @@
 import type { DocumentVersion } from '#clients/typescript/divisor.js';
 import { moment } from '../../words/dates.js';
 
-/** Renders date, author and reason of a version, which a narrow table hides. */
+/** Renders the date, author and reason of a version. A narrow table hides these columns. */
 export const VersionFacts = ({ version: { at, author, note, action } }: { readonly version: DocumentVersion }) => (
   <p>
     {`${action.charAt(0).toUpperCase()}${action.slice(1)} ${moment(at)} by ${author}`}

@@ -11,7 +11,7 @@ import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
 import { FieldTable } from './change-table.js';
 import { Difference, Document } from './difference.js';
-import { listVersions, readVersion, useTypes, type Versioned, type VersionsProps } from './families.js';
+import { listVersions, readVersion, useTypes, type VersionedFamily, type VersionsProps } from './families.js';
 import { VersionFacts } from './version-facts.js';
 import './versions.css';
 
@@ -22,7 +22,7 @@ export function Versions({ kind, id, onRestored }: VersionsProps) {
   return (
     <Answered resource={list} what="the versions">
       {(found) => (
-        <Listed
+        <VersionRows
           of={of}
           list={found}
           onReload={() => {
@@ -35,13 +35,13 @@ export function Versions({ kind, id, onRestored }: VersionsProps) {
   );
 }
 
-interface ListedProps {
-  readonly of: Versioned;
+interface VersionRowsProps {
+  readonly of: VersionedFamily;
   readonly list: VersionList;
   onReload(): void;
 }
 
-function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
+function VersionRows({ of, list: { versions, total }, onReload }: VersionRowsProps) {
   // The newest version is open by default. A first version is not, because there is no earlier version to compare with.
   const open =
     versions.find(({ version }) => String(version) === parameter('version')) ??
@@ -81,7 +81,7 @@ function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
 }
 
 /** Renders the document of a first version, which has no changes. */
-function OnlyVersion({ of, version: only }: { readonly of: Versioned; readonly version: DocumentVersion }) {
+function OnlyVersion({ of, version: only }: { readonly of: VersionedFamily; readonly version: DocumentVersion }) {
   const { version } = only;
   const read = useResource(`version ${of.kind} ${of.id} ${version}`, (signal) => readVersion(of, version, signal));
   const types = useTypes(of);

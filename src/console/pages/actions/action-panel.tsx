@@ -45,7 +45,7 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
       <Answered resource={action} what="the corporate action">
         {(found) => (
           <>
-            <Described action={found} />
+            <ActionFacts action={found} />
             <h3>Sources</h3>
             <Sources terms={found} sources={latestSources(found.decisions)} />
             <Decision action={found} />
@@ -58,7 +58,7 @@ export function ActionPanel({ id, onClose }: ActionPanelProps) {
   );
 }
 
-function Described({ action }: { readonly action: DeskActionDetail }) {
+function ActionFacts({ action }: { readonly action: DeskActionDetail }) {
   const { identifier, type, state, value, ex_date: date, announced, pay_date: paid, related, flags } = action;
   const { status, cash, subscription_price: subscription } = action;
   return (

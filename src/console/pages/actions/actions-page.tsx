@@ -53,7 +53,7 @@ export function ActionsPage() {
                 <span class="quiet">Ex-date from</span>
                 <DateInput
                   label="Ex-date from"
-                  value={asked ?? firstOf(span, last)}
+                  value={asked ?? findFirstDate(span, last)}
                   least="1900-01-01"
                   most="2999-12-31"
                   onChange={(date) => setParameters({ from: date, action: null })}
@@ -67,13 +67,13 @@ export function ActionsPage() {
                   : `The store has no action after ${last}: those of the last year are shown, the latest first.`}
               </p>
             )}
-            <Listed
+            <ActionList
               key={span}
               actions={actions}
               chosen={chosen}
               open={open}
               last={last}
-              from={asked ?? firstOf(span, last)}
+              from={asked ?? findFirstDate(span, last)}
               isComing={span === 'usual' || span === 'next'}
             />
             {total > actions.length && (
@@ -95,7 +95,7 @@ const COMING_DAYS = 90;
 const YEAR_DAYS = 365;
 
 /** Returns the first listed ex-date of a default range; empty if no store is served. */
-function firstOf(span: Span | 'asked', last: string | null): string {
+function findFirstDate(span: Span | 'asked', last: string | null): string {
   if (last === null) return '';
   const { from } = { from: daysBefore(last, RECENT_DAYS), ...(span !== 'asked' && SPANS[span](last)) };
   return from;
@@ -156,7 +156,7 @@ function Counts({ actions, last }: CountsProps) {
   );
 }
 
-interface ListedProps extends CountsProps {
+interface ActionListProps extends CountsProps {
   readonly chosen: string;
   readonly open: string | null;
   /** First listed ex-date. */
@@ -165,7 +165,7 @@ interface ListedProps extends CountsProps {
   readonly isComing: boolean;
 }
 
-function Listed({ actions, chosen, open, last, from, isComing }: ListedProps) {
+function ActionList({ actions, chosen, open, last, from, isComing }: ActionListProps) {
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = actions.filter(
     ({ state, flags }) => chosen === 'all' || (chosen === 'flagged' ? flags.length > 0 : state === chosen),

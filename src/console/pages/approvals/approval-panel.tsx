@@ -34,7 +34,7 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
       <Answered resource={approval} what="the approval">
         {(found) => (
           <>
-            <Described approval={found} />
+            <ApprovalFacts approval={found} />
             {found.facts !== null && (
               <>
                 <h3>What changes</h3>
@@ -54,7 +54,7 @@ export function ApprovalPanel({ id, onClose }: ApprovalPanelProps) {
   );
 }
 
-function Described({ approval }: { readonly approval: Approval }) {
+function ApprovalFacts({ approval }: { readonly approval: Approval }) {
   const { action, subject, state, summary, requested_by: by, requested_at: at, expires_at: until } = approval;
   const day = approval.schedule_day;
   const address = subjectAddress(approval);

@@ -39,7 +39,7 @@ export function ApprovalsPage() {
         {({ approvals, rules }) => (
           <>
             {approvals.length > 0 && <Counts approvals={approvals} />}
-            <Listed approvals={approvals} chosen={chosen} open={open} />
+            <ApprovalList approvals={approvals} chosen={chosen} open={open} />
             <Rules rules={rules} />
           </>
         )}
@@ -72,13 +72,13 @@ function Counts({ approvals }: { readonly approvals: readonly Approval[] }) {
   );
 }
 
-interface ListedProps {
+interface ApprovalListProps {
   readonly approvals: readonly Approval[];
   readonly chosen: string;
   readonly open: string | null;
 }
 
-function Listed({ approvals, chosen, open }: ListedProps) {
+function ApprovalList({ approvals, chosen, open }: ApprovalListProps) {
   const [selected, setSelected] = useState<readonly string[]>([]);
   const rows = chosen === 'all' ? approvals : approvals.filter(({ state }) => state === chosen);
   const own = principal.value?.key_id;

@@ -18,17 +18,17 @@ type FactsOf<K extends RequestFacts['kind']> = Extract<RequestFacts, { readonly 
 export function RequestFactsView({ facts }: { readonly facts: RequestFacts }) {
   switch (facts.kind) {
     case 'publish':
-      return <Published facts={facts} />;
+      return <PublicationFacts facts={facts} />;
     case 'restate':
-      return <Restated facts={facts} />;
+      return <RestatementFacts facts={facts} />;
     case 'amend':
-      return <Amended facts={facts} />;
+      return <AmendmentFacts facts={facts} />;
     case 'action':
       return <Action facts={facts} />;
     case 'override':
       return <Overridden facts={facts} />;
     case 'waive':
-      return <Accepted facts={facts} />;
+      return <WaiverFacts facts={facts} />;
   }
 }
 
@@ -37,7 +37,11 @@ const VARIANTS = ['price', 'total', 'net'] as const;
 const spanOf = (closes: number, first: string, last: string): string =>
   first === last ? `${count(closes)}, ${first}` : `${count(closes)}, ${first} to ${last}`;
 
-function Published({ facts: { published, first, last, close, previous } }: { readonly facts: FactsOf<'publish'> }) {
+function PublicationFacts({
+  facts: { published, first, last, close, previous },
+}: {
+  readonly facts: FactsOf<'publish'>;
+}) {
   const levels = VARIANTS.flatMap((variant): readonly Fact[] => {
     const [value, before] = [close[variant], previous?.[variant] ?? null];
     if (value === null) return [];
@@ -47,7 +51,7 @@ function Published({ facts: { published, first, last, close, previous } }: { rea
   return <Facts facts={[['New closes', spanOf(published, first, last)], ...levels]} />;
 }
 
-function Restated({ facts }: { readonly facts: FactsOf<'restate'> }) {
+function RestatementFacts({ facts }: { readonly facts: FactsOf<'restate'> }) {
   const { restated, published, first, last, levels_changed: changed, latest, largest, reason } = facts;
   return (
     <>
@@ -81,7 +85,7 @@ function Restated({ facts }: { readonly facts: FactsOf<'restate'> }) {
   );
 }
 
-const Amended = ({ facts: { index_id: index, deletes, changes } }: { readonly facts: FactsOf<'amend'> }) =>
+const AmendmentFacts = ({ facts: { index_id: index, deletes, changes } }: { readonly facts: FactsOf<'amend'> }) =>
   deletes ? (
     <Banner kind="warning" title={`${index} is deleted. Its published log is kept.`} />
   ) : (
@@ -154,7 +158,7 @@ const Overridden = ({ facts }: { readonly facts: FactsOf<'override'> }) => (
   />
 );
 
-function Accepted({ facts }: { readonly facts: FactsOf<'waive'> }) {
+function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
   const { check, index_id: index, identifier, date, reason, findings, total } = facts;
   return (
     <>

@@ -7,7 +7,7 @@ import { GAP_MIN, ruleText } from './account-result.js';
 
 export interface ResultProps {
   readonly view: BatchView;
-  /** Currency of the index; null until it is known. */
+  /** Currency of the index; null until it is loaded. */
   readonly currency: string | null;
 }
 
@@ -77,7 +77,7 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
 
 /** Renders the sums over the accounts of a batch. */
 export function Figures({ view, currency }: ResultProps) {
-  // Cents of a sum of thousands are noise.
+  // Cents are not shown for sums of thousands.
   const money = (value: number) => formatMoney(decimal(value, Math.abs(value) < 1000 ? 2 : 0), currency);
   return (
     <Metrics

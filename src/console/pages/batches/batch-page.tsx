@@ -78,16 +78,16 @@ function Result({ view, currency }: ResultProps) {
   );
 }
 
-type Refused = BatchView['refused'][number];
+type RefusedAccount = BatchView['refused'][number];
 
-const REFUSED: readonly Column<Refused>[] = [
+const REFUSED: readonly Column<RefusedAccount>[] = [
   { id: 'account', title: 'Account', width: 120, value: ({ account_id }) => account_id },
   numeric({
     id: 'position',
     title: 'Position',
     width: 80,
     priority: 2,
-    of: ({ position }: Refused) => position,
+    of: ({ position }: RefusedAccount) => position,
     write: count,
   }),
   {
@@ -103,7 +103,7 @@ const REFUSED: readonly Column<Refused>[] = [
 ];
 
 /** Returns the message of a finding without the position and id of the account, which are in other columns. */
-const sentenceOf = ({ message }: Refused['findings'][number]): string => {
+const sentenceOf = ({ message }: RefusedAccount['findings'][number]): string => {
   const own = message.replace(/^accounts\[\d+\](?:(?:, account [\w-]+)?: |\.)/, '');
   return own === message ? message.replace(/, account [\w-]+: /, ': ') : labelOf(own);
 };

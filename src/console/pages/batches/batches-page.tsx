@@ -22,10 +22,10 @@ import { Figures, Conflicts, Outcomes, solvedOf, TrackingErrors } from './batch-
 import { NewBatch } from './new-batch.js';
 import '../designer/designer.css';
 
-/** Newest batches that are listed. */
+/** Maximum number of listed batches, newest first. */
 const LISTED = 100;
 
-/** Batches of accounts with tax lots that follow an index. */
+/** Page of batches: accounts with tax lots that follow an index. */
 export function BatchesPage() {
   const batches = useResource('jobs batch', async (signal) => {
     const [{ jobs }, { batches: results }] = await Promise.all([
@@ -42,10 +42,10 @@ export function BatchesPage() {
       </p>
       <Answered resource={batches} what="the batches">
         {({ jobs: listed, results }) => {
-          const all = withLive(listed);
+          const all = addLiveJobs(listed);
           return (
             <>
-              {may('run') && <Folded isOpen={all.length === 0} />}
+              {may('run') && <FoldedForm isOpen={all.length === 0} />}
               {all.length === 0 ? <NoBatch /> : <Batches jobs={all} results={results} />}
             </>
           );
@@ -56,13 +56,13 @@ export function BatchesPage() {
 }
 
 /** Adds batches that started after the list was requested. */
-function withLive(listed: readonly JobStatus[]): readonly JobStatus[] {
+function addLiveJobs(listed: readonly JobStatus[]): readonly JobStatus[] {
   const ids = new Set(listed.map(({ job_id: id }) => id));
   return [...liveJobs.value.filter(({ job_id: id, kind }) => kind === 'batch' && !ids.has(id)), ...listed];
 }
 
 /** Renders the form of a new batch. The form is folded if there are batches, and stays open during editing. */
-function Folded({ isOpen: isFirst }: { readonly isOpen: boolean }) {
+function FoldedForm({ isOpen: isFirst }: { readonly isOpen: boolean }) {
   const [isOpen, setOpen] = useState(isFirst || parameter('batch') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -86,14 +86,14 @@ function NoBatch() {
 /** Returns the parent index and the number of accounts in the request of a batch. */
 const requestOf = ({ request }: JobStatus) => request as { readonly parent: string; readonly accounts: number };
 
-/** A job with its result, if it has ended with one. */
+/** A job, with its result if the job has succeeded. */
 interface BatchRow {
   readonly job: JobStatus;
   readonly view: BatchView | undefined;
   readonly currency: string | null;
 }
 
-/** State of a job, or whether all accounts of its result are solved. */
+/** Returns the state of a job; for a finished job, whether all accounts are solved. */
 function outcomeOf({ job, view }: BatchRow): { readonly text: string; readonly kind: Kind } {
   if (view === undefined) return { text: job.status, kind: STATUS_KINDS[job.status] };
   const solved = solvedOf(view);
@@ -102,7 +102,7 @@ function outcomeOf({ job, view }: BatchRow): { readonly text: string; readonly k
     : { text: `${count(view.accounts - solved)} of ${count(view.accounts)} unsolved`, kind: 'warning' };
 }
 
-/** `1 without a solution, 1 refused`. */
+/** Formats the numbers of unsolved accounts, for example `1 without a solution, 1 refused`. */
 const unsolvedText = ({ by_status: { infeasible = 0, refused = 0 } }: BatchView): string =>
   [infeasible > 0 && `${count(infeasible)} without a solution`, refused > 0 && `${count(refused)} refused`]
     .filter(Boolean)
@@ -223,7 +223,7 @@ function Batches({ jobs, results }: BatchesProps) {
   );
 }
 
-/** Nothing can be done about a job that has ended without a failure. */
+/** Returns true for jobs that need no action because they ended without a failure. */
 const isQuiet = ({ status }: JobStatus): boolean => status === 'succeeded' || status === 'cancelled';
 
 function Sums({ rows }: { readonly rows: readonly BatchRow[] }) {

@@ -33,7 +33,10 @@ export function CalendarPage() {
   const view = parameter('view') === 'list' ? 'list' : 'month';
   const own = { ...(kinds.length === 0 ? {} : { kinds }), ...(index === null ? {} : { index_ids: [index] }) };
   // The month view needs the events from the first day of the month.
-  const query = { ...own, from: firstOf(parameter('from'), view === 'month' ? (month ?? today().slice(0, 7)) : null) };
+  const query = {
+    ...own,
+    from: findFirstDate(parameter('from'), view === 'month' ? (month ?? today().slice(0, 7)) : null),
+  };
   const events = useResource(
     `events ${JSON.stringify(query)}`,
     (signal) => service.value.call('listEvents', { query, signal }),
@@ -96,7 +99,7 @@ export function CalendarPage() {
  * Returns the first date of the events: the requested date. If the displayed month is not within the following year,
  * the first day of that month.
  */
-function firstOf(from: string | null, month: string | null): string {
+function findFirstDate(from: string | null, month: string | null): string {
   if (month === null) return from ?? today();
   const [start, shown] = [from ?? `${today().slice(0, 7)}-01`, `${month}-01`];
   return shown < start || shown > monthsBefore(start, -LATER_MONTHS) ? shown : start;

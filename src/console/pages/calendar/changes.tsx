@@ -1,6 +1,6 @@
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
-import type { Edited } from '../../components/editor.js';
+import type { EditedDocument } from '../../components/editor.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
@@ -12,7 +12,7 @@ import { pathText, type JsonObject } from '../../words/paths.js';
 import './calendar.css';
 
 interface ChangesProps {
-  readonly edited: Edited;
+  readonly edited: EditedDocument;
   /** Position of the change whose form is open. */
   readonly open: number | null;
   onOpen(at: number | null): void;
@@ -93,7 +93,7 @@ const namesOf = ({ session }: JsonObject): readonly string[] =>
   session === 'closed' ? ['date', 'session', 'reason'] : ['date', 'session', 'opens', 'closes', 'reason'];
 
 interface ChangeProps {
-  readonly edited: Edited;
+  readonly edited: EditedDocument;
   readonly change: JsonObject;
   readonly at: number;
   readonly isOpen: boolean;

@@ -1,7 +1,7 @@
 import type { ClosureEffect, Finding, Operations } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Select } from '../../components/choice.js';
-import { Editor, type Opened, type Write } from '../../components/editor.js';
+import { Editor, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
@@ -34,7 +34,7 @@ export function ClosuresPage({ params }: PageProps) {
 
 interface ClosuresProps {
   readonly code: string;
-  readonly opened: Opened;
+  readonly opened: OpenedDocument;
   onReload(): void;
 }
 
@@ -126,7 +126,7 @@ type ClosuresBody = Operations['putClosures']['request']['body'];
 /** The service validates the document. */
 const bodyOf = (document: JsonObject): ClosuresBody => document as unknown as ClosuresBody;
 
-async function load(code: string, signal?: AbortSignal): Promise<Opened> {
+async function load(code: string, signal?: AbortSignal): Promise<OpenedDocument> {
   const { answer, etag } = await service.value.callWithEtag('getClosures', {
     params: { calendar_code: code },
     signal,
@@ -134,7 +134,7 @@ async function load(code: string, signal?: AbortSignal): Promise<Opened> {
   return { document: { changes: answer.changes } as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
-const put = (code: string, document: JsonObject, write: Write) =>
+const put = (code: string, document: JsonObject, write: WriteTerms) =>
   service.value.callWithEtag('putClosures', { params: { calendar_code: code }, body: bodyOf(document), ...write });
 
 /** Returns true if every change has a date and a reason, and every open weekday an opening or closing time. */

@@ -22,7 +22,7 @@ export function Coming() {
   return (
     <Section title="Coming up" aside={<a href="/console/calendar">Calendar</a>}>
       <ul class="coming">
-        {sameDays(data.events)
+        {groupByDay(data.events)
           .slice(0, SHOWN_MAX)
           .map(([first, ...others]) => (
             <li key={`${first.date} ${first.kind}`}>
@@ -54,7 +54,7 @@ function Of({ events }: { readonly events: readonly Event[] }) {
 }
 
 /** Groups events of the same kind and day. The events must be sorted by date and kind. */
-function sameDays(events: readonly Event[]): readonly (readonly [Event, ...Event[]])[] {
+function groupByDay(events: readonly Event[]): readonly (readonly [Event, ...Event[]])[] {
   const days = new Map<string, [Event, ...Event[]]>();
   for (const event of events) {
     const key = `${event.date} ${event.kind}`;

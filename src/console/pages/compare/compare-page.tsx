@@ -42,13 +42,13 @@ export function ComparePage() {
   return (
     <Page title="Compare" subtitle="Compares runs after costs on their shared dates">
       <Answered resource={runs} what="the runs">
-        {({ backtests }) => <Chosen ids={backtests.map(({ index_id: id }) => id)} />}
+        {({ backtests }) => <ChosenRuns ids={backtests.map(({ index_id: id }) => id)} />}
       </Answered>
     </Page>
   );
 }
 
-function Chosen({ ids }: { readonly ids: readonly string[] }) {
+function ChosenRuns({ ids }: { readonly ids: readonly string[] }) {
   const asked = parameter('ids');
   const chosen = (asked === null ? ids.slice(0, 4) : asked.split(','))
     .filter((id) => ids.includes(id))
@@ -76,7 +76,7 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
       {compared.length + Number(benchmark !== null) < 2 || compared.length === 0 ? (
         <p class="quiet">Choose two or more runs, or one run and a benchmark.</p>
       ) : (
-        <Compared ids={compared} benchmark={benchmark} />
+        <ComparedRuns ids={compared} benchmark={benchmark} />
       )}
     </>
   );
@@ -107,16 +107,16 @@ function Benchmark({ value }: { readonly value: string | null }) {
   );
 }
 
-interface ComparedProps {
+interface ComparedRunsProps {
   readonly ids: readonly string[];
   readonly benchmark: string | null;
 }
 
 /** Compares the runs over a date range. Default: all dates that the runs share. */
-const compare = ({ ids, benchmark }: ComparedProps, range: { readonly start?: string; readonly end?: string }) =>
+const compare = ({ ids, benchmark }: ComparedRunsProps, range: { readonly start?: string; readonly end?: string }) =>
   service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
 
-function Compared({ ids, benchmark }: ComparedProps) {
+function ComparedRuns({ ids, benchmark }: ComparedRunsProps) {
   const view = useOneAtATime(`${ids.join()} ${benchmark} ${world.value}`, () => compare({ ids, benchmark }, {}));
   const { data, trouble, isBehind } = view;
   return (
@@ -185,7 +185,7 @@ interface Row {
   readonly performance: PerformanceView | null;
 }
 
-interface FiguresProps extends ComparedProps {
+interface FiguresProps extends ComparedRunsProps {
   readonly view: CompareView;
 }
 

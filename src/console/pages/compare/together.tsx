@@ -31,14 +31,14 @@ interface Series {
   readonly levels: readonly (number | null)[];
 }
 
-interface Ranged {
+interface LevelsInRange {
   readonly dates: readonly string[];
   readonly series: readonly Series[];
   readonly sessions: number;
 }
 
 /** Returns the levels of the runs within the date range in the address. */
-function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): Ranged {
+function cutLevels({ entries }: CompareView, range: ReturnType<typeof findChosenRange>): LevelsInRange {
   const all = entries[0]?.level.index ?? [];
   const [first, last] = limitToRange(all, range);
   const dates = all.slice(first, last + 1);
@@ -60,13 +60,13 @@ export function Together({ view }: { readonly view: CompareView }) {
       <Drawdowns data={data} />
       <Years data={data} />
       <Rolling data={data} reference={reference} ids={ids} />
-      <Against data={data} reference={reference} />
+      <RelativeFigures data={data} reference={reference} />
       <Pairs data={data} entries={view.entries} />
     </>
   );
 }
 
-function Drawdowns({ data: { dates, series } }: { readonly data: Ranged }) {
+function Drawdowns({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   const lines = useMemo(
     () =>
       series.map(({ id, levels }, k): Line => ({
@@ -97,7 +97,7 @@ interface Year {
   readonly returns: readonly (number | null)[];
 }
 
-function Years({ data: { dates, series } }: { readonly data: Ranged }) {
+function Years({ data: { dates, series } }: { readonly data: LevelsInRange }) {
   const rows = useMemo(() => {
     const all = series.map(({ levels }) => calendarYears(dates, levels));
     const years = [...new Set(dates.map((date) => date.slice(0, 4)))];
@@ -145,7 +145,7 @@ const WINDOWS = [
 const PLAIN: Unit = { of: 'number', digits: 2 };
 
 interface RollingProps {
-  readonly data: Ranged;
+  readonly data: LevelsInRange;
   readonly reference: string;
   readonly ids: readonly string[];
 }
@@ -235,7 +235,7 @@ const AGAINST: readonly Column<AgainstRow>[] = [
   }),
 ];
 
-function Against({ data: { series, sessions }, reference }: Omit<RollingProps, 'ids'>) {
+function RelativeFigures({ data: { series, sessions }, reference }: Omit<RollingProps, 'ids'>) {
   const rows = useMemo(() => {
     const base = series.find(({ id }) => id === reference)?.levels ?? [];
     return series
@@ -256,7 +256,7 @@ function Against({ data: { series, sessions }, reference }: Omit<RollingProps, '
 }
 
 interface PairsProps {
-  readonly data: Ranged;
+  readonly data: LevelsInRange;
   readonly entries: readonly Entry[];
 }
 

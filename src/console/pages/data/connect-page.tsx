@@ -33,11 +33,11 @@ const FIELDS: readonly FieldSpec[] = [
 /** Findings about table names; findings about one table are also shown at its field. */
 const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
 
-const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
+const INITIAL_CONNECTION: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
 
 interface TableNamesProps {
   readonly value: Json | undefined;
-  /** Tables of the database, after it was inspected. */
+  /** Tables of the database, once it has been inspected. */
   readonly found: readonly string[];
   readonly findings: readonly Finding[];
   onChange(tables: JsonObject): void;
@@ -111,7 +111,7 @@ interface SourcesProps {
   onChange(value: JsonObject): void;
 }
 
-/** Kinds of sources; one sets the type and an example of the location, if none was typed. */
+/** Renders the kinds of sources. A choice sets the type, and an example of the location if the field is empty. */
 const Sources = ({ value, onChange }: SourcesProps) => (
   <ul class="sources" aria-label="Sources">
     {SOURCES.map(({ kind, title, example, text }) => {
@@ -134,10 +134,13 @@ const Sources = ({ value, onChange }: SourcesProps) => (
   </ul>
 );
 
-/** Page that registers a folder or database as a store, without copying it, after reading it in full. */
+/**
+ * Renders the page that registers a folder or database as a store. The service reads all data, but does not copy the
+ * data.
+ */
 export function ConnectPage() {
   const { served, activate } = useServed();
-  const [typed, setWanted] = useState<JsonObject>(FIRST);
+  const [typed, setWanted] = useState<JsonObject>(INITIAL_CONNECTION);
   const wanted: JsonObject = { activate, ...typed };
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isReading, setReading] = useState(false);
@@ -145,7 +148,7 @@ export function ConnectPage() {
     setReading(true);
     setTrouble(null);
     try {
-      const body = wanted as unknown as DataStoreCreate; // The service reports errors in it.
+      const body = wanted as unknown as DataStoreCreate; // the service reports errors in the body
       const store = await service.value.call('createStore', { body });
       notifyChange();
       go(storeAddress(store.store_id));

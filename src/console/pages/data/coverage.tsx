@@ -85,12 +85,12 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
   );
 }
 
-/** Figures of the whole history: gaps are securities without a price between their first and last one. */
+/** Renders figures of the whole history. A gap is a security without a price between its first and last one. */
 function Figures({ view: { dates, priced, expected } }: ThroughProps) {
   const gaps = priced.map((have, t) => (expected[t] ?? have) - have);
   const total = expected.reduce((sum, value) => sum + value, 0);
   const missing = gaps.reduce((sum, value) => sum + value, 0);
-  const worst = gaps.reduce((at, gap, t) => (gap > gaps[at]! ? t : at), 0); // Each session has a gap.
+  const worst = gaps.reduce((at, gap, t) => (gap > gaps[at]! ? t : at), 0); // both lists have one value per session
   return (
     <Metrics
       label="Coverage of prices"
@@ -113,7 +113,7 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
   );
 }
 
-/** Fields that rules can use; one opens to values of the latest session. */
+/** Renders the fields that rules can use; an opened field shows values of the latest session. */
 function Fields({ rows, store }: { readonly rows: readonly FieldRow[]; readonly store: string }) {
   const open = parameter('field');
   return (

@@ -18,7 +18,7 @@ import { MARKET_WORDS } from './generate-market.js';
 import { columnsOf } from './store-columns.js';
 import './data.css';
 
-/** Page of all stores of market data, with the ways to add one. */
+/** Renders the page of all stores of market data, with the ways to add a store. */
 export function DataPage() {
   const [isAsking, setAsking] = useState(false);
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
@@ -69,7 +69,7 @@ export function DataPage() {
   );
 }
 
-/** Figures of all stores; those of prices are of the served one. */
+/** Renders figures of all stores; figures of prices are those of the served store. */
 function Figures({ stores }: { readonly stores: readonly DataStore[] }) {
   const served = stores.find((store) => store.active);
   const size = stores.reduce((sum, store) => sum + (store.size_bytes ?? 0), 0);
@@ -120,7 +120,7 @@ function Stores({ stores }: { readonly stores: readonly DataStore[] }) {
   );
 }
 
-/** Questions about the served store, each with its page. */
+/** Renders links to questions about the served store. */
 function Next({ served }: { readonly served: DataStore | undefined }) {
   if (served === undefined) return null;
   const address = storeAddress(served.store_id);

@@ -21,7 +21,7 @@ import { bytes, count, countValues } from '../../words/numbers.js';
 type Version = Versions['versions'][number];
 type Cell = DataDifference['changes'][number];
 
-/** Renders the contents of a store that were served, with the origin and the changes of each. */
+/** Renders the versions of a store that were served, with the origin and the changes of each version. */
 export function DataVersions({ store }: { readonly store: DataStore }) {
   const { store_id: id } = store;
   const list = useResource(`data versions ${id}`, (signal) =>
@@ -117,7 +117,7 @@ function Difference({ store, version: shown, isNewest }: DifferenceProps) {
   );
 }
 
-/** Renders origin, author, reason and rows of a version, which a narrow table hides. */
+/** Renders the origin, author, reason and row numbers of a version. A narrow table hides these columns. */
 function Origin({ version }: { readonly version: Version }) {
   const { known_at: at, source, author, note, readable, content_hash: hash } = version;
   const { rows_added: added, rows_changed: changed, rows_removed: removed } = version;
@@ -159,7 +159,7 @@ type Override = PriceOverrides['overrides'][number];
 
 const valueText = (value: Cell['before']): string | null => (value === null ? null : String(value));
 
-/** @param overrideOf returns the price override that a changed value comes from */
+/** @param overrideOf returns the price override that caused a changed value */
 const cellColumns = (overrideOf: (cell: Cell) => Override | undefined): readonly Column<Cell>[] => [
   { id: 'security', title: 'Security', width: 84, grow: 1, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 104, value: ({ date }) => date ?? 'always' },

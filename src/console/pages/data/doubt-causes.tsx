@@ -15,7 +15,7 @@ interface Cause {
 
 const COMPARE = 'Compare the price with another source; override it, or keep it if it is right.';
 
-/** Causes of warnings: what the audit found, and what to do. */
+/** Causes of data warnings, with the meaning and the recommended action. */
 export const CAUSES: Readonly<Record<Kind, Cause>> = {
   unexplained_jump: {
     title: 'Unexplained jump',
@@ -85,7 +85,7 @@ interface DoubtCausesProps {
   readonly chosen: Kind | null;
 }
 
-/** Renders the causes of the warnings, the most frequent first; each lists its warnings. */
+/** Renders the causes of the data warnings, the most frequent first. A cause opens its warnings. */
 export function DoubtCauses({ doubts, chosen }: DoubtCausesProps) {
   const kinds = [...new Set(doubts.map(({ kind }) => kind))].map((kind) => {
     const own = doubts.filter((doubt) => doubt.kind === kind);

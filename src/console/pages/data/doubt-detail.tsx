@@ -15,12 +15,12 @@ import { count, figure, percent } from '../../words/numbers.js';
 /** Months shown before and after the suspect day. */
 const AROUND_MONTHS = 4;
 
-type Written = (value: number) => string;
+type FormatValue = (value: number) => string;
 
-const times: Written = (value) => `${figure(value)} times`;
+const times: FormatValue = (value) => `${figure(value)} times`;
 
-/** Labels and number formats of evidence; prices are shown as stored. */
-const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: Written]>> = {
+/** Labels and number formats of evidence. Prices are shown as stored. */
+const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: FormatValue]>> = {
   before: ['Previous close'],
   close: ['Close on the day'],
   move: ['Return on the day', percent],
@@ -58,10 +58,10 @@ interface DoubtDetailProps {
   onChoose(isIn: boolean): void;
 }
 
-/** The store unless it is served, as part of an address. */
+/** Returns the id of the store for a request; undefined for the served store. */
 export const otherStore = ({ active, store_id: id }: DataStore): string | undefined => (active ? undefined : id);
 
-/** One data warning: its message, the prices around it, its evidence and the proposed repair. */
+/** Renders a data warning: its message, the prices around it, its evidence and the proposed repair. */
 export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
   const { message, evidence, repair, confidence, identifier } = doubt;
   return (
@@ -107,7 +107,7 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
   );
 }
 
-/** Prices around the suspect day, as stored and with the repair. */
+/** Renders the prices around the suspect day, as stored and after the repair. */
 export function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) {
   const { identifier, date, repair } = doubt;
   const start = monthsBefore(date, AROUND_MONTHS);
@@ -164,7 +164,9 @@ function Prices({ view, date, repair, address }: PricesProps) {
   );
 }
 
-/** Preview of a price repair for the chart; null if it changes no prices. The service applies the repair. */
+/**
+ * Previews a price repair for the chart; returns null if the repair changes no prices. The service applies the repair.
+ */
 function previewRepair(
   dates: readonly string[],
   values: readonly (number | null)[],
@@ -173,13 +175,13 @@ function previewRepair(
   if (repair === null || (repair.kind !== 'scale' && repair.kind !== 'remove_values')) return null;
   if (!repair.columns.includes('CLOSE')) return null;
   return values.map((value, t) => {
-    const isIn = dates[t]! >= repair.from && dates[t]! <= repair.to; // Both have the same length.
+    const isIn = dates[t]! >= repair.from && dates[t]! <= repair.to; // dates and values have the same length
     if (!isIn || value === null) return value;
     return repair.kind === 'scale' ? value * repair.factor : null;
   });
 }
 
-/** Returns a repair in words. */
+/** Describes a repair in words. */
 export function repairText(repair: DataRepair): string {
   switch (repair.kind) {
     case 'scale':

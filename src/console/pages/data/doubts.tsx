@@ -18,7 +18,7 @@ import { count, countValues, percent } from '../../words/numbers.js';
 import { CAUSES, DoubtCauses } from './doubt-causes.js';
 import { DoubtDetail, otherStore, repairText } from './doubt-detail.js';
 
-/** Probable errors in a store, each with its evidence; selected repairs are written into a new store. */
+/** Renders the probable errors of a store with their evidence. Selected repairs are written to a new store. */
 export function Doubts({ store }: { readonly store: DataStore }) {
   const id = store.store_id;
   const audit = useResource(
@@ -116,7 +116,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
   );
 }
 
-/** Writes a store with the chosen repairs. The displayed store is unchanged. */
+/** Renders the form that writes a new store with the chosen repairs. The displayed store is unchanged. */
 function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen: readonly string[] }) {
   const [isWriting, setWriting] = useState(false);
   const write = async (onRefusal: OnRefusal) => {

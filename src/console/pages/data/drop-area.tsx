@@ -11,12 +11,12 @@ import { FILE_BYTES_MAX } from './import-files.js';
 import './data.css';
 
 interface DropAreaProps {
-  /** True once files were chosen. */
+  /** True if files have already been chosen. */
   readonly isSmall: boolean;
   onFiles(files: readonly File[]): void;
 }
 
-/** Renders an area for files that are dropped or chosen. */
+/** Renders an area for dropped or chosen files. */
 export function DropArea({ isSmall, onFiles }: DropAreaProps) {
   const [isOver, setOver] = useState(false);
   const input = useRef<HTMLInputElement>(null);

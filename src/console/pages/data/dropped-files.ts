@@ -3,20 +3,20 @@ import { notePath } from './folder-files.js';
 /** Maximum number of files of a dropped folder. */
 const FILES_MAX = 20_000;
 
-/** Returns the dropped files, with those of dropped folders. The entries must be taken before the event ends. */
+/** Returns dropped files and the files of dropped folders. The entries must be read before the event ends. */
 export async function droppedFiles(transfer: DataTransfer | null): Promise<readonly File[]> {
   const entries = [...(transfer?.items ?? [])].flatMap((item) => item.webkitGetAsEntry?.() ?? []);
   if (!entries.some((entry) => entry.isDirectory)) return [...(transfer?.files ?? [])];
   const files: File[] = [];
   for (const waiting = [...entries]; waiting.length > 0 && files.length < FILES_MAX;) {
-    const entry = waiting.shift()!; // There is at least one.
+    const entry = waiting.shift()!; // the entry exists, because its kind is `file`
     if (entry.isDirectory) waiting.push(...(await entriesOf(entry as FileSystemDirectoryEntry)));
     else files.push(await fileOf(entry as FileSystemFileEntry));
   }
   return files;
 }
 
-/** A read returns some entries at a time, and none after the last. */
+/** Reads all entries of a folder. Each read returns some entries; the read after the last entry returns none. */
 async function entriesOf(folder: FileSystemDirectoryEntry): Promise<readonly FileSystemEntry[]> {
   const reader = folder.createReader();
   const found: FileSystemEntry[] = [];

@@ -28,5 +28,5 @@ const MEANINGS: Readonly<Record<string, string>> = {
   NAME: 'Name of the company',
 };
 
-/** `Book to price` for a column of the vendor. */
+/** Returns the meaning of a vendor column, for example `Book to price`. */
 export const meaningOf = (name: string): string => MEANINGS[name] ?? labelOf(name.toLowerCase());

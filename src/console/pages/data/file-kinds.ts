@@ -1,6 +1,6 @@
-/** A file that was chosen, or a file of an archive that was chosen. */
+/** Chosen file, or a file in a chosen archive. */
 export interface Source {
-  /** Name of the file, with its folders inside an archive. */
+  /** Name of the file; in an archive with its folders. */
   readonly name: string;
   readonly size: number;
   arrayBuffer(): Promise<ArrayBuffer>;
@@ -9,7 +9,7 @@ export interface Source {
 /** Extensions of files that an import accepts. */
 export const ACCEPTED = '.csv,.tsv,.txt,.parquet,.zip,.xlsx';
 
-/** Returns the ending of a file, in lower case. */
+/** Returns the extension of a file in lower case. */
 export const endingOf = ({ name }: { readonly name: string }): string =>
   /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 

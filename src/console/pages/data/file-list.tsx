@@ -10,19 +10,19 @@ import { fileOf, placeOf } from '../../words/places.js';
 import { TABLES, withoutFile, type ImportFile, type TableName } from './import-files.js';
 import './data.css';
 
-/** Files of prices that are listed one by one; more are folded. */
+/** Maximum number of price files that are listed individually; more files are folded into one entry. */
 const LISTED_MAX = 8;
 
 interface FileListProps {
   readonly files: readonly ImportFile[];
-  /** Findings of the service, each at its file. */
+  /** Findings of the service. A finding about a file is shown at that file. */
   readonly findings: readonly Finding[];
   readonly isMapped: boolean;
   onChange(files: readonly ImportFile[]): void;
 }
 
-/** A file and its position among all. */
-interface Listed extends ImportFile {
+/** File with its position in the list of all files. */
+interface ListedFile extends ImportFile {
   readonly at: number;
   readonly findings: readonly Finding[];
 }
@@ -41,7 +41,7 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
     const at = fileOf(finding, chosen)?.at;
     about.set(at, [...(about.get(at) ?? []), finding]);
   }
-  const listed = files.map((one, at): Listed => ({ ...one, at, findings: about.get(at) ?? [] }));
+  const listed = files.map((one, at): ListedFile => ({ ...one, at, findings: about.get(at) ?? [] }));
   const acts: FileActs = {
     put: (at, table) => onChange(files.map((own, i) => (i === at ? { ...own, table } : own))),
     remove: (at) => onChange(withoutFile(files, at)),
@@ -50,7 +50,7 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
   const isFolded = prices.length > LISTED_MAX;
   return (
     <ul class="file-list" aria-label="Files to import">
-      {isFolded && <Folded files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
+      {isFolded && <FoldedFiles files={prices} isMapped={isMapped} acts={acts} onClear={() => onChange([])} />}
       {(isFolded ? listed.filter(({ table }) => table !== 'market') : listed).map((one) => (
         <FileRow key={`${one.file.name} ${one.at}`} one={one} acts={acts} />
       ))}
@@ -59,7 +59,7 @@ export function FileList({ files, findings, isMapped, onChange }: FileListProps)
 }
 
 interface FileRowProps {
-  readonly one: Listed;
+  readonly one: ListedFile;
   readonly acts: FileActs;
 }
 
@@ -74,7 +74,7 @@ function FileRow({ one, acts }: FileRowProps) {
         <TableChoice one={one} acts={acts} />
       )}
       <Remove one={one} acts={acts} />
-      <Said findings={one.findings} />
+      <FileFindings findings={one.findings} />
     </li>
   );
 }
@@ -83,7 +83,7 @@ const TableChoice = ({ one, acts }: FileRowProps) => (
   <Select
     label={`Table of ${one.file.name}`}
     options={TABLES.map((table) => ({ value: table, text: table.replace('_', ' ') }))}
-    value={one.table!} // Chosen of the files that have one.
+    value={one.table!} // a choice is shown only for files with a table
     onChoose={(table) => acts.put(one.at, table)}
   />
 );
@@ -94,15 +94,15 @@ const Remove = ({ one, acts }: FileRowProps) => (
   </Button>
 );
 
-interface FoldedProps {
-  readonly files: readonly Listed[];
+interface FoldedFilesProps {
+  readonly files: readonly ListedFile[];
   readonly isMapped: boolean;
   readonly acts: FileActs;
   onClear(): void;
 }
 
-/** Many files of prices as one entry, which unfolds to a table. */
-function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
+/** Renders many price files as one entry, which opens as a table. */
+function FoldedFiles({ files, isMapped, acts, onClear }: FoldedFilesProps) {
   const [isOpen, setOpen] = useState(false);
   const size = files.reduce((sum, { file }) => sum + file.size, 0);
   const wrong = files.filter(({ findings }) => findings.length > 0);
@@ -130,8 +130,8 @@ function Folded({ files, isMapped, acts, onClear }: FoldedProps) {
   );
 }
 
-function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonly acts: FileActs }) {
-  const columns: readonly Column<Listed>[] = [
+function FileTable({ files, acts }: { readonly files: readonly ListedFile[]; readonly acts: FileActs }) {
+  const columns: readonly Column<ListedFile>[] = [
     { id: 'name', title: 'File', width: 180, grow: 2, value: ({ file }) => file.name },
     numeric({ id: 'size', adds: true, title: 'Size', width: 90, of: ({ file }) => file.size, write: bytes }),
     {
@@ -163,15 +163,15 @@ function FileTable({ files, acts }: { readonly files: readonly Listed[]; readonl
   );
 }
 
-/** Returns a finding with its place in the file. */
+/** Returns the message of a finding, with its position in the file. */
 function messageOf({ path, message }: Finding): string {
   const { row, column } = placeOf(path);
   const place = [row === '' ? '' : `row ${row}`, column].filter(Boolean).join(', ');
   return `${place === '' ? '' : `${place}: `}${message}`;
 }
 
-/** Renders the first finding of a file, and the number of further findings in the table below. */
-function Said({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
+/** Renders the first finding of a file. The table below shows the others, of which only the number is stated. */
+function FileFindings({ findings: [first, ...others] }: { readonly findings: readonly Finding[] }) {
   if (first === undefined) return null;
   return (
     <p class={first.severity === 'error' ? 'file-said down' : 'file-said field-warning'}>

@@ -8,17 +8,17 @@ import type { JsonObject } from '../../words/paths.js';
 import { generateMarket, MARKET_WORDS, newMarket } from './generate-market.js';
 import '../../components/dialog.css';
 
-/** Settings that a first market needs; the others have defaults. */
-const FIRST = ['store_id', 'name', 'assets', 'start', 'end', 'seed'];
+/** Settings that a first market requires; all other settings have defaults. */
+const FIRST_FIELDS = ['store_id', 'name', 'assets', 'start', 'end', 'seed'];
 
 export interface GenerateDialogProps {
   readonly stores: readonly DataStore[];
-  /** True if the market is served once it is generated. */
+  /** True if the service serves the market after its generation. */
   readonly activate: boolean;
   onClose(): void;
 }
 
-/** Renders the settings of a generated market, each with an initial value. */
+/** Renders the settings of a generated market, each with a default value. */
 export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [settings, setSettings] = useState<JsonObject>(() => newMarket(stores));
@@ -37,10 +37,10 @@ export function GenerateDialog({ stores, activate, onClose }: GenerateDialogProp
     <dialog ref={dialog} class="dialog is-wide" aria-label="Generate a market" onClose={onClose}>
       <h2>Generate a market</h2>
       <p class="quiet">{MARKET_WORDS}</p>
-      <SchemaForm {...form} names={FIRST} />
+      <SchemaForm {...form} names={FIRST_FIELDS} />
       <details>
         <summary>Calendar, returns and events</summary>
-        <SchemaForm {...form} except={[...FIRST, 'activate']} />
+        <SchemaForm {...form} except={[...FIRST_FIELDS, 'activate']} />
       </details>
       {trouble !== null && trouble.findings.length === 0 && (
         <p class="down" role="alert">

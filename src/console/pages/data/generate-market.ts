@@ -6,7 +6,7 @@ import type { JsonObject } from '../../words/paths.js';
 export const MARKET_WORDS =
   'Prices, dividends, splits, listings and annual accounts of companies that do not exist. The same settings give the same result on every machine.';
 
-/** Returns the settings of a market over several years, with an unused id. */
+/** Returns settings of a market of several years with an unused id. */
 export function newMarket(stores: readonly DataStore[]): JsonObject {
   const taken = new Set(stores.map(({ store_id: id }) => id));
   let n = 1;
@@ -15,7 +15,7 @@ export function newMarket(stores: readonly DataStore[]): JsonObject {
   return { store_id: id, name, assets: 150, start: '2018-01-01', seed: 42 };
 }
 
-/** Returns the service checks the settings. */
+/** Starts the generation of a market. The service validates the settings. */
 export const generateMarket = (settings: JsonObject, onRefusal: OnRefusal) =>
   start(
     () => service.value.call('generateSynthetic', { body: settings as unknown as GenerateSyntheticRequest }),

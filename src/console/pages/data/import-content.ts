@@ -2,7 +2,7 @@ import { bytes as bytesText } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { endingOf } from './file-kinds.js';
 import { isParquet, type ImportFile } from './import-files.js';
-import { archiveOf, pack, type Packed } from './zip.js';
+import { archiveOf, pack, type PackedFile } from './zip.js';
 
 export interface ImportContent {
   readonly format: 'xlsx' | 'csv' | 'parquet';
@@ -10,9 +10,9 @@ export interface ImportContent {
   readonly content: string;
 }
 
-/** Bytes of an archive that the service inspects: 8 MiB in base64. */
+/** Maximum size of an archive that the service inspects, in bytes; base64 makes it 8 MiB. */
 export const INSPECTED_BYTES_MAX = 6 << 20;
-/** Maximum number of bytes that the service unpacks per request, and maximum number of files. */
+/** Maximum number of bytes that the service unpacks per request, and maximum number of files per request. */
 const UNPACKED_BYTES_MAX = 190 << 20;
 const FILES_MAX = 4000;
 /** Bytes of a request reserved for everything except the content. */
@@ -22,13 +22,13 @@ const HEADER_BYTES = 1 << 20;
 export interface Sample {
   readonly content: ImportContent;
   readonly files: number;
-  /** True if it contains only the first rows of a file. */
+  /** True if the sample contains only the first rows of a file. */
   readonly isCut: boolean;
 }
 
 /**
- * Returns at most the number of files that the service inspects, and for a single CSV file its first rows; null for a
- * larger workbook or Parquet file.
+ * Returns files for an inspection, at most the number that the service inspects. A single CSV file is cut after its
+ * first rows. Returns null for a workbook or Parquet file that is too large.
  */
 export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | null> {
   const market = files.find((one) => isParquet(one) && one.table === 'market');
@@ -37,7 +37,7 @@ export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | n
     if (whole.file.size > INSPECTED_BYTES_MAX) return null;
     return { content: await contentOfWhole(whole), files: 1, isCut: false };
   }
-  const packed: Packed[] = [];
+  const packed: PackedFile[] = [];
   let left = INSPECTED_BYTES_MAX;
   for (const one of sortBy(files).slice(0, FILES_MAX)) {
     const next = await packedFile(one, true);
@@ -52,10 +52,10 @@ export async function sampleOf(files: readonly ImportFile[]): Promise<Sample | n
   return { content: await contentOfArchive(packed), files: packed.length, isCut: false };
 }
 
-/** A request of an import. */
+/** One request of an import. */
 export interface Part {
   readonly content: ImportContent;
-  /** Number of files in this part and in earlier ones. */
+  /** Number of files in this and all earlier requests. */
   readonly sent: number;
   readonly isLast: boolean;
 }
@@ -63,24 +63,24 @@ export interface Part {
 interface PartTerms {
   readonly files: readonly ImportFile[];
   readonly mapping: JsonObject | null;
-  /** Largest body of a request. */
+  /** Maximum size of a request in bytes. */
   readonly bytesMax: number;
 }
 
 /**
- * Returns an import as the fewest requests in order: tables other than prices are in the first. @throws Error if a file
- * is too large, or the files cannot be divided
+ * Divides an import into the fewest requests. Tables other than prices are in the first request. @throws Error if a
+ * file is too large, or if the files cannot be divided
  */
 export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGenerator<Part> {
   const whole = files.find(({ table }) => table === null);
-  // Base64 uses four characters for three bytes.
+  // base64 encodes three bytes as four characters
   const room = ((bytesMax - HEADER_BYTES) / 4) * 3;
   if (whole !== undefined) {
     if (whole.file.size > room) throw tooLarge(whole.file.name, whole.file.size, room);
     yield { content: await contentOfWhole(whole), sent: 1, isLast: true };
     return;
   }
-  let packed: Packed[] = [];
+  let packed: PackedFile[] = [];
   let sent = 0;
   let [taken, unpacked] = [0, 0];
   for (const one of sortBy(files)) {
@@ -100,19 +100,19 @@ export async function* partsOf({ files, mapping, bytesMax }: PartTerms): AsyncGe
   yield { content: await contentOfArchive(packed), sent: files.length, isLast: true };
 }
 
-/** Tables other than prices first, then prices by their order. */
+/** Sorts tables other than prices first, then prices in their order. */
 const sortBy = (files: readonly ImportFile[]): readonly ImportFile[] =>
   files.toSorted((a, b) => Number(a.table === 'market') - Number(b.table === 'market'));
 
-/** Bytes of an entry and its two headers. */
-const roomOf = ({ packed, name }: Packed): number => packed.length + 2 * (name.length * 3 + 46);
+/** Returns the size of an entry with its two headers in an archive. */
+const roomOf = ({ packed, name }: PackedFile): number => packed.length + 2 * (name.length * 3 + 46);
 
 const tooLarge = (name: string, size: number, room: number): Error =>
   new Error(
     `${name} has ${bytesText(size)} after compression; one request takes ${bytesText(room)}. Connect its folder instead.`,
   );
 
-/** Requires the prices of one security to be in one part if its history must be read as a whole. */
+/** Asserts that the prices are in one request if the history of each security must be read as a whole. */
 function assertDivisible(mapping: JsonObject | null, files: number): void {
   const isOfFiles = typeof mapping?.['identifier_from'] === 'string' && mapping['identifier_from'] !== 'column';
   if (mapping?.['layout'] === 'wide')
@@ -125,15 +125,15 @@ function assertDivisible(mapping: JsonObject | null, files: number): void {
     );
 }
 
-async function packedFile({ file, table }: ImportFile, isMapped: boolean): Promise<Packed> {
+async function packedFile({ file, table }: ImportFile, isMapped: boolean): Promise<PackedFile> {
   const name = isMapped && table === 'market' ? file.name : `${table}${endingOf(file)}`;
   return pack({ name, bytes: new Uint8Array(await file.arrayBuffer()) });
 }
 
 const NEWLINE = 10;
 
-/** The first rows of a text file. */
-async function packedStart({ file }: ImportFile): Promise<Packed> {
+/** Reads the first rows of a text file, compressed. */
+async function packedStart({ file }: ImportFile): Promise<PackedFile> {
   const bytes = new Uint8Array(
     await (file instanceof Blob ? file.slice(0, INSPECTED_BYTES_MAX / 2) : file).arrayBuffer(),
   );
@@ -146,12 +146,12 @@ async function contentOfWhole(one: ImportFile): Promise<ImportContent> {
   return { format: isParquet(one) ? 'parquet' : 'xlsx', content: await base64Of(await blobOf(one)) };
 }
 
-const contentOfArchive = async (packed: readonly Packed[]): Promise<ImportContent> => ({
+const contentOfArchive = async (packed: readonly PackedFile[]): Promise<ImportContent> => ({
   format: 'csv',
   content: await base64Of(archiveOf(packed)),
 });
 
-/** Returns the bytes of a file for a request. */
+/** Returns the content of a file for a request. */
 export const blobOf = async ({ file }: ImportFile): Promise<Blob> =>
   file instanceof Blob ? file : new Blob([await file.arrayBuffer()]);
 

@@ -1,7 +1,7 @@
 import { bytes } from '../../words/numbers.js';
 import { baseOf, endingOf, type Source } from './file-kinds.js';
 
-/** The tables of a store, each a file of CSV. */
+/** Tables of a store. Each table is a CSV file. */
 export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 export type TableName = (typeof TABLES)[number];
 
@@ -11,7 +11,7 @@ export interface ImportFile {
   readonly table: TableName | null;
 }
 
-/** Endings of files that hold one table each; a workbook does among others. */
+/** Extensions of files that contain one table each; a workbook may contain several tables. */
 const OF_A_TABLE = new Set(['.csv', '.tsv', '.txt', '.parquet']);
 
 /** Maximum size of one file before compression, equal to the limit of the service per request. */
@@ -25,21 +25,20 @@ const isWorkbook = ({ file }: ImportFile): boolean => endingOf(file) === '.xlsx'
 const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
 
 /**
- * Returns the files as they will be imported. A file with one table is assigned to the table with its name, otherwise
- * to the market.
+ * Adds files to an import. A file with one table is assigned to the table that its name states, otherwise to `market`.
  */
 export function withFiles(before: readonly ImportFile[], added: readonly Source[]): readonly ImportFile[] {
   return place([...before, ...added.map((file) => ({ file, table: null }))], before.length);
 }
 
-/** Returns the files except one. */
+/** Returns the files without the file at a position. */
 export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
   place(
     files.filter((_, i) => i !== at),
     files.length,
   );
 
-/** Files with their tables. Among several files a workbook is one table; a single workbook has one table per sheet. */
+/** Assigns tables to files. Among several files a workbook is one table; a single workbook has one table per sheet. */
 function place(files: readonly ImportFile[], from: number): readonly ImportFile[] {
   const ofWorkbooks = areWorkbooks(files);
   return files.map((one, at) => {
@@ -74,19 +73,19 @@ export function troubleOfFiles(files: readonly ImportFile[]): string | null {
     : `${large.file.name} has ${bytes(large.file.size)}; a file may have up to ${bytes(FILE_BYTES_MAX)}. Connect its folder instead.`;
 }
 
-/** Characters of a beginning that several file names share, from which on it is a name. */
+/** Minimum length of a common beginning of file names that is used as a name. */
 const SHARED_MIN = 3;
 
 /**
- * Proposes the name of a store: of its only file or archive, of the folder of its files, or the shared beginning of
- * their names; otherwise the date of the import.
+ * Proposes the name of a store: the name of the only file or archive, the folder of the files, or the common beginning
+ * of their names. Default: the date of the import.
  */
 export function nameFrom(paths: readonly string[], today: string): string {
   const [first = ''] = paths;
   const folder = first.slice(0, Math.max(0, first.indexOf('/')));
   if (folder !== '' && paths.every((path) => path.startsWith(`${folder}/`))) return formatName(folder);
   const names = paths.map((path) => path.replace(/^.*\//, '').replace(/\.[^.]*$/, ''));
-  if (names.length === 1) return formatName(names[0]!); // There is at least one.
+  if (names.length === 1) return formatName(names[0]!); // the list has at least one path
   const shared = names.reduce((start, name) => {
     let length = 0;
     while (length < start.length && start[length] === name[length]) length++;

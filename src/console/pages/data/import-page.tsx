@@ -10,7 +10,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { DropArea, FileGuide } from './drop-area.js';
 import { FileList } from './file-list.js';
 import type { ImportFile } from './import-files.js';
-import { ABOVE, Imported } from './imported.js';
+import { ABOVE, ImportedPage } from './imported.js';
 import { Inspection } from './inspection.js';
 import { ImportBar, NewStore } from './new-store.js';
 import { sendImport, type Outcome } from './send-import.js';
@@ -20,7 +20,10 @@ import { useInspection } from './use-inspection.js';
 
 const NO_FILES: readonly ImportFile[] = [];
 
-/** Page that creates a store from files: chosen or dropped, checked by the service, and stored if they are valid. */
+/**
+ * Renders the page that creates a store from chosen or dropped files. The service validates the files and stores valid
+ * ones.
+ */
 export function ImportPage() {
   const [header, setHeader] = useState<JsonObject>({ name: '', adjustment: 'none', on_exists: 'refuse' });
   const { files, notes, trouble, add, change } = useFiles(
@@ -34,11 +37,11 @@ export function ImportPage() {
     setHeader((now) => ({ ...now, adjustment })),
   );
   const { inspected, isLooking, mapping, checked } = inspection;
-  // Without a mapping, each table is one file.
+  // without a mapping, each table is one file
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
-  if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
+  if (outcome !== null && outcome.result !== null) return <ImportedPage result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
-  // Findings of a trial read of the files before the import.
+  // Findings of a trial import, before the files are stored.
   const seen = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
   const send = async () => {
     setSent(0);
@@ -87,7 +90,7 @@ export function ImportPage() {
 
 const SEVERAL = 'Several files are assigned to market. Choose the table of each file, or use a mapping.';
 
-/** The result of an import, shown once; its address leads to the new store. */
+/** Returns the result of an import, which is shown once. The result links to the new store. */
 function useOutcome() {
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const imported = outcome === null ? parameter('imported') : null;

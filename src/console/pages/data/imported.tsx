@@ -15,9 +15,9 @@ import { rowMetrics } from './store-overview.js';
 export const ABOVE = [{ address: '/console/data', text: 'Data' }];
 
 /** Renders the store that an import created. */
-export function Imported({ result }: { readonly result: ImportResult }) {
+export function ImportedPage({ result }: { readonly result: ImportResult }) {
   const { store, rows, identifiers, start, end, findings } = result;
-  useLayoutEffect(rescueFocus, []); // The pressed button is gone.
+  useLayoutEffect(rescueFocus, []); // the button that had the focus has been removed
   return (
     <Page
       title="Imported"

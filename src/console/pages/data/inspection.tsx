@@ -13,26 +13,26 @@ import { INSPECTED_BYTES_MAX, type Sample } from './import-content.js';
 import { MappingForm } from './mapping-form.js';
 import '../designer/designer.css';
 
-/** The report of the service about files before they are imported. */
-export interface Inspected {
-  /** The inspected part of the files; null if none of them can be inspected. */
+/** Report of the service on files that are to be imported. */
+export interface InspectionState {
+  /** Inspected part of the files; null if no file can be inspected. */
   readonly sample: Sample | null;
   readonly result: InspectResult | null;
   readonly trouble: Trouble | null;
 }
 
 interface InspectionProps {
-  readonly inspected: Inspected | null;
+  readonly inspected: InspectionState | null;
   /** Number of all files. */
   readonly files: number;
-  /** The default of each member of a mapping; null until it is known. */
+  /** Default of each member of a mapping; null until the defaults are loaded. */
   readonly usual: JsonObject | null;
   readonly isLooking: boolean;
-  /** Mapping of the market; null if its columns have their standard names. */
+  /** Mapping of the market; null if all columns have their standard names. */
   readonly mapping: JsonObject | null;
-  /** The result of a mapping other than the proposed one. */
+  /** Result of a mapping that differs from the proposed one. */
   readonly checked: Latest<InspectResult>;
-  /** Findings of an import about the mapping. */
+  /** Findings of the service about the mapping. */
   readonly findings: readonly Finding[];
   onChange(mapping: JsonObject | null): void;
 }
@@ -52,13 +52,16 @@ const WAYS = [
   { value: 'mapped', text: 'With a mapping', help: 'Columns, dates and numbers have the format of the vendor' },
 ] as const;
 
-/** Preview of an import: the format of the files, the proposed mapping, its uncertainties and the first bars. */
+/**
+ * Renders the preview of an import: the format of the files, the proposed mapping, its uncertainties and the first
+ * bars.
+ */
 export function Inspection(props: InspectionProps) {
   const { inspected, isLooking, usual, mapping, checked, findings: refused, onChange } = props;
   if (isLooking) return <Wait what="the service, which inspects the files" />;
   if (inspected === null || usual === null) return null;
   const { result, trouble } = inspected;
-  const proposed = result === null ? usual : (result.mapping as unknown as JsonObject); // A document of JSON.
+  const proposed = result === null ? usual : (result.mapping as unknown as JsonObject); // the mapping is a JSON object
   return (
     <Section
       title="Format"
@@ -95,8 +98,8 @@ function Confidence({ result: { confidence, recognised_as: vendor } }: { readonl
   return <Badge kind={CONFIDENCE[confidence]}>{vendor === null ? confidence : `${confidence}: ${vendor}`}</Badge>;
 }
 
-/** Renders which part of the files was inspected, if not all of them. */
-function InspectedPart({ inspected, files }: { readonly inspected: Inspected; readonly files: number }) {
+/** Renders the extent of the inspected part, if the service did not inspect all files. */
+function InspectedPart({ inspected, files }: { readonly inspected: InspectionState; readonly files: number }) {
   const { sample, trouble } = inspected;
   if (sample === null && trouble === null)
     return (
@@ -116,7 +119,7 @@ function InspectedPart({ inspected, files }: { readonly inspected: Inspected; re
   );
 }
 
-/** Renders the bars that the mapping reads: proposed mapping, or as it was changed to. */
+/** Renders the bars that the service reads with the mapping, as proposed or as edited. */
 function Read({
   proposed,
   checked,

@@ -6,10 +6,10 @@ import { Answered } from '../../components/wait.js';
 import { useSchemas } from '../../state/schemas.js';
 import type { JsonObject } from '../../words/paths.js';
 
-/** Members that apply to wide tables only. */
+/** Members that apply only to wide tables. */
 const OF_WIDE = new Set(['field', 'fields']);
 
-/** Labels and help that differ from the document: an empty field means null. */
+/** Labels and help texts that replace those of the OpenAPI document, because an empty field of the form means null. */
 const WORDS: Readonly<Record<string, Partial<FieldSpec>>> = {
   identifier_from: {
     help: 'Empty: a column contains the identifier. Otherwise it is part of the file or sheet name, for example `file:{identifier}_data.csv`; files with other names are not read.',
@@ -32,7 +32,7 @@ const WORDS: Readonly<Record<string, Partial<FieldSpec>>> = {
 interface MappingFormProps {
   readonly mapping: JsonObject;
   readonly unsure: InspectResult['unsure'];
-  /** Findings of the mapping, at `mapping.` and their member. */
+  /** Findings about the mapping, with a path that begins with `mapping.`. */
   readonly findings: readonly Finding[];
   onChange(mapping: JsonObject): void;
 }

@@ -1,13 +1,13 @@
 import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 /**
- * True if a market differs from the standard tables, so that a mapping is needed.
+ * Returns true if a market differs from the standard tables and requires a mapping.
  * @param usual the default of each member
  */
 export function needsMapping(mapping: JsonObject, usual: JsonObject): boolean {
   return Object.entries(mapping).some(([name, value]) => {
     const otherwise = usual[name] ?? null;
-    // A column with the standard name, and identifiers in a column, need no mapping either.
+    // a market with a column of the standard name, and with identifiers in a column, needs no mapping
     if (name === 'columns' && isObject(value)) return Object.entries(value).some(([role, column]) => role !== column);
     if (name === 'identifier_from' && value === 'column') return false;
     return differences(value as Json, otherwise).length > 0;

@@ -32,7 +32,7 @@ interface NewStoreProps {
 
 const FORM = 'new-store';
 
-/** Renders the name of the store, and why it was refused. */
+/** Renders the settings of a new store, and the reason if the service refused the store. */
 export function NewStore({ header, served, outcome, findings, unsure, onChange, onSend }: NewStoreProps) {
   return (
     <form
@@ -52,7 +52,7 @@ export function NewStore({ header, served, outcome, findings, unsure, onChange, 
         unsure={unsure}
         onChange={onChange}
       />
-      {outcome !== null && <Refused outcome={outcome} />}
+      {outcome !== null && <RefusedImport outcome={outcome} />}
     </form>
   );
 }
@@ -60,12 +60,12 @@ export function NewStore({ header, served, outcome, findings, unsure, onChange, 
 interface ImportBarProps {
   readonly files: number;
   readonly mapping: JsonObject | null;
-  /** Files that were sent; null while none are. */
+  /** Number of sent files; null if no request is pending. */
   readonly sent: number | null;
   readonly isReady: boolean;
 }
 
-/** Renders the button that creates the store, always in sight. */
+/** Renders the bar with the button that creates the store, which is always visible. */
 export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   return (
     <div class="import-bar" role="group" aria-label="Import of the files">
@@ -90,8 +90,8 @@ export function ImportBar({ files, mapping, sent, isReady }: ImportBarProps) {
   );
 }
 
-/** Renders the reason why nothing was stored, with every problem by table, row and column. */
-function Refused({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
+/** Renders the reason why no file was stored, with all problems by table, row and column. */
+function RefusedImport({ outcome: { trouble, isPartial = false } }: { readonly outcome: Outcome }) {
   if (trouble === null) return null;
   const findings = listUnplaced(trouble.findings, [ON_EXISTS]).filter(({ path }) => !path.startsWith('mapping.'));
   if (trouble.findings.length === 0) return <Problem trouble={trouble} />;

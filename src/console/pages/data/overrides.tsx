@@ -24,7 +24,7 @@ import type { JsonObject } from '../../words/paths.js';
 
 type Override = PriceOverrides['overrides'][number];
 
-/** Renders prices that override those of the source of a store, and a form for another one. */
+/** Renders the price overrides of a store, and a form for a new override. */
 export function Overrides({ store }: { readonly store: DataStore }) {
   const { store_id: id, managed } = store;
   const listed = useResource(`overrides ${id}`, (signal) =>
@@ -150,12 +150,12 @@ interface PresentProps {
   readonly price: number | null;
 }
 
-/** Renders the close that would be overridden. */
+/** Renders the current close, which the override replaces. */
 function Present({ store, place: { identifier, date }, price }: PresentProps) {
   const close = useResource(`close ${store.store_id} ${store.content_hash} ${identifier} ${date}`, async (signal) => {
     const query = { start: date, end: date, columns: ['CLOSE'], store_id: store.store_id };
     const { prices } = await service.value.call('getPrices', { params: { identifier }, query, signal });
-    return (prices.data[0]?.[0] ?? null) as number | null; // CLOSE is a number.
+    return (prices.data[0]?.[0] ?? null) as number | null; // the column CLOSE contains numbers
   });
   if (close.data === undefined) return null;
   if (close.data === null) return <p class="quiet">{identifier} has no close on that session.</p>;

@@ -8,15 +8,15 @@ import { isParquet, type ImportFile } from './import-files.js';
 
 type ImportQuery = Operations['importStore']['request']['query'];
 
-/** The result of an import. */
+/** Result of an import. */
 export interface Outcome {
   readonly result: ImportResult | null;
   readonly trouble: Trouble | null;
-  /** True if a store was created from some of the files although others were refused. */
+  /** True if a store was created from some files, although the service refused others. */
   readonly isPartial?: boolean;
 }
 
-interface Wanted {
+interface WantedImport {
   readonly files: readonly ImportFile[];
   readonly header: JsonObject;
   readonly mapping: JsonObject | null;
@@ -24,23 +24,23 @@ interface Wanted {
   onSent(files: number): void;
 }
 
-/** Sends files to become a store. */
-export async function sendImport(wanted: Wanted): Promise<Outcome> {
+/** Sends files that create a store. */
+export async function sendImport(wanted: WantedImport): Promise<Outcome> {
   return wanted.files.some(isParquet) ? sentTables(wanted) : sentParts(wanted);
 }
 
-/** Parts of an import that were accepted. */
-interface Accepted {
+/** Accepted requests of an import. */
+interface AcceptedImport {
   readonly results: ImportResult[];
   files: number;
 }
 
 /**
- * Sends requests in order: the first creates the store, others add to it, and the last serves it. A new store is
- * deleted if a part is refused.
+ * Sends the requests in order. The first request creates the store, others add to the store, and the last request
+ * serves the store. If a request is refused, the new store is deleted.
  */
-async function sentParts(wanted: Wanted): Promise<Outcome> {
-  const accepted: Accepted = { results: [], files: 0 };
+async function sentParts(wanted: WantedImport): Promise<Outcome> {
+  const accepted: AcceptedImport = { results: [], files: 0 };
   try {
     const bytesMax = health.peek()?.limits['MAX_IMPORT_BYTES'] ?? Infinity;
     for await (const { content, sent, isLast } of partsOf({ ...wanted, bytesMax })) {
@@ -48,7 +48,7 @@ async function sentParts(wanted: Wanted): Promise<Outcome> {
       const added = first === undefined ? {} : { store_id: first.store.store_id, on_exists: 'append' };
       const activate = isLast && wanted.header['activate'] === true;
       const body = { ...wanted.header, ...added, activate, mapping: wanted.mapping, ...content };
-      // The service reports errors in it.
+      // the service reports errors in the body
       accepted.results.push(await service.value.call('importStore', { body: body as unknown as ImportRequest }));
       accepted.files = sent;
       if (!isLast) wanted.onSent(sent);
@@ -59,7 +59,11 @@ async function sentParts(wanted: Wanted): Promise<Outcome> {
   }
 }
 
-async function refusedPart(trouble: Trouble, { results, files }: Accepted, { header }: Wanted): Promise<Outcome> {
+async function refusedPart(
+  trouble: Trouble,
+  { results, files }: AcceptedImport,
+  { header }: WantedImport,
+): Promise<Outcome> {
   const [first] = results;
   if (first === undefined) return { result: null, trouble };
   const { store_id } = first.store;
@@ -76,15 +80,18 @@ async function refusedPart(trouble: Trouble, { results, files }: Accepted, { hea
 
 const PARQUET = 'application/vnd.apache.parquet';
 
-/** Each Parquet file is a separate request: prices create the store, other tables are added to it. */
-async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> {
+/**
+ * Sends the tables, each Parquet file as a separate request. Prices create the store, and other tables are added to the
+ * store.
+ */
+async function sentTables({ files, header, mapping }: WantedImport): Promise<Outcome> {
   const ordered = files.toSorted((a, b) => Number(b.table === 'market') - Number(a.table === 'market'));
   const done: ImportResult[] = [];
   for (const one of ordered) {
     const [made] = done;
     const first = { ...header, ...(mapping === null ? {} : { mapping: JSON.stringify(mapping) }) };
     const added = { name: header['name'], store_id: made?.store.store_id, on_exists: 'append', dataset: one.table };
-    const query = (made === undefined ? first : added) as ImportQuery; // The service reports errors in it.
+    const query = (made === undefined ? first : added) as ImportQuery; // the service reports errors in the body
     try {
       done.push(await service.value.upload('importStore', PARQUET, await blobOf(one), { query }));
     } catch (thrown) {
@@ -97,7 +104,7 @@ async function sentTables({ files, header, mapping }: Wanted): Promise<Outcome> 
   return { result: mergeAnswers(done), trouble: null };
 }
 
-/** Returns the last answer, with the rows and findings of all answers. */
+/** Returns the last response, with the rows and findings of all responses. */
 function mergeAnswers(done: readonly ImportResult[]): ImportResult | null {
   const last = done.at(-1);
   if (last === undefined) return null;

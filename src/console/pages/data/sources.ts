@@ -2,19 +2,19 @@ import { ACCEPTED, endingOf, type Source } from './file-kinds.js';
 import { pathOf } from './folder-files.js';
 import { ArchiveFault, membersOf } from './unzip.js';
 
-/** Chosen files, with archives replaced by their files. */
-export interface Chosen {
+/** Chosen files. Archives are replaced by the files that they contain. */
+export interface ChosenFiles {
   readonly sources: readonly Source[];
-  /** Names of files in archives and folders that hold no table. */
+  /** Names of files in archives and folders that contain no table. */
   readonly ignored: readonly string[];
-  /** Reason why an archive is unreadable; null if all are readable. */
+  /** Reason why an archive cannot be read; null if all archives can be read. */
   readonly trouble: string | null;
 }
 
 const TABLES = ['.csv', '.tsv', '.txt', '.parquet'];
 
-/** Opens archives, and names files of folders by their paths. */
-export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
+/** Reads the files of archives, and names files of folders by their paths. */
+export async function sourcesOf(files: readonly File[]): Promise<ChosenFiles> {
   const sources: Source[] = [];
   const ignored: string[] = [];
   for (const file of files) {
@@ -44,7 +44,7 @@ export async function sourcesOf(files: readonly File[]): Promise<Chosen> {
   return { sources, ignored, trouble: null };
 }
 
-/** A file of a folder, named by its path inside it. */
+/** Returns a file of a folder, named by its path within the folder. */
 const inFolder = (file: File, path: string): Source => ({
   name: path.slice(path.indexOf('/') + 1),
   size: file.size,
@@ -52,7 +52,7 @@ const inFolder = (file: File, path: string): Source => ({
 });
 
 /**
- * Returns true for files that operating systems add to archives: names that begin with a dot or two underscores. The
- * service has the same rule.
+ * Returns true for files that operating systems add to archives. Their names begin with a dot or two underscores. The
+ * service ignores the same files.
  */
 const isOfTheSystem = (name: string): boolean => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));

@@ -4,7 +4,7 @@ import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 
-/** @param isFull true to read every value again, instead of only later dates */
+/** @param isFull true if the service reads all values again, false if it reads only later dates */
 export const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) =>
   start(() => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull } }), onRefusal);
 

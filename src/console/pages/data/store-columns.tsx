@@ -26,7 +26,7 @@ const NAME: Column<DataStore> = {
   ),
 };
 
-/** @param usersOf number of indices on a store */
+/** @param usersOf returns the number of indices that use a store */
 export const columnsOf = (usersOf: (store: DataStore) => number): readonly Column<DataStore>[] => [
   NAME,
   { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },

@@ -6,7 +6,7 @@ import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
-/** Settings of every new store. */
+/** Settings that every new store has. */
 const COMMON: readonly FieldSpec[] = [
   { name: 'name', label: 'Name', kind: 'text', isRequired: true },
   { name: 'store_id', label: 'Id', kind: 'text', help: 'Default: derived from the name.' },
@@ -29,13 +29,13 @@ const COMMON: readonly FieldSpec[] = [
 ];
 
 interface StoreFieldsProps {
-  /** Fields in addition to those of every store. */
+  /** Fields that only this kind of store has. */
   readonly more?: readonly FieldSpec[];
   readonly value: JsonObject;
   readonly findings: readonly Finding[];
-  /** Uncertainties, each at its field. */
+  /** Uncertainties of the inspection, each shown at its field. */
   readonly unsure?: InspectResult['unsure'];
-  /** Store that is served now; null if none is. */
+  /** Store that the service serves; null if there is none. */
   readonly served: string | null;
   onChange(value: JsonObject): void;
 }
@@ -60,7 +60,7 @@ export function StoreFields({ more = [], value, findings, unsure = [], served, o
   );
 }
 
-/** Returns the effect on all users of serving another store. */
+/** Describes the effect on all users if another store is served. */
 const whatServingDoes = (served: string | null, isToServe: boolean): readonly string[] =>
   isToServe && served !== null
     ? [`This replaces ${served} as the served store. Every index must be run again on the securities of the new store.`]
@@ -72,8 +72,8 @@ export function useServed(): { readonly served: string | null; readonly activate
   return { served: stores.data?.active ?? null, activate: stores.data?.active === null };
 }
 
-/** Findings that no field of the form shows. */
+/** Returns the findings that no field of the form shows. */
 export function listUnplaced(findings: readonly Finding[], more: readonly FieldSpec[] = []): readonly Finding[] {
   const names = new Set([...more, ...COMMON].map(({ name }) => name));
-  return findings.filter(({ path }) => !names.has(path.split('.')[0]!)); // A split text has a first part.
+  return findings.filter(({ path }) => !names.has(path.split('.')[0]!)); // the result of a split has at least one part
 }

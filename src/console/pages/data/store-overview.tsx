@@ -21,7 +21,7 @@ import { bytes, count, countValues, figure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
 
-/** Contents, source and data warnings of a store. */
+/** Renders the contents, the source and the data warnings of a store. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
   const { findings = [], files = [], rows } = store;
   return (
@@ -72,12 +72,12 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
   );
 }
 
-/** Rows of each table. */
+/** Returns the number of rows of each table. */
 export const rowMetrics = (rows: Readonly<Record<string, number>>): readonly Metric[] =>
   Object.entries(rows)
     .filter(([, value]) => value > 0)
     .map(([table, value]) => ({
-      term: `${table[0]!.toUpperCase()}${table.slice(1).replace('_', ' ')}`, // The name of a table is not empty.
+      term: `${table[0]!.toUpperCase()}${table.slice(1).replace('_', ' ')}`, // the name of a table is not empty
       value: count(value),
       note: 'rows',
     }));
@@ -126,7 +126,7 @@ function Settings({ store }: { readonly store: DataStore }) {
   );
   const save = async () => {
     try {
-      const body = changes as DataStoreUpdate; // The service reports errors in it.
+      const body = changes as DataStoreUpdate; // the service reports errors in the body
       await service.value.call('updateStore', { params: { store_id: store.store_id }, body });
       setTrouble(null);
       say('good', 'The store was saved.');
@@ -167,7 +167,7 @@ function Settings({ store }: { readonly store: DataStore }) {
   );
 }
 
-/** Renders the result of the last refresh; empty if there was none. */
+/** Renders the result of the last refresh. Renders nothing if the store was never refreshed. */
 function LastRefresh({ id }: { readonly id: string }) {
   const jobs = useResource(`refreshes ${id}`, (signal) =>
     Promise.all((['refresh', 'sync'] as const).map((kind) => refreshOf(`${kind}:${id}`, signal))),
@@ -208,22 +208,22 @@ interface Refresh {
   readonly result: RefreshResult;
 }
 
-/** Returns the newest success of a kind about a store; jobs of a store have its id. */
+/** Returns the latest completed refresh of a store. The id of the job is that of the store. */
 async function refreshOf(jobId: string, signal: AbortSignal): Promise<Refresh | null> {
   const kind = jobId.startsWith('sync:') ? 'sync' : 'refresh';
   const { jobs } = await service.value.call('listJobs', { query: { kind: [kind], status: ['succeeded'] }, signal });
   if (!jobs.some(({ job_id: id }) => id === jobId)) return null;
   const job = await service.value.call('getJob', { params: { job_id: jobId }, signal });
   if (job.status !== 'succeeded' || job.finished_at === null) return null;
-  return { finishedAt: job.finished_at, result: job.result as RefreshResult }; // Jobs of these kinds answer it.
+  return { finishedAt: job.finished_at, result: job.result as RefreshResult }; // jobs of these kinds have a refresh as their result
 }
 
-type Restated = RefreshResult['restatements'][number];
+type RestatedSecurity = RefreshResult['restatements'][number];
 
-const writeText = (value: Restated['before']) =>
+const writeText = (value: RestatedSecurity['before']) =>
   typeof value === 'number' ? figure(value) : value === null ? '–' : String(value);
 
-const RESTATED: readonly Column<Restated>[] = [
+const RESTATED: readonly Column<RestatedSecurity>[] = [
   { id: 'identifier', title: 'Security', width: 110, value: ({ identifier }) => identifier },
   { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
   { id: 'column', title: 'Column', width: 120, grow: 1, value: ({ column }) => column },
@@ -246,6 +246,6 @@ const RESTATED: readonly Column<Restated>[] = [
   },
 ];
 
-function whatOf({ before, after }: Restated): string {
+function whatOf({ before, after }: RestatedSecurity): string {
   return after === null ? 'removed' : before === null ? 'added' : 'changed';
 }

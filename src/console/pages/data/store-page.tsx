@@ -8,7 +8,7 @@ import { Confirm } from '../../components/confirm.js';
 import { JobState } from '../../components/job-state.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
-import { openTab, Tabs, type Tab } from '../../components/tabs.js';
+import { findOpenTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { may } from '../../state/principal.js';
@@ -28,9 +28,9 @@ import { STORE_PARTS } from '../../words/parts.js';
 
 const TABS: readonly Tab[] = STORE_PARTS;
 
-/** Page of one store. */
+/** Renders the page of a store. */
 export function StorePage({ params }: PageProps) {
-  const id = params['id']!; // The address has it.
+  const id = params['id']!; // the address contains the id
   const store = useResource(`store ${id}`, (signal) =>
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );
@@ -51,7 +51,7 @@ export function StorePage({ params }: PageProps) {
 function StoreOf({ store }: { readonly store: DataStore }) {
   const { store_id: id, name, active: isServed, error } = store;
   const job = storeJob(id);
-  const tab = openTab(TABS);
+  const tab = findOpenTab(TABS);
   return (
     <Page
       title={name}

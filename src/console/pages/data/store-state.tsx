@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<DataStore['status'], Kind>> = {
 
 const OF_STORES = new Set(['load', 'refresh', 'sync', 'generate']);
 
-/** Returns the job about a store that is under way. */
+/** Returns the pending or running job of a store. */
 export const storeJob = (id: string) => liveJobs.value.find((job) => OF_STORES.has(job.kind) && jobIdent(job) === id);
 
 /** Renders the state of a store: a job with its progress, or a label. */

@@ -1,6 +1,6 @@
 import type { Source } from './file-kinds.js';
 
-/** An archive that cannot be read here. */
+/** Error of an archive that the browser cannot read. */
 export class ArchiveFault extends Error {
   override readonly name = 'ArchiveFault';
 }
@@ -10,15 +10,18 @@ const ENTRY_MARK = 0x02014b50;
 const END_BYTES = 22;
 const ENTRY_BYTES = 46;
 const LOCAL_BYTES = 30;
-/** The longest comment behind the end of an archive. */
+/** Maximum length of the comment after the end record of an archive. */
 const COMMENT_MAX = 65_535;
-/** A directory of the most members that the format has, with names of 100 characters. */
+/** Maximum size of a directory: the maximum number of members of the format, with names of 100 characters. */
 const DIRECTORY_BYTES_MAX = 10 << 20;
-/** A value that a second record holds, of an archive with more members or bytes than the format counts. */
+/** Value that refers to a second record, in archives with more members or bytes than the first record can state. */
 const ELSEWHERE = 0xffff_ffff;
 const ENCRYPTED = 1;
 
-/** Files of an archive, each unpacked when it is read. @throws ArchiveFault @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
+/**
+ * Returns the files of an archive. Each file is unpacked when it is read. @throws ArchiveFault @source PKWARE APPNOTE
+ * 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16
+ */
 export async function membersOf(archive: File): Promise<readonly Source[]> {
   const { at, bytes, members } = await endOf(archive);
   if (at === ELSEWHERE || members === 0xffff || bytes > DIRECTORY_BYTES_MAX)
@@ -69,7 +72,7 @@ function entryAt(archive: File, view: DataView, offset: number): { readonly memb
     throw new ArchiveFault(`${archive.name} packs ${name} in a way that browsers do not unpack. Unpack it first.`);
   return {
     member: { name, size, arrayBuffer: () => unpackEntry({ archive, name, method, packed, size, local }) },
-    length: ENTRY_BYTES + nameLength! + extraLength! + commentLength!, // Three were read.
+    length: ENTRY_BYTES + nameLength! + extraLength! + commentLength!, // all three lengths were read
   };
 }
 
@@ -92,7 +95,7 @@ async function unpackEntry({ archive, name, method, packed, size, local }: Entry
   const out = new Uint8Array(size);
   let length = 0;
   const reader = stream.getReader();
-  // Unpacking stops at the size stated in the archive.
+  // unpacking stops at the size that the archive states
   for (;;) {
     const { value, done } = await reader.read().catch(() => {
       throw refuseDamaged();

@@ -1,13 +1,13 @@
 import { useEffect, useState } from 'preact/hooks';
-import { takeBrought } from '../../state/dropped.js';
+import { takeOfferedFiles } from '../../state/dropped.js';
 import { count } from '../../words/numbers.js';
 import { pathOf } from './folder-files.js';
 import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
 import { sourcesOf } from './sources.js';
 
 /**
- * Returns the chosen files, with archives replaced by their files.
- * @param onName called with a name for the store of the first files
+ * Returns the chosen files. Archives are replaced by the files that they contain.
+ * @param onName called with a name for the store that the first files propose
  */
 export function useFiles(onChange: () => void, onName: (name: string) => void) {
   const [files, setFiles] = useState<readonly ImportFile[]>([]);
@@ -28,7 +28,7 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
     setNotes(ignored.length === 0 ? [] : [ignoredText(ignored)]);
   };
   useEffect(() => {
-    const brought = takeBrought();
+    const brought = takeOfferedFiles();
     if (brought.length > 0) void add(brought);
   }, []);
   return {
@@ -40,7 +40,7 @@ export function useFiles(onChange: () => void, onName: (name: string) => void) {
   };
 }
 
-/** Names in the note about ignored files. */
+/** Maximum number of names in the note about ignored files. */
 const IGNORED_MAX = 3;
 
 const ignoredText = (names: readonly string[]): string =>

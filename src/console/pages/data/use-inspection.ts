@@ -7,12 +7,15 @@ import { service, troubleOf } from '../../state/service.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { sampleOf, type Sample } from './import-content.js';
 import type { ImportFile } from './import-files.js';
-import type { Inspected } from './inspection.js';
+import type { InspectionState } from './inspection.js';
 import { needsMapping } from './mapping.js';
 
-/** Inspects files whenever they or the mapping change; the proposed mapping is used if they differ from the standard tables. */
+/**
+ * Inspects the files after each change of the files or the mapping. The proposed mapping is used if the files differ
+ * from the standard tables.
+ */
 export function useInspection(files: readonly ImportFile[], onProposed: (result: InspectResult) => void) {
-  const [inspected, setInspected] = useState<Inspected | null>(null);
+  const [inspected, setInspected] = useState<InspectionState | null>(null);
   const [isLooking, setLooking] = useState(false);
   const [mapping, setMapping] = useState<JsonObject | null>(null);
   const schemas = useSchemas();
@@ -33,7 +36,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
   const usual = useMemo(() => schemas.data && usualIn(schemas.data), [schemas.data]);
   useEffect(() => {
     if (result === null || usual === undefined) return;
-    const proposed = result.mapping as unknown as JsonObject; // A document of JSON.
+    const proposed = result.mapping as unknown as JsonObject; // the mapping is a JSON object
     const hasSeveral = files.filter(({ table }) => table === 'market').length > 1;
     if (!hasSeveral && !needsMapping(proposed, usual)) return;
     setMapping(proposed);
@@ -51,7 +54,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
 const usualIn = (schemas: Schemas): JsonObject =>
   Object.fromEntries(fieldsOf(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]));
 
-async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<Inspected> {
+async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<InspectionState> {
   try {
     const sample = await sampleOf(files);
     if (sample === null || signal.aborted) return { sample, result: null, trouble: null };
@@ -69,10 +72,10 @@ async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promis
   }
 }
 
-/** Returns the inspected files, read with a mapping. */
+/** Returns the result of an inspection of the files with a mapping. */
 function readWith(sample: Sample | null, mapping: JsonObject | null): Promise<InspectResult> {
   if (sample === null) throw new Error('nothing was inspected');
-  // The service reports errors in it.
+  // the service reports errors in the body
   const body = { ...sample.content, mapping: mapping as unknown as InspectResult['mapping'] };
   return service.value.call('inspectData', { body });
 }

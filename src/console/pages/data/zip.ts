@@ -1,13 +1,13 @@
-/** A file to be packed. */
+/** File to be packed. */
 export interface Member {
   readonly name: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** A file in an archive. */
-export interface Packed {
+/** Packed file of an archive. */
+export interface PackedFile {
   readonly name: string;
-  /** Bytes before compression. */
+  /** Size before compression, in bytes. */
   readonly size: number;
   readonly packed: Uint8Array<ArrayBuffer>;
   readonly method: 0 | 8;
@@ -16,20 +16,20 @@ export interface Packed {
 
 const STORED = 0;
 const DEFLATED = 8;
-/** Names are UTF-8. */
+/** flag of names in UTF-8 */
 const FLAGS = 0x0800;
 const VERSION = 20;
-/** 1 January 1980: archives contain no time. */
+/** 1 January 1980, because archives of the console contain no time */
 const DATE = 0x21;
-/** The service refuses what unpacks to a hundred times its size. */
+/** Maximum compression ratio, below the ratio of 100 from which on the service refuses an archive. */
 const RATIO_MAX = 50;
 
-/** Files as one archive. */
+/** Packs files into one archive. */
 export const zipOf = async (members: readonly Member[]): Promise<Blob> =>
   archiveOf(await Promise.all(members.map(pack)));
 
-/** Packed files as one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
-export function archiveOf(packed: readonly Packed[]): Blob {
+/** Combines packed files into one archive. @source PKWARE APPNOTE 6.3.10, sections 4.3.7, 4.3.12 and 4.3.16 */
+export function archiveOf(packed: readonly PackedFile[]): Blob {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   const directory: Uint8Array<ArrayBuffer>[] = [];
   let offset = 0;
@@ -63,7 +63,7 @@ export function archiveOf(packed: readonly Packed[]): Blob {
   return new Blob([...parts, ...directory, end]);
 }
 
-export async function pack({ name, bytes }: Member): Promise<Packed> {
+export async function pack({ name, bytes }: Member): Promise<PackedFile> {
   const deflated = await deflate(bytes);
   const isSmaller = deflated.length < bytes.length && bytes.length / deflated.length < RATIO_MAX;
   return {
@@ -85,7 +85,7 @@ type Field = readonly [width: 2 | 4, value: number];
 /**
  * Returns the bytes shared by the header of a file and its directory entry, from the flags to the length of the name.
  */
-function describe({ method, crc, packed, size }: Packed, nameLength: number): readonly Field[] {
+function describe({ method, crc, packed, size }: PackedFile, nameLength: number): readonly Field[] {
   return [
     [2, FLAGS],
     [2, method],

@@ -24,22 +24,22 @@ import { Conflict } from '../../components/conflict/conflict.js';
 import { Derivation } from './derivation.js';
 import {
   bodyOf,
-  changesText,
+  formatChanges,
   createDraft,
   keepDraft,
-  leftDraft,
+  readDraft,
   newDocument,
-  withChanges,
-  withServed,
+  applyChanges,
+  fillFromStore,
   WorkshopContext,
   type Draft,
 } from './draft.js';
-import { Beneath, fromTemplate, useAbsent } from './from-template.js';
+import { Beneath, loadTemplate, useAbsent } from './from-template.js';
 import { Live } from './live.js';
-import { Overlay, overlayOn } from './overlay.js';
+import { Overlay, createOverlayDocument } from './overlay.js';
 import { Changes, Identity, Precision, Schedule, Treatment, Universe } from './parts.js';
 import { PendingChanges } from './pending-changes.js';
-import { idOf, storedIndex, useSaving, type Opened, type Saving } from './saving.js';
+import { idOf, loadIndex, useSaving, type OpenedIndex, type Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
@@ -57,9 +57,9 @@ export function DesignerPage({ params }: PageProps) {
   const opened = useResource(
     isKnown ? `designer ${id} ${beneath} ${template} ${parameter('id')} ${wasServed.current}` : null,
     (signal) => {
-      if (id !== null) return storedIndex(id, signal);
-      if (template !== null) return fromTemplate(template, parameter('id'), signal);
-      return beneath === null ? newIndex(signal) : newOverlay(beneath, signal);
+      if (id !== null) return loadIndex(id, signal);
+      if (template !== null) return loadTemplate(template, parameter('id'), signal);
+      return beneath === null ? createIndex(signal) : createOverlay(beneath, signal);
     },
     { follows: false },
   );
@@ -77,7 +77,7 @@ export function DesignerPage({ params }: PageProps) {
   );
 }
 
-async function newIndex(signal: AbortSignal): Promise<Opened> {
+async function createIndex(signal: AbortSignal): Promise<OpenedIndex> {
   const [{ indices }, { stores }, fields] = await Promise.all([
     service.value.call('listIndices', { signal }),
     service.value.call('listStores', { signal }),
@@ -92,9 +92,9 @@ async function newIndex(signal: AbortSignal): Promise<Opened> {
   return { document, etag: null, isStored: false };
 }
 
-async function newOverlay(beneath: string, signal: AbortSignal): Promise<Opened> {
-  const { document } = await storedIndex(beneath, signal);
-  return { document: overlayOn(document), etag: null, isStored: false };
+async function createOverlay(beneath: string, signal: AbortSignal): Promise<OpenedIndex> {
+  const { document } = await loadIndex(beneath, signal);
+  return { document: createOverlayDocument(document), etag: null, isStored: false };
 }
 
 /** Returns the members of a definition that determine the values of a formula. */
@@ -103,7 +103,7 @@ function termsOf({ datapoints, universe, calendar, currency }: JsonObject): Term
 }
 
 interface DesignerProps {
-  readonly opened: Opened;
+  readonly opened: OpenedIndex;
   readonly types: RuleTypes;
   onReload(): void;
 }
@@ -156,9 +156,9 @@ function Designer({ opened, types, onReload }: DesignerProps) {
             </>
           }
         >
-          {left && isChanged && <Left onDiscard={discard} />}
+          {left && isChanged && <UnsavedBanner onDiscard={discard} />}
           {absent !== undefined && <Beneath absent={absent} />}
-          <Saved id={id} saving={saving} mine={document} note={note} />
+          <SavedIndex id={id} saving={saving} mine={document} note={note} />
           <div class="designer">
             <Forms document={document} />
             <Extent findings={findings} isValid={isValid} />
@@ -201,7 +201,7 @@ function useRuleAt(path: string | null): void {
   }, [rule]);
 }
 
-interface Drafted {
+interface DraftState {
   readonly draft: Draft;
   /** True if the draft was restored from the address or from an earlier visit in this tab. */
   readonly left: boolean;
@@ -209,7 +209,7 @@ interface Drafted {
 }
 
 /** Keeps the draft in the address and in the tab's session storage until it is saved. */
-function useDraft(opened: Opened): Drafted {
+function useDraft(opened: OpenedIndex): DraftState {
   const { document: first, isStored } = opened;
   const id = idOf(opened);
   // The initial values of a new index depend on the date and the store, so its address contains the whole document
@@ -218,13 +218,13 @@ function useDraft(opened: Opened): Drafted {
   const written = useAddressed('draft');
   const isBegunElsewhere = parameter('template') !== null;
   const found = useMemo(() => {
-    const own = withChanges(base, written.text) ?? (isBegunElsewhere ? null : leftDraft(id));
-    return own === null || isStored ? own : withServed(own, first);
+    const own = applyChanges(base, written.text) ?? (isBegunElsewhere ? null : readDraft(id));
+    return own === null || isStored ? own : fillFromStore(own, first);
   }, []);
   const keep = (next: JsonObject) => {
     const isChanged = !isSame(next, first);
     keepDraft(id, isChanged ? next : null);
-    written.put(isChanged ? changesText(base, next) : null);
+    written.put(isChanged ? formatChanges(base, next) : null);
   };
   const draft = useMemo(() => createDraft(found ?? first, keep), []);
   useEffect(() => {
@@ -233,7 +233,7 @@ function useDraft(opened: Opened): Drafted {
   return { draft, left: found !== null, discard: () => draft.replace(first) };
 }
 
-function Left({ onDiscard }: { readonly onDiscard: () => void }) {
+function UnsavedBanner({ onDiscard }: { readonly onDiscard: () => void }) {
   return (
     <Banner
       kind="info"
@@ -243,7 +243,7 @@ function Left({ onDiscard }: { readonly onDiscard: () => void }) {
   );
 }
 
-interface SavedProps {
+interface SavedIndexProps {
   readonly id: string;
   readonly saving: Saving;
   readonly mine: JsonObject;
@@ -251,7 +251,7 @@ interface SavedProps {
 }
 
 /** Renders the result of the last attempt to save. */
-function Saved({ id, saving, mine, note }: SavedProps) {
+function SavedIndex({ id, saving, mine, note }: SavedIndexProps) {
   const { clash, trouble, pending, takeTheirs, saveOver } = saving;
   return (
     <>

@@ -76,7 +76,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
 }
 
 /** Ids and names that the service lists. */
-export interface Known {
+export interface StoreFacts {
   /** Names of exchanges by calendar code. */
   readonly exchanges: ReadonlyMap<string, string>;
   readonly indices: readonly string[];
@@ -94,7 +94,7 @@ export interface Workshop {
   /** Names of datapoints of the served store. */
   readonly datapoints: readonly string[];
   /** Ids and names that fields suggest. */
-  readonly known: Known;
+  readonly known: StoreFacts;
   /** True if the id belongs to the edited document. */
   readonly isStored: boolean;
 }
@@ -132,7 +132,7 @@ export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }
   let number = 1;
   while (taken.has(`INDEX-${number}`)) number++;
   return {
-    ...FIRST,
+    ...INITIAL_DOCUMENT,
     pipeline: {
       selection: [],
       treatment: { dividends: fields.length === 0 || fields.includes('DIVIDENDS') ? 'total' : 'price' },
@@ -151,7 +151,7 @@ export const newDocument = (taken: ReadonlySet<string>, { start, fields, store }
 const OF_STORE = ['base_date', 'pipeline', 'store_id'] as const;
 
 /** Fills a draft that was started before a store was served with the values that a new index takes from the store. */
-export function withServed(draft: JsonObject, first: JsonObject): JsonObject {
+export function fillFromStore(draft: JsonObject, first: JsonObject): JsonObject {
   if (draft['base_date'] !== '') return draft;
   const bare = newDocument(new Set(), { start: null, fields: [], store: null });
   const isUntouched = (name: string) => JSON.stringify(draft[name]) === JSON.stringify(bare[name]);
@@ -159,7 +159,7 @@ export function withServed(draft: JsonObject, first: JsonObject): JsonObject {
   return { ...draft, ...Object.fromEntries(taken.map((name) => [name, first[name]])) };
 }
 
-const FIRST: JsonObject = {
+const INITIAL_DOCUMENT: JsonObject = {
   id: '',
   name: '',
   calendar: 'XNYS',
@@ -171,13 +171,13 @@ const FIRST: JsonObject = {
 };
 
 /** Formats the changes of a document since its opening for the address; null if there are none. */
-export function changesText(first: JsonObject, document: JsonObject): string | null {
+export function formatChanges(first: JsonObject, document: JsonObject): string | null {
   const changes = differences(first, document).map(({ path, after }) => (after === undefined ? [path] : [path, after]));
   return changes.length === 0 ? null : JSON.stringify(changes);
 }
 
 /** Applies the changes in an address to a document; returns null if the address contains no valid changes. */
-export function withChanges(first: JsonObject, text: string | null): JsonObject | null {
+export function applyChanges(first: JsonObject, text: string | null): JsonObject | null {
   const changes = jsonIn(text);
   if (!Array.isArray(changes)) return null;
   const changed = (changes as readonly Json[]).reduce<Json>((document, change) => {
@@ -200,7 +200,7 @@ const keyOf = (id: string): string =>
  * Returns the draft stored in this tab; null if there is none.
  * @param id empty for a new index
  */
-export function leftDraft(id: string): JsonObject | null {
+export function readDraft(id: string): JsonObject | null {
   const text = sessionStorage.getItem(keyOf(id));
   return text === null ? null : (JSON.parse(text) as JsonObject); // written by `keepDraft`
 }

@@ -7,10 +7,10 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { countValues } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import type { Opened } from './saving.js';
+import type { OpenedIndex } from './saving.js';
 
 /** Returns a new index from the template of a published methodology, with the documents that the index depends on. */
-export async function fromTemplate(template: string, id: string | null, signal: AbortSignal): Promise<Opened> {
+export async function loadTemplate(template: string, id: string | null, signal: AbortSignal): Promise<OpenedIndex> {
   const [{ documents }, { stores }] = await Promise.all([
     service.value.call('getMethodologyTemplate', {
       params: { methodology_id: template },

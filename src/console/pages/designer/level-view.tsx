@@ -71,7 +71,7 @@ const useStored = (id: string | null) =>
     return { document, ...(await sketch(document)) };
   });
 
-interface Sketched {
+interface SketchedLevel {
   readonly id: string;
   readonly label: string;
   readonly colour: number;
@@ -79,7 +79,7 @@ interface Sketched {
 }
 
 /** Returns lines on the dates of all levels, each rebased to 100 at the first date on which all levels are known. */
-function linesOf(sketched: readonly Sketched[]): {
+function linesOf(sketched: readonly SketchedLevel[]): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
@@ -101,7 +101,7 @@ function linesOf(sketched: readonly Sketched[]): {
 }
 
 /** Returns the value on a date, or the last value before it; null if there is none. */
-function valueOn({ index, data }: NonNullable<Sketched['level']>, date: string): number | null {
+function valueOn({ index, data }: NonNullable<SketchedLevel['level']>, date: string): number | null {
   const at = index.findLastIndex((own) => own <= date);
   return at < 0 ? null : (data[at] ?? null);
 }

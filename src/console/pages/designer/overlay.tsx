@@ -102,7 +102,7 @@ function rename(document: JsonObject, { from, to }: { readonly from: string; rea
 }
 
 /** Returns the initial definition of an overlay on an index; the initial type is a fee. */
-export const overlayOn = (beneath: JsonObject): JsonObject => ({
+export const createOverlayDocument = (beneath: JsonObject): JsonObject => ({
   id: `${String(beneath['id'])}${createSuffixes('fee').id}`,
   name: `${String(beneath['name'])}${createSuffixes('fee').name}`,
   calendar: beneath['calendar'],

@@ -4,7 +4,7 @@ import { useRef, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { rescueFocus } from '../../components/focus.js';
 import { FieldGrid } from '../../components/form/field.js';
-import { fieldOf, isRead, withoutUnread, type FieldSpec } from '../../components/form/field-spec.js';
+import { fieldOf, isApplicable, removeInapplicable, type FieldSpec } from '../../components/form/field-spec.js';
 import { Icon } from '../../components/icon.js';
 import { messageAt } from '../../words/findings.js';
 import { isObject, addValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -86,15 +86,15 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const put = (name: string, next: Json | undefined) => {
     // Adding a member to an object returns an object.
     const changed = addValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject;
-    const written = withParts(changed, value, fields);
-    const kept = withoutUnread(fields, written) as JsonObject; // removing members from an object returns an object
+    const written = addFirstPart(changed, value, fields);
+    const kept = removeInapplicable(fields, written) as JsonObject; // removing members from an object returns an object
     left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
     draft.set(within, kept);
   };
   return (
     <FieldGrid>
       {fields
-        .filter((parameter) => isRead(parameter, fields, value))
+        .filter((parameter) => isApplicable(parameter, fields, value))
         .map((parameter) =>
           isParts(parameter) ? (
             <Universes
@@ -121,9 +121,9 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
 const isParts = ({ name, type }: ParameterSpec): boolean => name === 'of' && type === 'json';
 
 /** Makes the previous universe the first part of a universe that was changed to a set. */
-function withParts(changed: JsonObject, before: Json | undefined, fields: readonly ParameterSpec[]): JsonObject {
+function addFirstPart(changed: JsonObject, before: Json | undefined, fields: readonly ParameterSpec[]): JsonObject {
   const parts = fields.find(isParts);
-  if (parts === undefined || changed[parts.name] !== undefined || !isRead(parts, fields, changed)) return changed;
+  if (parts === undefined || changed[parts.name] !== undefined || !isApplicable(parts, fields, changed)) return changed;
   return { ...changed, [parts.name]: [before ?? FRESH, FRESH] };
 }
 

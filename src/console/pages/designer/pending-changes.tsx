@@ -6,7 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { ChangeTable } from '../../components/versions/change-table.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { textsOn } from '../../words/amendments.js';
+import { computeDefinitionsOn } from '../../words/amendments.js';
 import { isDate } from '../../words/dates.js';
 import { pathWords } from '../../words/labels.js';
 import { countValues } from '../../words/numbers.js';
@@ -35,7 +35,7 @@ export function PendingChanges({ id, pending, saving, note }: PendingChangesProp
   const date = typeof from === 'string' && isDate(from) ? from : null;
   const reason = note === '' && typeof terms['reason'] === 'string' ? terms['reason'] : note;
   const closes = countValues(published.closes, 'published close');
-  const shown = date === null ? amendable : amendedBy(date, pending);
+  const shown = date === null ? amendable : listAmendedFields(date, pending);
   return (
     <FormDialog title={`Amend ${id} from a date`} onClose={saving.dropPending}>
       <p>
@@ -110,8 +110,8 @@ function WholeHistory({ closes, isDisabled, onChange }: WholeHistoryProps) {
 }
 
 /** Returns the fields that an amendment on a date would change, given earlier amendments. */
-function amendedBy(date: string, pending: Pending): readonly Difference[] {
-  const { inForce, amended } = textsOn(date, pending);
+function listAmendedFields(date: string, pending: Pending): readonly Difference[] {
+  const { inForce, amended } = computeDefinitionsOn(date, pending);
   return differences(inForce, amended);
 }
 

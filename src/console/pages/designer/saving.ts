@@ -7,11 +7,11 @@ import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import { sortChanges, addAmendment, type SortedChanges } from '../../words/amendments.js';
 import type { JsonObject } from '../../words/paths.js';
-import type { Clash } from '../../components/conflict/conflict.js';
+import type { ConcurrentChange } from '../../components/conflict/conflict.js';
 import { bodyOf, keepDraft, type Draft } from './draft.js';
 
 /** The edited definition: a stored definition with its ETag, or a new definition with the ETag null. */
-export interface Opened {
+export interface OpenedIndex {
   readonly document: JsonObject;
   readonly etag: string | null;
   readonly isStored: boolean;
@@ -20,9 +20,9 @@ export interface Opened {
 }
 
 /** Returns the id of the stored document; empty for a new index. */
-export const idOf = ({ document, isStored }: Opened): string => (isStored ? String(document['id']) : '');
+export const idOf = ({ document, isStored }: OpenedIndex): string => (isStored ? String(document['id']) : '');
 
-export async function storedIndex(id: string, signal?: AbortSignal): Promise<Opened> {
+export async function loadIndex(id: string, signal?: AbortSignal): Promise<OpenedIndex> {
   const { answer, etag } = await service.value.callWithEtag('getIndex', { params: { index_id: id }, signal });
   // The response is plain JSON.
   return { document: answer as unknown as JsonObject, etag, isStored: true };
@@ -30,7 +30,7 @@ export async function storedIndex(id: string, signal?: AbortSignal): Promise<Ope
 
 interface SavingInput {
   readonly draft: Draft;
-  readonly opened: Opened;
+  readonly opened: OpenedIndex;
   onReload(): void;
 }
 
@@ -46,7 +46,7 @@ type Published = NonNullable<BenchmarkStatement['publication']>;
 export interface Saving {
   readonly isSaving: boolean;
   readonly trouble: Trouble | null;
-  readonly clash: Clash | null;
+  readonly clash: ConcurrentChange | null;
   /** Changes for which the user must choose a date or the whole history; null if there are none. */
   readonly pending: Pending | null;
   /**
@@ -63,7 +63,7 @@ export interface Saving {
   saveWhole(note: string): void;
   dropPending(): void;
   /** Overwrites the version that another user saved, after its review. */
-  saveOver(clash: Clash, document: JsonObject, note: string): void;
+  saveOver(clash: ConcurrentChange, document: JsonObject, note: string): void;
   takeTheirs(): void;
 }
 
@@ -74,7 +74,7 @@ export interface Saving {
 export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [isSaving, setSaving] = useState(false);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
-  const [clash, setClash] = useState<Clash | null>(null);
+  const [clash, setClash] = useState<ConcurrentChange | null>(null);
   const [seen, setSeen] = useState(opened);
   const [pending, setPending] = useState<Pending | null>(null);
   // Findings of the last save do not apply to a changed draft.
@@ -111,18 +111,18 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
    * Stores a document, or reads the other version if one was saved in the meantime.
    * @param over last reviewed version
    */
-  const store = (document: JsonObject, over: Opened, note: string) =>
+  const store = (document: JsonObject, over: OpenedIndex, note: string) =>
     put(document, over.etag, note).catch(async (thrown: unknown) => {
       if (!(thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED')) throw thrown;
-      const { document: theirs, etag } = await storedIndex(idOf(opened));
+      const { document: theirs, etag } = await loadIndex(idOf(opened));
       setPending(null);
       setClash({ base: over.document, theirs, etag });
     });
 
   /** Stores a change that affects no published close. For other changes, asks the user to choose. */
-  const storeOrAsk = (document: JsonObject, over: Opened, note: string) =>
+  const storeOrAsk = (document: JsonObject, over: OpenedIndex, note: string) =>
     attemptSave(async () => {
-      const asked = opened.isStored ? await pendingChanges(idOf(opened), over.document, document) : null;
+      const asked = opened.isStored ? await loadPendingChanges(idOf(opened), over.document, document) : null;
       if (asked === null) await store(document, over, note);
       else setPending(asked);
     });
@@ -160,7 +160,7 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
 }
 
 /** Returns the changes that affect published closes; null if there are none. */
-async function pendingChanges(id: string, before: JsonObject, after: JsonObject): Promise<Pending | null> {
+async function loadPendingChanges(id: string, before: JsonObject, after: JsonObject): Promise<Pending | null> {
   const { publication: published } = await service.value.call('getStatement', { params: { index_id: id } });
   if (published === null) return null;
   const changes = sortChanges(before, after, published.through);

@@ -1,4 +1,4 @@
-import { Editor, type Edited } from '../../components/editor.js';
+import { Editor, type EditedDocument } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { KindList } from '../../components/form/kind-list.js';
 import { ReadOnly } from '../../components/form/read-only.js';
@@ -78,7 +78,7 @@ const tablesOf = (schemas: Schemas | undefined): readonly string[] => [
 const CHOICES_MAX = 40;
 
 interface FormProps {
-  readonly edited: Edited;
+  readonly edited: EditedDocument;
   readonly family: Family;
   readonly isStored: boolean;
 }

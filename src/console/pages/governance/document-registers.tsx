@@ -16,10 +16,10 @@ const add = (part: string, text: string) => (
   </LinkButton>
 );
 
-/** Indices of a document: all, or those that it names. */
+/** Indices to which a document applies: the listed indices, or all. */
 const indicesText = (indices: readonly string[] | null): string => indices?.join(', ') ?? 'every index';
 
-/** Returns the state of delivery to a client: it needs an entitlement, and a place to deliver to. */
+/** Returns the state of delivery to a client. Delivery requires an entitlement and a destination. */
 function clientState({ enabled, entitlements, targets }: Client): { readonly text: string; readonly kind: Kind } {
   if (!enabled) return { text: 'disabled', kind: 'plain' };
   if (entitlements.length === 0) return { text: 'not entitled', kind: 'warning' };
@@ -113,7 +113,7 @@ export const clients: Register<ListedClient> = {
   ],
 };
 
-/** Renders the latest session of which a client has files, and whether all of them were delivered. */
+/** Renders the latest session with files for a client, and whether all files were delivered. */
 function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }) {
   if (latest === null) return <span class="quiet">none yet</span>;
   const { date, files, delivered } = latest;

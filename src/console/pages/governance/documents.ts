@@ -1,5 +1,5 @@
 import type { Operations } from '#clients/typescript/divisor.js';
-import type { Opened, Write } from '../../components/editor.js';
+import type { OpenedDocument, WriteTerms } from '../../components/editor.js';
 import type { Scope } from '../../state/principal.js';
 import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -15,8 +15,8 @@ export interface Family {
   /** Members that list objects of different kinds, shown after the other fields. */
   readonly lists: readonly { readonly name: string; readonly what: string }[];
   readonly fresh: JsonObject;
-  read(id: string, signal?: AbortSignal): Promise<Opened>;
-  write(document: JsonObject, version: Write): Promise<{ readonly etag: string | null }>;
+  read(id: string, signal?: AbortSignal): Promise<OpenedDocument>;
+  write(document: JsonObject, version: WriteTerms): Promise<{ readonly etag: string | null }>;
   remove(id: string): Promise<unknown>;
 }
 

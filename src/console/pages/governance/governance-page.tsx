@@ -62,7 +62,7 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   audit: 'key',
 };
 
-/** A card for each register, with the number of its entries. */
+/** Returns one card per register, with the number of its entries. */
 const cardsOf = (registers: GovernanceOverview['registers'] | undefined): readonly LinkCard[] => [
   ...(Object.keys(REGISTERS) as Part[]).map((part) => ({
     icon: ICONS[part],

@@ -15,7 +15,7 @@ export const useGovernance = () =>
 
 type Statement = GovernanceOverview['statements'][number];
 
-/** Formats a number of entries; of a log that cannot be read it is not known. */
+/** Formats the number of entries of a log, which is unknown if the log is unreadable. */
 export const countOrNone = (value: number | null): string => (value === null ? NONE : count(value));
 
 /** Renders the last published date of an index. */
@@ -24,7 +24,7 @@ export function PublishedThrough({ state: { published_through: through, entries 
   return through === null ? <span class="quiet">not published</span> : <Badge kind="good">{through}</Badge>;
 }
 
-/** Renders the published logs whose closes later runs are compared with. */
+/** Renders the published logs, with which the closes of later runs are compared. */
 export function PublishedLogs() {
   const overview = useGovernance();
   return (

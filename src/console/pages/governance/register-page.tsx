@@ -47,13 +47,13 @@ export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
 }
 
 /** Length of the default range in days. */
-const DAYS = 7;
+const SHOWN_DAYS = 7;
 const DAY_MS = 86_400_000;
-const dayText = (time: number): string => new Date(time).toISOString().slice(0, 10);
+const formatDay = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
 const chosenRange = (): Range => ({
-  from: parameter('from') ?? dayText(Date.now() - DAYS * DAY_MS),
-  to: parameter('to') ?? dayText(Date.now()),
+  from: parameter('from') ?? formatDay(Date.now() - SHOWN_DAYS * DAY_MS),
+  to: parameter('to') ?? formatDay(Date.now()),
 });
 
 const RangeInputs = ({ from, to }: Range) => (

@@ -31,9 +31,9 @@ export interface Register<R> {
   readonly groupLabel?: string;
   /** Figures of all rows. */
   sumsOf?(rows: readonly R[]): readonly Metric[];
-  /** True if the newest row is shown below the table, until another one is opened. */
+  /** True if the newest row is shown below the table until another row is opened. */
   readonly isNewestShown?: boolean;
-  /** Rendered below the table. */
+  /** Content below the table. */
   below?(rows: readonly R[]): ComponentChildren;
   keyOf(row: R): string;
   searchIn(row: R): string;

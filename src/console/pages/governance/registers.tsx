@@ -14,7 +14,7 @@ import { clients, procedures } from './document-registers.js';
 import { PublishedLogs } from './published-logs.js';
 import { collectRows, type Range, type Register } from './register.js';
 
-/** Day and time of a decision: narrow tables have the day. */
+/** Columns with the time of a decision; narrow tables show only the day. */
 const DECIDED: readonly Column<{ readonly at: string }>[] = [
   {
     id: 'at',
@@ -28,7 +28,7 @@ const DECIDED: readonly Column<{ readonly at: string }>[] = [
 
 type PublishedError = PublishedErrors['errors'][number];
 
-/** Kinds of badges by the decision about an error. */
+/** Badge kinds by the decision about an error. */
 export const ERROR_KINDS = { restated: 'warning', announced: 'info', left: 'plain' } as const;
 
 const errors: Register<PublishedError> = {

@@ -9,7 +9,7 @@ import { Deliveries } from '../schedules/deliveries.js';
 
 type Sent = NonNullable<ListedClient['latest_delivery']>;
 
-/** Renders the files of the latest session of which a client has some. */
+/** Renders the files of the latest session with files for a client. */
 export function SentFiles({ clients }: { readonly clients: readonly ListedClient[] }) {
   const [latest] = clients
     .flatMap(({ latest_delivery: sent }) => sent ?? [])

@@ -100,7 +100,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
           ]}
         />
       </Section>
-      <Listed title="Methodology" sentences={methodology} isOrdered />
+      <SentenceList title="Methodology" sentences={methodology} isOrdered />
       <Section title="Inputs">
         <Facts
           facts={[
@@ -111,7 +111,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
         <List items={inputs.hierarchy} isOrdered />
       </Section>
       <Discretion {...statement.discretion} />
-      <Listed title="Limitations" sentences={limitations} />
+      <SentenceList title="Limitations" sentences={limitations} />
       <Changes statement={statement} />
       <Errors errors={statement.errors} />
       <Section title="Procedures">
@@ -141,13 +141,13 @@ function List({ items, isOrdered = false, none = 'None.' }: ListProps) {
   return isOrdered ? <ol class="methodology">{rows}</ol> : <ul>{rows}</ul>;
 }
 
-interface ListedProps {
+interface SentenceListProps {
   readonly title: string;
   readonly sentences: readonly string[];
   readonly isOrdered?: boolean;
 }
 
-const Listed = ({ title, sentences, isOrdered = false }: ListedProps) => (
+const SentenceList = ({ title, sentences, isOrdered = false }: SentenceListProps) => (
   <Section title={title}>
     <List items={sentences} isOrdered={isOrdered} />
   </Section>

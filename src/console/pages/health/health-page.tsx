@@ -11,7 +11,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
-import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
+import { health, isFollowing, liveJobs, checkHealth } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
 import { useSchemas } from '../../state/schemas.js';
 import { duration, moment } from '../../words/dates.js';
@@ -28,7 +28,7 @@ export function HealthPage() {
   const [, setLooked] = useState(0);
   useEffect(() => {
     const look = () =>
-      lookAround().then(
+      checkHealth().then(
         () => setLooked(Date.now()),
         () => undefined,
       );
@@ -41,7 +41,7 @@ export function HealthPage() {
     <Page
       title="Health"
       subtitle={<GuideLink page="promises">Guarantees of the service, and the tests that verify them</GuideLink>}
-      actions={<Button onClick={() => void lookAround()}>Refresh</Button>}
+      actions={<Button onClick={() => void checkHealth()}>Refresh</Button>}
     >
       {state === null ? <Wait what="the service" /> : <Report state={state} />}
     </Page>

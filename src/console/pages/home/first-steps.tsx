@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { lazy } from '../../components/lazy.js';
-import { bring } from '../../state/dropped.js';
+import { offerFiles } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
@@ -85,7 +85,7 @@ function ChooseFiles() {
 
 function importFiles(files: FileList | null | undefined): void {
   if (!files || files.length === 0) return;
-  bring([...files]);
+  offerFiles([...files]);
   go('/console/data/import');
 }
 

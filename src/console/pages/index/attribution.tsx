@@ -5,7 +5,7 @@ import type {
   GroupAttributionView,
   OverviewView,
 } from '#clients/typescript/divisor.js';
-import { Bars, type Bar } from '../../components/bars.js';
+import { Bars } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Findings } from '../../components/findings.js';
@@ -23,6 +23,7 @@ import { runKey, readShownRun } from '../../state/shown-run.js';
 import { addSign } from '../../components/signed.js';
 import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
+import { stepsOf } from './attribution-steps.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -145,9 +146,6 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   );
 }
 
-/** Number of securities with a separate step, among the gains and among the losses. */
-const STEPS = 6;
-
 function Total({ view }: { readonly view: AttributionView }) {
   const { total_return: total, cost_drag: cost, cap_drag: cap, periods, start, end, reconciles, residual } = view;
   return (
@@ -194,28 +192,6 @@ export const Residual = ({ value }: { readonly value: number }) =>
       {figure(value)} before rounding
     </details>
   );
-
-/**
- * Returns the steps of the return: the largest gains, the sum of the other securities, the largest losses, overlay
- * parts, and the total. Contributions are after costs, so that costs are not a step.
- */
-function stepsOf({ contributions, total_return: total, overlay_parts: parts }: AttributionView): readonly Bar[] {
-  const gains = contributions.slice(0, STEPS).filter(({ contribution }) => contribution > 0);
-  const losses = contributions.slice(-STEPS).filter((row) => row.contribution < 0 && !gains.includes(row));
-  const rest = contributions.filter((row) => !gains.includes(row) && !losses.includes(row));
-  const bar = ({ asset_id: name, contribution }: ContributionPayload): Bar => ({ label: name, value: contribution });
-  const sum = rest.reduce((whole, { contribution }) => whole + contribution, 0);
-  return [
-    ...gains.map(bar),
-    ...(rest.length > 0 ? [{ label: `${rest.length} others`, value: sum }] : []),
-    ...losses.map(bar),
-    ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
-      label: `${part} of ${id}`,
-      value: contribution,
-    })),
-    { label: 'total', value: total, isTotal: true },
-  ];
-}
 
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },

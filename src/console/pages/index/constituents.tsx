@@ -45,7 +45,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
         <ExportMenu id={id} table="constituents" end={on} />
       </div>
       <Answered resource={weights} what="the constituents">
-        {(view) => <Held id={id} view={withRisk ?? view} open={open} />}
+        {(view) => <HeldSecurities id={id} view={withRisk ?? view} open={open} />}
       </Answered>
       {open !== null && (
         <Explanation
@@ -67,13 +67,13 @@ interface Row extends ConstituentRow {
   readonly facts: NameFacts | undefined;
 }
 
-interface HeldProps {
+interface HeldSecuritiesProps {
   readonly id: string;
   readonly view: WeightsView;
   readonly open: string | null;
 }
 
-function Held({ id, view, open }: HeldProps) {
+function HeldSecurities({ id, view, open }: HeldSecuritiesProps) {
   const facts = useNames(
     view.weights.map(({ identifier }) => identifier),
     view.as_of,

@@ -39,7 +39,7 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
       <Answered resource={chain} what="the explanation">
         {(explained) => (
           <>
-            <OfRun stale={stale} />
+            <RunNote stale={stale} />
             <Chain explained={explained} />
           </>
         )}
@@ -49,7 +49,7 @@ export function Explanation({ id, identifier, asOf, stale, onClose }: Explanatio
 }
 
 /** Renders a note if a new run would decide differently. */
-export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
+export function RunNote({ stale }: Pick<ExplanationProps, 'stale'>) {
   const parts = [
     stale?.definition === true && 'the definition changed since this run',
     stale?.data === true && 'the served data differs from the data of the run',

@@ -6,11 +6,11 @@ import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { lazy } from '../../components/lazy.js';
-import { listVersions, type Versioned } from '../../components/versions/families.js';
+import { listVersions, type VersionedFamily } from '../../components/versions/families.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
-import { openTab, Tabs, type Tab } from '../../components/tabs.js';
+import { findOpenTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { useFailedRuns } from '../../state/failed-runs.js';
@@ -32,7 +32,7 @@ import { Stale } from './stale.js';
 import { WholeRun } from './whole-run.js';
 import './index-page.css';
 
-const Versions = lazy<Versioned>(
+const Versions = lazy<VersionedFamily>(
   'the versions',
   async () => (await import('../../components/versions/versions.js')).Versions,
 );
@@ -76,7 +76,7 @@ export function IndexPage({ params }: PageProps) {
     return (
       <Page title={id} above={[{ address: '/', text: 'Indices' }]}>
         <Problem trouble={trouble} onRetry={reload} />
-        {trouble.code === 'INDEX_NOT_FOUND' && <Deleted id={id} />}
+        {trouble.code === 'INDEX_NOT_FOUND' && <DeletedIndexPage id={id} />}
       </Page>
     );
   return (
@@ -87,7 +87,7 @@ export function IndexPage({ params }: PageProps) {
 }
 
 /** Renders the versions of a deleted index, each of which can be restored. */
-function Deleted({ id }: { readonly id: string }) {
+function DeletedIndexPage({ id }: { readonly id: string }) {
   const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
   return list.data === undefined ? null : <Versions kind="index" id={id} />;
 }
@@ -97,7 +97,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
   const { id, name, index_id: followed, description } = strategy;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find((index) => index.id === followed)?.store_id ?? null;
-  const tab = openTab(TABS);
+  const tab = findOpenTab(TABS);
   return (
     <Page
       title={id}
@@ -154,7 +154,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
     source_index_id: beneath,
     store_id: store,
   } = index;
-  const tab = openTab(TABS);
+  const tab = findOpenTab(TABS);
   return (
     <Page
       title={id}

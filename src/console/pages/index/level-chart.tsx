@@ -240,7 +240,7 @@ async function nearestLevels(id: string, variant: Variant, signal: AbortSignal):
   }
 }
 
-interface Drawn {
+interface DrawnLevels {
   readonly id: string;
   readonly tracked: string;
   readonly run: OverviewView;
@@ -251,7 +251,7 @@ interface Drawn {
 }
 
 /** Returns all lines on the dates of the run, optionally rebased at the first date of the range. */
-function draw({ id, tracked, run, performance, levels, unit, range }: Drawn): {
+function draw({ id, tracked, run, performance, levels, unit, range }: DrawnLevels): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {

@@ -4,7 +4,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import type { JsonObject } from '../../words/paths.js';
-import { ownScenarios, shocksOf, windowsWithin } from './scenario-library.js';
+import { ownScenarios, shocksOf, listWindows } from './scenario-library.js';
 
 /** Historical windows within the dates of the store, and shocks to the sectors of an index, largest sector first. */
 export interface KnownScenarios {
@@ -29,11 +29,11 @@ export function useKnownScenarios(id: string): KnownScenarios | null {
     if (sector != null) weights.set(sector, (weights.get(sector) ?? 0) + weight);
   }
   const sectors = [...weights].toSorted(([, a], [, b]) => b - a).map(([sector]) => sector);
-  return { windows: windowsWithin(served.start, served.end), shocks: shocksOf('SECTOR', sectors) };
+  return { windows: listWindows(served.start, served.end), shocks: shocksOf('SECTOR', sectors) };
 }
 
-/** Default scenarios of a page: the latest windows and shocks to the largest sectors. */
-export const usualScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
+/** Returns the default scenarios of a page: the latest windows and shocks to the largest sectors. */
+export const selectDefaultScenarios = ({ windows, shocks }: KnownScenarios): readonly JsonObject[] => [
   ...windows.slice(-WINDOWS_USUAL),
   ...shocks.slice(0, SHOCKS_USUAL),
 ];

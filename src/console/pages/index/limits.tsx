@@ -73,7 +73,7 @@ export function Limits({ id, run }: LimitsProps) {
         )}
       </div>
       <Answered resource={view} what="the limits, session by session">
-        {(limits) => <Watched id={id} view={limits} />}
+        {(limits) => <WatchedRules id={id} view={limits} />}
       </Answered>
     </div>
   );
@@ -126,7 +126,7 @@ async function readLimits(id: string, chosen: string | null, signal: AbortSignal
   return service.value.call('watchLimits', { params, query, body: { rows }, signal });
 }
 
-function Watched({ id, view }: { readonly id: string; readonly view: LimitsView }) {
+function WatchedRules({ id, view }: { readonly id: string; readonly view: LimitsView }) {
   const addressOfName = useNameAddress();
   const { sessions, breached_sessions: breached, distance, findings, rows, rows_total: total, breaches } = view;
   return (

@@ -34,7 +34,7 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
 }
 
 type Sentences = View['sentences'];
-type Titled = keyof typeof SECTION_TITLES;
+type SectionName = keyof typeof SECTION_TITLES;
 
 interface TextProps {
   readonly id: string;
@@ -43,7 +43,7 @@ interface TextProps {
 }
 
 function Text({ id, sentences, store }: TextProps) {
-  const used = (Object.keys(SECTION_TITLES) as Titled[]).filter((name) =>
+  const used = (Object.keys(SECTION_TITLES) as SectionName[]).filter((name) =>
     sentences.some(({ section }) => section === name),
   );
   return (
@@ -52,7 +52,7 @@ function Text({ id, sentences, store }: TextProps) {
         <ol>
           {used.map((name) => (
             <li key={name}>
-              <Button kind="bare" onClick={() => show(name)}>
+              <Button kind="bare" onClick={() => showSection(name)}>
                 {SECTION_TITLES[name]}
               </Button>
             </li>
@@ -71,14 +71,14 @@ function Text({ id, sentences, store }: TextProps) {
 }
 
 /** Scrolls to a section and focuses its heading. */
-function show(name: Titled): void {
+function showSection(name: SectionName): void {
   const heading = document.getElementById(`methodology-${name}`);
   heading?.scrollIntoView({ block: 'start' });
   heading?.focus({ preventScroll: true });
 }
 
 interface PartProps {
-  readonly name: Titled;
+  readonly name: SectionName;
   readonly sentences: Sentences;
   readonly store: string | null;
 }

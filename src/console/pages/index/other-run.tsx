@@ -7,7 +7,7 @@ import { service, type Trouble } from '../../state/service.js';
 import { readShownRun } from '../../state/shown-run.js';
 import { moment } from '../../words/dates.js';
 import type { Json } from '../../words/paths.js';
-import { termsText } from './run-terms.js';
+import { formatTerms } from './run-terms.js';
 
 interface OtherRunProps {
   readonly id: string;
@@ -29,7 +29,7 @@ export function OtherRun({ id, trouble }: OtherRunProps) {
   return (
     <Banner kind="info" title={`The run of ${moment(run.run_at)} is shown, not the newest.`} action={newest}>
       <p>
-        {termsText(run.request as Json, 'BacktestRequest', schemas.data)}
+        {formatTerms(run.request as Json, 'BacktestRequest', schemas.data)}
         {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}
         <a href={addQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>compare with the newest</a>
       </p>

@@ -32,7 +32,7 @@ const MEASURED = [
   { value: 'index', text: 'Index', help: 'Without costs' },
   { value: 'portfolio', text: 'Portfolio', help: 'After the costs of the run' },
 ] as const;
-type Measured = PerformanceView['of'];
+type MeasuredSide = PerformanceView['of'];
 
 /**
  * Renders the levels, the figures of a date range, and the returns by month and year, for the index or the portfolio.
@@ -82,9 +82,9 @@ export function Performance({ id, run, tracked }: PerformanceProps) {
   );
 }
 
-interface Asked {
+interface RequestedView {
   readonly id: string;
-  readonly of: Measured;
+  readonly of: MeasuredSide;
   readonly variant: Variant;
   readonly query: { readonly start?: string; readonly end?: string };
   readonly signal: AbortSignal;
@@ -94,7 +94,7 @@ interface Asked {
  * Requests the performance in a return variant. If the run does not have it, requests the variant of the run, which is
  * the only variant of a portfolio.
  */
-async function measure({ id, of, variant, query, signal }: Asked): Promise<PerformanceView> {
+async function measure({ id, of, variant, query, signal }: RequestedView): Promise<PerformanceView> {
   const params = { index_id: id };
   const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>
     service.value.call('getPerformance', { params, query: { ...query, of, ...asked }, signal });

@@ -13,12 +13,12 @@ import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { EXCEPT, inWord, newestRun, termsOf, termsText } from './run-terms.js';
+import { EXCEPT, toReference, newestRun, termsOf, formatTerms } from './run-terms.js';
 
 const SCHEMA = 'BacktestRequest';
 
 /** Subject of a run request. Terms that the request of a strategy omits are taken from the strategy. */
-interface Asked {
+interface RequestedRun {
   readonly id: string;
   readonly isStrategy: boolean;
 }
@@ -26,7 +26,7 @@ interface Asked {
 /**
  * Renders the terms of the latest run, and a form for the terms of the next run. Changed terms are kept in the address.
  */
-export function RunSettings({ id, isStrategy }: Asked) {
+export function RunSettings({ id, isStrategy }: RequestedRun) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), {
     keeps: true,
@@ -59,7 +59,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>
-        {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, SCHEMA, schemas.data)}
+        {newest.data === null ? 'Terms of the run' : formatTerms(newest.data.request as Json, SCHEMA, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'changed for the next run' : 'change'}</span>}
       </summary>
       {may('run') && (
@@ -87,24 +87,25 @@ export function RunSettings({ id, isStrategy }: Asked) {
 }
 
 /** Runs with the terms in the address. Default: the terms of the latest run. */
-export async function runAsAsked({ id, isStrategy }: Asked, onRefusal: OnRefusal): Promise<void> {
+export async function runAsAsked({ id, isStrategy }: RequestedRun, onRefusal: OnRefusal): Promise<void> {
   const newest = isStrategy ? null : await attempt(() => newestRun(id), onRefusal);
   if (newest === undefined) return;
-  await send(id, inAddress() ?? (newest === null ? {} : termsOf(newest)), onRefusal);
+  await send(id, readAddressTerms() ?? (newest === null ? {} : termsOf(newest)), onRefusal);
 }
 
 /** Runs again with the terms in the address. Default: the terms of the latest run, which the service stores. */
-export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, inAddress() ?? { if_stale: true }, onRefusal);
+export const runAgain = (id: string, onRefusal: OnRefusal) =>
+  send(id, readAddressTerms() ?? { if_stale: true }, onRefusal);
 
 /** Runs again after a failure, with the terms in the address. Default: the terms of the failed run. */
 export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
-  send(id, inAddress() ?? (requestOf(failed) as JsonObject), onRefusal);
+  send(id, readAddressTerms() ?? (requestOf(failed) as JsonObject), onRefusal);
 
 /** Requests a run; the service validates the terms. */
 const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
   runIndex(id, terms as unknown as BacktestRequest, onRefusal);
 
-function inAddress(): JsonObject | null {
+function readAddressTerms(): JsonObject | null {
   const asked = jsonIn(parameter('run'));
   return isObject(asked) ? asked : null;
 }
@@ -121,9 +122,9 @@ interface Terms {
 function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
   if (schemas === undefined) return false;
   return fieldsOf(schemas, SCHEMA).every(({ name, otherwise }) => {
-    const given = inWord(asked[name] ?? undefined);
+    const given = toReference(asked[name] ?? undefined);
     if (EXCEPT.includes(name) || (isStrategy && given === undefined)) return true;
     const usual = (otherwise ?? undefined) as Json | undefined; // a schema default is plain JSON
-    return differences(given ?? usual, inWord(taken[name] ?? undefined) ?? usual).length === 0;
+    return differences(given ?? usual, toReference(taken[name] ?? undefined) ?? usual).length === 0;
   });
 }

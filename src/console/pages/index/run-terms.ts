@@ -17,7 +17,7 @@ export function termsOf({ request }: StoredRun): JsonObject {
   const all = request as Json;
   if (!isObject(all)) return {};
   return Object.fromEntries(
-    Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, inWord(value)] as const])),
+    Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, toReference(value)] as const])),
   );
 }
 
@@ -25,7 +25,7 @@ export function termsOf({ request }: StoredRun): JsonObject {
  * Converts a benchmark of closes to a reference: `{ kind: "index", id: "EQ" }` becomes `index:EQ`. Other values are
  * unchanged.
  */
-export function inWord(value: Json | undefined): Json | undefined {
+export function toReference(value: Json | undefined): Json | undefined {
   const { kind, id, price_column: column = 'CLOSE' } = isObject(value) ? value : {};
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
@@ -41,7 +41,7 @@ function wordsOf(value: Json): string {
  * Formats the terms of a run that differ from their defaults or are zero, for example `Transaction cost 5 bps ·
  * Benchmark EQ`.
  */
-export function termsText(request: Json, schema: string, schemas: Schemas | undefined): string {
+export function formatTerms(request: Json, schema: string, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
   const parts = fieldsOf(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {
     const value = request[name];

@@ -17,7 +17,7 @@ import { change, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
 import { RunLevels } from './run-levels.js';
-import { termsText } from './run-terms.js';
+import { formatTerms } from './run-terms.js';
 
 /**
  * Renders the stored runs, newest first, and a comparison of two runs: their levels and the causes of their
@@ -53,7 +53,7 @@ export function Runs({ id }: { readonly id: string }) {
             </Section>
             <Open run={runs.find(({ run_id: run }) => run === parameter('run_id')) ?? runs[0]} schemas={schemas.data} />
             {runs.length > 1 ? (
-              <Compared id={id} runs={runs} />
+              <ComparedRuns id={id} runs={runs} />
             ) : (
               <p class="quiet">A comparison is available after the second run.</p>
             )}
@@ -103,7 +103,7 @@ function Open({ run, schemas }: OpenProps) {
       )}
       <Facts
         facts={[
-          ['Terms', termsText(run.request as Json, 'BacktestRequest', schemas)],
+          ['Terms', formatTerms(run.request as Json, 'BacktestRequest', schemas)],
           ['Definition', version === null ? null : `version ${version}`],
           ['Data', store === null ? null : `${store}${data === null ? '' : `, version ${data}`}`],
           ['Engine', run.engine_version],
@@ -117,14 +117,14 @@ function Open({ run, schemas }: OpenProps) {
 /** Number of characters of an id that distinguish runs started in the same minute. */
 const ID_SHOWN = 4;
 
-interface ComparedProps {
+interface ComparedRunsProps {
   readonly id: string;
   /** At least two runs, newest first. */
   readonly runs: readonly StoredRun[];
 }
 
 /** Renders the comparison of two runs. Default: the latest run and the run before it. */
-function Compared({ id, runs }: ComparedProps) {
+function ComparedRuns({ id, runs }: ComparedRunsProps) {
   const findRun = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
   const later = findRun('run_to') ?? runs[0]!; // there are at least two runs
   const earlier = findRun('run_from') ?? runs.find((run) => run !== later)!;
@@ -236,7 +236,7 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
     ideal: 310,
     priority: 3,
     grow: 4,
-    value: ({ request }) => termsText(request as Json, 'BacktestRequest', schemas),
+    value: ({ request }) => formatTerms(request as Json, 'BacktestRequest', schemas),
   },
   { id: 'engine', title: 'Engine', width: 76, priority: 7, value: ({ engine_version: engine }) => engine },
   ...FIGURES,

@@ -23,7 +23,7 @@ const WINDOWS: readonly NamedWindow[] = [
 ];
 
 /** Returns the windows within the dates of a store, as scenarios. */
-export const windowsWithin = (start: string, end: string): readonly JsonObject[] =>
+export const listWindows = (start: string, end: string): readonly JsonObject[] =>
   WINDOWS.filter((window) => window.start >= start && window.end <= end).map(({ name, ...window }) => ({
     name,
     window: { ...window },

@@ -10,7 +10,7 @@ import { useNameAddress } from './use-name-address.js';
 
 const SHOWN = 12;
 
-interface OpenedProps {
+interface OpenedScenarioProps {
   readonly result: ScenarioResult | undefined;
   readonly by: string;
   readonly asOf: string;
@@ -19,7 +19,7 @@ interface OpenedProps {
 type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
 
 /** Renders the contributions to the return of one scenario. */
-export function Opened({ result, by, asOf }: OpenedProps) {
+export function OpenedScenario({ result, by, asOf }: OpenedScenarioProps) {
   const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
   const addressOfName = useNameAddress();
   if (result === undefined) return null;

@@ -21,9 +21,9 @@ import { monthsBefore } from '../../words/dates.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { columnsOf, wordsOf } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
-import { Library, useKnownScenarios, usualScenarios } from './library-choice.js';
+import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
-import { Opened } from './scenario-result.js';
+import { OpenedScenario } from './scenario-result.js';
 import { bodyOf } from './scenario-request.js';
 import '../data/data.css';
 
@@ -38,7 +38,7 @@ interface ScenariosProps {
 export function Scenarios({ id, run }: ScenariosProps) {
   const text = parameter('scenarios');
   const known = useKnownScenarios(id);
-  const asked = text === null ? (known === null ? [] : usualScenarios(known)) : scenariosIn(text);
+  const asked = text === null ? (known === null ? [] : selectDefaultScenarios(known)) : scenariosIn(text);
   const [edited, setEdited] = useState<number | null>(null);
   const on = parameter('on') ?? run.end;
   const set = (next: readonly JsonObject[]) => setParameters({ scenarios: JSON.stringify(next) });
@@ -75,7 +75,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
           <code>SECTOR:Energy</code>, or series, and the other securities respond by regression.
         </EmptyState>
       )}
-      <Chosen
+      <ChosenScenarios
         asked={asked}
         edited={edited}
         onEdit={setEdited}
@@ -85,7 +85,7 @@ export function Scenarios({ id, run }: ScenariosProps) {
         }}
       />
       {opened !== undefined && (
-        <Asked
+        <ScenarioForm
           key={edited}
           scenario={opened}
           findings={isWritten ? (trouble?.findings ?? []) : []}
@@ -130,7 +130,7 @@ function Results({ id, view, asked }: ResultsProps) {
         />
       </Section>
       <ScenarioMatrix id={id} own={view.scenarios} asked={asked} />
-      <Opened result={open} by={view.by} asOf={view.as_of} />
+      <OpenedScenario result={open} by={view.by} asOf={view.as_of} />
     </>
   );
 }
@@ -182,7 +182,7 @@ function Adding({ run, on, asked, onAdd, onClear, children }: AddingProps) {
   );
 }
 
-interface ChosenProps {
+interface ChosenScenariosProps {
   readonly asked: readonly JsonObject[];
   readonly edited: number | null;
   onEdit(at: number | null): void;
@@ -190,7 +190,7 @@ interface ChosenProps {
 }
 
 /** Renders the scenarios by name, each with a form that can be opened. */
-function Chosen({ asked, edited, onEdit, onRemove }: ChosenProps) {
+function ChosenScenarios({ asked, edited, onEdit, onRemove }: ChosenScenariosProps) {
   return (
     <ul class="scenario-chips" aria-label="Scenarios">
       {asked.map((scenario, at) => {
@@ -231,7 +231,7 @@ function scenariosIn(text: string | null): readonly JsonObject[] {
   }
 }
 
-interface AskedProps {
+interface ScenarioFormProps {
   readonly scenario: JsonObject;
   readonly findings: readonly Finding[];
   /** Path of the value in findings. */
@@ -240,7 +240,7 @@ interface AskedProps {
   onClose(): void;
 }
 
-function Asked({ scenario, findings, path, onChange, onClose }: AskedProps) {
+function ScenarioForm({ scenario, findings, path, onChange, onClose }: ScenarioFormProps) {
   const name = String(scenario['name'] ?? '');
   const { window } = scenario;
   const isWindow = window !== undefined;

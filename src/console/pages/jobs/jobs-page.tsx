@@ -20,13 +20,13 @@ type Kind = JobStatus['kind'];
 type State = JobStatus['status'];
 
 const STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const satisfies readonly State[];
-const FIRST = 100;
+const LIMIT_DEFAULT = 100;
 /** Maximum number of jobs in a response. */
 const MOST = 500;
 
 /** Page of all jobs: pending, running and ended. Each job opens to its request and result. */
 export function JobsPage() {
-  const [limit, setLimit] = useState(FIRST);
+  const [limit, setLimit] = useState(LIMIT_DEFAULT);
   const kind = (Object.keys(KINDS) as Kind[]).find((known) => known === parameter('kind'));
   const status = STATES.find((known) => known === parameter('state'));
   const open = parameter('job');
@@ -75,9 +75,9 @@ export function JobsPage() {
             </EmptyState>
           ) : (
             <>
-              <Counts jobs={withLive(all, kind, status)} />
+              <Counts jobs={addLiveJobs(all, kind, status)} />
               <JobTable
-                jobs={withLive(all, kind, status)}
+                jobs={addLiveJobs(all, kind, status)}
                 label="jobs"
                 name="jobs"
                 height={680}
@@ -124,7 +124,7 @@ function Counts({ jobs }: { readonly jobs: readonly JobStatus[] }) {
 }
 
 /** Adds jobs that started after the list was requested. */
-function withLive(
+function addLiveJobs(
   listed: readonly JobStatus[],
   kind: Kind | undefined,
   status: State | undefined,

@@ -7,11 +7,11 @@ export interface Year {
   readonly closes: readonly number[];
 }
 
-/** Price bases of closes: with dividends reinvested, or on the share basis of the last date. */
+/** Price bases of closes: with reinvested dividends, or on the share basis of the last date. */
 type Adjustment = 'total' | 'splits';
 
 /** Returns the query of a store. Default: the served store. */
-export const inStore = (store?: string) => (store === undefined ? {} : { store_id: store });
+export const storeQuery = (store?: string) => (store === undefined ? {} : { store_id: store });
 
 /**
  * Reads the closes of the year before a date, by default adjusted for splits and dividends. The first close is the base
@@ -27,7 +27,7 @@ export async function yearOf(
   const first = monthsBefore(end, 12);
   const { prices } = await service.value.call('getPrices', {
     params: { identifier },
-    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust, ...inStore(store) },
+    query: { start: monthsBefore(first, 1), end, columns: ['CLOSE'], adjust, ...storeQuery(store) },
     signal,
   });
   const known = prices.data.flatMap(([close], at) =>
@@ -81,17 +81,17 @@ export function startsOf(year: Year) {
 const yearEndBefore = (date: string): string => `${Number(date.slice(0, 4)) - 1}-12-31`;
 
 /** Returns the return over a number of months before the last close. */
-export const overMonths = (year: Year | undefined, months: number): number | null =>
+export const computeReturnOver = (year: Year | undefined, months: number): number | null =>
   year === undefined || year.dates.length === 0 ? null : returnSince(year, monthsBefore(year.dates.at(-1)!, months));
 
 /** Returns the return of the last session. */
-export function overDay(year: Year | undefined): number | null {
+export function computeDayReturn(year: Year | undefined): number | null {
   const [before, last] = year?.closes.slice(-2) ?? [];
   return before === undefined || last === undefined ? null : last / before - 1;
 }
 
 /** Returns the return since the last close of the previous year. */
-export const overYearToDate = (year: Year | undefined): number | null =>
+export const computeYearToDate = (year: Year | undefined): number | null =>
   year === undefined || year.dates.length === 0 ? null : returnSince(year, yearEndBefore(year.dates.at(-1)!));
 
 /** Number of sessions per year. */
@@ -116,7 +116,7 @@ const waiting: (() => void)[] = [];
  * Runs a request as soon as fewer than `REQUESTS` requests are running. A request that was aborted while waiting is not
  * sent.
  */
-export async function inTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function runInTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
   if (free === 0) await new Promise<void>((resolve) => void waiting.push(resolve));
   else free--;
   try {
@@ -129,7 +129,7 @@ export async function inTurn<T>(ask: () => Promise<T>, signal: AbortSignal): Pro
   }
 }
 
-interface Priced {
+interface LastPrice {
   readonly identifier: string;
   /** Last date with a price; null if there is none. */
   readonly end: string | null;
@@ -137,13 +137,15 @@ interface Priced {
 
 /** Reads the closes of the last year of several securities, with limited concurrency. */
 export async function yearsOf(
-  securities: readonly Priced[],
+  securities: readonly LastPrice[],
   signal: AbortSignal,
   store?: string,
 ): Promise<ReadonlyMap<string, Year>> {
   const years = await Promise.all(
     securities.map(async ({ identifier, end }) =>
-      end === null ? [] : [[identifier, await inTurn(() => yearOf(identifier, end, signal, store), signal)] as const],
+      end === null
+        ? []
+        : [[identifier, await runInTurn(() => yearOf(identifier, end, signal, store), signal)] as const],
     ),
   );
   return new Map(years.flat());

@@ -6,10 +6,10 @@ import { compact } from '../../words/amounts.js';
 import { change, decimal, formatMoney, percent, signClass } from '../../words/numbers.js';
 import {
   extremesOf,
-  inStore,
-  overDay,
-  overMonths,
-  overYearToDate,
+  storeQuery,
+  computeDayReturn,
+  computeReturnOver,
+  computeYearToDate,
   startsOf,
   volatilityOf,
   yearOf,
@@ -18,17 +18,17 @@ import {
 /** A security of a store. */
 export interface SecurityProps {
   readonly identifier: string;
-  /** Default: the served one. */
+  /** Store of the security. Default: the served store. */
   readonly store: string | undefined;
   /** Currency of the prices; null if unknown. */
   readonly currency: string | null;
 }
 
-/** Renders the last close, its returns and its range, from the year before it. */
+/** Renders the last close with its returns and range over the preceding year. */
 export function NameFigures({ identifier, store, currency }: SecurityProps) {
   const facts = useResource(`security ${identifier} ${store}`, async (signal) => {
     const { identifiers } = await service.value.call('searchIdentifiers', {
-      query: { q: identifier.slice(0, 64), limit: 1000, ...inStore(store) },
+      query: { q: identifier.slice(0, 64), limit: 1000, ...storeQuery(store) },
       signal,
     });
     const found = identifiers.find((one) => one.identifier === identifier);
@@ -43,7 +43,12 @@ export function NameFigures({ identifier, store, currency }: SecurityProps) {
   if (!facts.data) return facts.data === undefined && facts.trouble === null ? <FiguresSkeleton /> : null;
   const { close, end, year, extremes, market_cap: cap } = facts.data;
   const money = (value: number | null) => formatMoney(decimal(value, value !== null && value < 1 ? 4 : 2), currency);
-  const [day, month, ytd, whole] = [overDay(year), overMonths(year, 1), overYearToDate(year), overMonths(year, 12)];
+  const [day, month, ytd, whole] = [
+    computeDayReturn(year),
+    computeReturnOver(year, 1),
+    computeYearToDate(year),
+    computeReturnOver(year, 12),
+  ];
   const from = startsOf(year);
   const since = (date: string | null) => (date === null ? {} : { note: `since ${date}` });
   return (

@@ -22,7 +22,7 @@ import { storeAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import { PRICE_BASIS } from '../../words/price-basis.js';
-import { inStore } from './last-year.js';
+import { storeQuery } from './last-year.js';
 import { NameFigures, type SecurityProps } from './name-figures.js';
 import { Reference } from './reference-data.js';
 import './names.css';
@@ -32,10 +32,10 @@ export function NamePage({ params }: PageProps) {
   const identifier = params['name']!; // the route has this parameter
   const store = parameter('store') ?? undefined;
   const reference = useResource(`reference ${identifier} ${store}`, (signal) =>
-    service.value.call('getAssetReference', { params: { identifier }, query: inStore(store), signal }),
+    service.value.call('getAssetReference', { params: { identifier }, query: storeQuery(store), signal }),
   );
   const actions = useResource(`actions ${identifier} ${store}`, (signal) =>
-    service.value.call('getCorporateActions', { params: { identifier }, query: inStore(store), signal }),
+    service.value.call('getCorporateActions', { params: { identifier }, query: storeQuery(store), signal }),
   );
   const company = reference.data?.fields['NAME'];
   const sector = reference.data?.fields['SECTOR'];
@@ -106,7 +106,7 @@ function Prices({ identifier, store, actions, currency }: PricesProps) {
   const prices = useResource(
     `prices ${identifier} ${adjust} ${store}`,
     (signal) =>
-      service.value.call('getPrices', { params: { identifier }, query: { adjust, ...inStore(store) }, signal }),
+      service.value.call('getPrices', { params: { identifier }, query: { adjust, ...storeQuery(store) }, signal }),
     { keeps: true },
   );
   return (
@@ -227,7 +227,7 @@ function marksOf(actions: CorporateActionsResponse | undefined, currency: string
   }));
 }
 
-/** Distributions at which prices fall, if dividends are not reinvested. */
+/** Distributions after which prices fall unless dividends are reinvested. */
 const DISTRIBUTIONS: ReadonlySet<string> = new Set([
   'SPECIAL_DIVIDEND',
   'RETURN_OF_CAPITAL',
@@ -235,7 +235,7 @@ const DISTRIBUTIONS: ReadonlySet<string> = new Set([
   'RIGHTS_ISSUE',
 ]);
 
-/** Returns the actions at which prices of a basis jump. */
+/** Returns the actions that cause jumps in prices of a basis. */
 const jumpsOf = (basis: Basis, actions: CorporateActionsResponse | undefined): readonly Flag[] =>
   (actions?.actions ?? [])
     .filter(({ type }) => (basis === 'none' && SHARES.has(type)) || (basis !== 'total' && DISTRIBUTIONS.has(type)))

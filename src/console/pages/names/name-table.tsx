@@ -12,7 +12,7 @@ import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { countValues, decimal, formatMoney } from '../../words/numbers.js';
-import { inStore, inTurn, overMonths, yearOf, yearsOf, type Year } from './last-year.js';
+import { storeQuery, runInTurn, computeReturnOver, yearOf, yearsOf, type Year } from './last-year.js';
 import './names.css';
 
 type Row = IdentifierSearch['identifiers'][number];
@@ -72,7 +72,7 @@ function Rows({ rows, store }: { readonly rows: readonly Row[]; readonly store: 
   );
 }
 
-const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : FIRST);
+const orderOf = (rows: readonly Row[]) => (rows.some(({ market_cap: cap }) => cap !== null) ? LARGEST : INITIAL_SORT);
 
 /** Reads the securities of a store. Default: the served store. */
 export async function allNames(signal: AbortSignal, store?: string): Promise<readonly Row[]> {
@@ -80,7 +80,7 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
   let after: string | undefined;
   for (let page = 0; page < PAGES_MAX; page++) {
     const { identifiers, next } = await service.value.call('searchIdentifiers', {
-      query: { limit: AT_ONCE, after, ...inStore(store) },
+      query: { limit: AT_ONCE, after, ...storeQuery(store) },
       signal,
     });
     rows.push(...identifiers);
@@ -94,7 +94,7 @@ export async function allNames(signal: AbortSignal, store?: string): Promise<rea
 function LastYear({ row: { identifier, end }, store }: { readonly row: Row; readonly store: string | undefined }) {
   const { data: year } = useResource(
     end === null ? null : `year ${store} ${identifier} ${end}`,
-    (signal) => inTurn(() => yearOf(identifier, end!, signal, store), signal), // requested only if `end` is known
+    (signal) => runInTurn(() => yearOf(identifier, end!, signal, store), signal), // requested only if `end` is known
     { follows: false },
   );
   return year === undefined ? null : yearLine(identifier, year);
@@ -103,12 +103,12 @@ function LastYear({ row: { identifier, end }, store }: { readonly row: Row; read
 const yearLine = (identifier: string, year: Year) => (
   <span class="name-year">
     <Sparkline values={year.closes} label={`Last year of ${identifier}`} />
-    {addSign(overMonths(year, 12))}
+    {addSign(computeReturnOver(year, 12))}
   </span>
 );
 
 const LARGEST = { column: 'cap', direction: 'desc' } as const;
-const FIRST = { column: 'identifier', direction: 'asc' } as const;
+const INITIAL_SORT = { column: 'identifier', direction: 'asc' } as const;
 
 const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> | undefined): readonly Column<Row>[] => [
   {
@@ -145,7 +145,7 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
     help: 'With dividends, in the currency of the security, to its last price',
     width: 176,
     priority: 2,
-    value: ({ identifier }) => overMonths(years?.get(identifier), 12),
+    value: ({ identifier }) => computeReturnOver(years?.get(identifier), 12),
     align: 'right',
     show: (row) => {
       const year = years?.get(row.identifier);

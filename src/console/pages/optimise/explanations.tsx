@@ -101,7 +101,7 @@ const sensitivityColumns = (
   { step, slope }: Changes,
   fractions: ReadonlySet<number>,
 ): readonly Column<SensitivityRow>[] => {
-  // The sign of a change is that of the relaxation.
+  // The change has the sign of the relaxation.
   const stepOf = ({ index, change }: SensitivityRow) => Math.sign(change) * (fractions.has(index) ? 0.0001 : 1);
   return [
     { id: 'row', title: 'Constraint', width: 110, grow: 2, value: ({ index }) => index, show: rowName },

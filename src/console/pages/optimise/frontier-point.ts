@@ -13,7 +13,7 @@ export interface ChosenPoint {
 }
 
 /** Returns the selected point. Default: the first point. */
-export function chosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
+export function findChosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
   if (named === TANGENCY && tangency !== null) return { label: 'Tangency', point: tangency };
   const at = Math.max(0, Number(named ?? 1) - 1);
   const point = points[at];

@@ -4,10 +4,10 @@ import { LinkButton } from '../../components/button.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { useWidth } from '../../components/use-width.js';
-import { axisTexts, PERCENT } from '../../components/chart/series.js';
+import { formatAxisLabels, PERCENT } from '../../components/chart/series.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { decimal, figure, percent } from '../../words/numbers.js';
-import { chosenPoint, TANGENCY, type FrontierPoint } from './frontier-point.js';
+import { findChosenPoint, TANGENCY, type FrontierPoint } from './frontier-point.js';
 
 /** Maximum width of the chart in pixels; text is scaled with the width. */
 const WIDTH_MAX = 640;
@@ -30,7 +30,7 @@ interface FrontierProps {
  */
 export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
   const { points, tangency, portfolio, index } = frontier;
-  const chosen = chosenPoint(frontier, parameter('point'));
+  const chosen = findChosenPoint(frontier, parameter('point'));
   const place = useRef<HTMLDivElement>(null);
   const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(place)));
   const marks = marksOf(portfolio, index);
@@ -117,7 +117,8 @@ interface Mark extends Where {
 /** Returns the marks of the run and its index. Both share one mark if their weights are equal. */
 function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
   if (run === undefined || index === undefined) return [];
-  if (run.tracking_error < SAME) return [{ label: 'This run, identical to the index', kind: 'is-run', ...run }];
+  if (run.tracking_error < SAME_TRACKING_ERROR)
+    return [{ label: 'This run, identical to the index', kind: 'is-run', ...run }];
   return [
     { label: 'This run', kind: 'is-run', ...run },
     { label: 'The index', kind: 'is-index', ...index },
@@ -125,7 +126,7 @@ function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['inde
 }
 
 /** Tracking error below which two portfolios are treated as equal. */
-const SAME = 1e-6;
+const SAME_TRACKING_ERROR = 1e-6;
 
 interface DotProps {
   readonly x: number;
@@ -242,8 +243,8 @@ interface AxesProps {
 }
 
 function Axes({ x, y, width }: AxesProps) {
-  const xs = axisTexts(x.ticks, PERCENT);
-  const ys = axisTexts(y.ticks, PERCENT);
+  const xs = formatAxisLabels(x.ticks, PERCENT);
+  const ys = formatAxisLabels(y.ticks, PERCENT);
   return (
     <g class="frontier-axes" aria-hidden="true">
       {y.ticks.map((value, i) => (

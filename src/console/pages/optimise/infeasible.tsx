@@ -28,7 +28,7 @@ interface Remedy {
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
   const remediesIn = (name: string) =>
-    (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(round);
+    (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(roundOutwards);
   const remedies = remediesIn('relaxations');
   const all = remediesIn('all_rows_relaxation');
   const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
@@ -41,7 +41,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   };
   const unitOf = (remedy: Remedy) => fieldIn(remedy)?.unit;
   const nameOf = (remedy: Remedy) => fieldIn(remedy)?.label.toLowerCase() ?? remedy.parameter;
-  const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(withRemedy, rows));
+  const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(applyRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
       {conflict.length > 0 && (
@@ -80,7 +80,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
 const DIGITS = 4;
 
 /** Rounds a relaxation outwards, so that the relaxed problem stays feasible. */
-function round(remedy: Remedy): Remedy {
+function roundOutwards(remedy: Remedy): Remedy {
   const { from, to } = remedy;
   if (to === 0) return remedy;
   const step = 10 ** (Math.floor(Math.log10(Math.abs(to))) + 1 - DIGITS);
@@ -93,7 +93,7 @@ function listIn(detail: InfeasibleProps['detail'], name: string): readonly unkno
   return Array.isArray(list) ? list : [];
 }
 
-function withRemedy(rows: readonly JsonObject[], { index, parameter, to }: Remedy): readonly JsonObject[] {
+function applyRemedy(rows: readonly JsonObject[], { index, parameter, to }: Remedy): readonly JsonObject[] {
   return rows.map((row, i) => {
     if (i !== index) return row;
     const params: Json | undefined = row['params'];

@@ -30,10 +30,10 @@ import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { DeriveForm } from './derive-form.js';
 import { EarlierRuns } from './earlier-runs.js';
-import { asConstraints, asRows, asTerms, derivedFrom, termsIn } from './rows.js';
+import { asConstraints, asRows, asTerms, createDerivedIndex, termsIn } from './rows.js';
 import { Solve } from './solve.js';
 import { TermsForm, type Terms } from './terms.js';
-import { ownFindings, useSolution } from './use-solution.js';
+import { convertFindings, useSolution } from './use-solution.js';
 import '../designer/designer.css';
 import './optimise.css';
 
@@ -62,7 +62,7 @@ export function OptimisePage() {
             );
           return (
             <Answered resource={types} what="the constraint classes">
-              {({ specs }) => <OfIndex key={id} id={id} ids={ids} specs={specs} />}
+              {({ specs }) => <IndexForm key={id} id={id} ids={ids} specs={specs} />}
             </Answered>
           );
         }}
@@ -72,13 +72,13 @@ export function OptimisePage() {
   );
 }
 
-interface OfIndexProps {
+interface IndexFormProps {
   readonly id: string;
   readonly ids: readonly string[];
   readonly specs: readonly TypeSpec[];
 }
 
-function OfIndex({ id, ids, specs }: OfIndexProps) {
+function IndexForm({ id, ids, specs }: IndexFormProps) {
   const parent = useResource(`index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
@@ -145,7 +145,7 @@ function Rows({ parent, set, specs }: RowsProps) {
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
-  const document = derivedFrom(parent, { base: parent.base_date, rows: [], terms });
+  const document = createDerivedIndex(parent, { base: parent.base_date, rows: [], terms });
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validate(body, document));
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
   const solution = useSolution({ parent, rows, terms, isValid });
@@ -243,7 +243,7 @@ async function validate(set: ConstraintSetBody, document: IndexDocumentBody): Pr
     service.value.call('validateConstraintSet', { body: set }),
     service.value.call('validateIndex', { body: document }),
   ]);
-  return [...ofRows.findings, ...ownFindings(ofTerms)];
+  return [...ofRows.findings, ...convertFindings(ofTerms)];
 }
 
 interface RunProps {

@@ -32,7 +32,7 @@ export function termsIn(text: string | null): Terms {
   return isObject(value) ? value : {};
 }
 
-interface Derived {
+interface DerivationInput {
   readonly base: string;
   readonly rows: readonly JsonObject[];
   readonly terms: Terms;
@@ -42,7 +42,7 @@ interface Derived {
  * Returns the definition of an index that optimises its parent under constraints from a date. The definition is not
  * stored.
  */
-export function derivedFrom(parent: IndexDocument, { base, rows, terms }: Derived): IndexDocumentBody {
+export function createDerivedIndex(parent: IndexDocument, { base, rows, terms }: DerivationInput): IndexDocumentBody {
   const { id, name, calendar, base_value, currency } = parent;
   return {
     id: `${id.slice(0, 50)}-solved`,

@@ -18,7 +18,7 @@ import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
-import { chosenPoint, termsOfPoint, type FrontierPoint } from './frontier-point.js';
+import { findChosenPoint, termsOfPoint, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { changesOf, comparedTiles, measureOf, rowParts, rowWords, type Changes, type Measure } from './measures.js';
@@ -75,7 +75,7 @@ export function RunPage({ params }: PageProps) {
   );
 }
 
-interface Asked {
+interface RequestedTerms {
   readonly index: string | null;
   readonly set: string | null;
   /** Terms as JSON text for the address. */
@@ -84,7 +84,7 @@ interface Asked {
 
 const TERMS = ['objective', 'expected_returns', 'uncertainty', 'costs', 'risk_model', 'candidates'];
 
-function askedOf(request: unknown): Asked {
+function askedOf(request: unknown): RequestedTerms {
   const asked = request as Json | undefined;
   if (!isObject(asked)) return { index: null, set: null, terms: null };
   const terms = Object.entries(asked).filter(([name, value]) => TERMS.includes(name) && value !== null);
@@ -95,7 +95,8 @@ function askedOf(request: unknown): Asked {
   };
 }
 
-const withModel = ({ terms }: Asked, model: string): string => JSON.stringify({ ...termsIn(terms), risk_model: model });
+const withModel = ({ terms }: RequestedTerms, model: string): string =>
+  JSON.stringify({ ...termsIn(terms), risk_model: model });
 
 interface NotFeasibleProps {
   readonly error: { readonly message: string; readonly detail: Readonly<Record<string, unknown>> | null };
@@ -131,7 +132,7 @@ function NotFeasible({ error, set, back }: NotFeasibleProps) {
   );
 }
 
-function Result({ id, asked }: { readonly id: string; readonly asked: Asked }) {
+function Result({ id, asked }: { readonly id: string; readonly asked: RequestedTerms }) {
   const result = useResource(`optimisation ${id}`, (signal) =>
     service.value.call('getOptimisation', { params: { run_id: id }, signal }),
   );
@@ -148,7 +149,7 @@ function Result({ id, asked }: { readonly id: string; readonly asked: Asked }) {
 }
 
 /** Returns the address of an optimisation under the same constraints that reproduces a point of the frontier. */
-function addressOfPoint(point: FrontierPoint, { index, set, terms }: Asked): string | null {
+function addressOfPoint(point: FrontierPoint, { index, set, terms }: RequestedTerms): string | null {
   const own = termsOfPoint(point, termsIn(terms));
   return own && addressOf('/console/optimise', { index, set, terms: JSON.stringify(own) });
 }
@@ -158,12 +159,12 @@ interface ResultOfProps {
   readonly measure: Measure;
 }
 
-function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Asked }) {
+function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: RequestedTerms }) {
   const changes = changesOf(run, measure);
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const store = indices.data?.indices.find(({ id }) => id === run.index_id)?.store_id ?? undefined;
   const named = parameter('point');
-  const point = run.frontier === null || named === null ? undefined : chosenPoint(run.frontier, named);
+  const point = run.frontier === null || named === null ? undefined : findChosenPoint(run.frontier, named);
   return (
     <>
       <Figures run={run} measure={measure} />

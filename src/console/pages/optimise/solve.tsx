@@ -67,11 +67,11 @@ export function Solve(props: SolveProps) {
       {!hasStores && <Wait what="the data stores" />}
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
-        {trouble !== null && !isBehind && <Refused {...props} trouble={trouble} />}
+        {trouble !== null && !isBehind && <RefusedSolution {...props} trouble={trouble} />}
         {isBehind && <Wait what="the solution" />}
         {data !== undefined && (
           <Earlier isEarlier={isEarlier} of="The last solution">
-            <Solved preview={data} model={props.terms['risk_model']} />
+            <SolvedPortfolio preview={data} model={props.terms['risk_model']} />
           </Earlier>
         )}
       </div>
@@ -80,7 +80,7 @@ export function Solve(props: SolveProps) {
 }
 
 /** Renders the reason for the lack of a solution, with changes that would help. */
-function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
+function RefusedSolution({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
   const { code, message, detail } = trouble;
   if (code === 'INFEASIBLE') return <Infeasible message={message} detail={detail} rows={rows} onRows={act.onRows} />;
   if (code !== 'LOOK_AHEAD') return <Problem trouble={trouble} />;
@@ -94,7 +94,7 @@ function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readon
   );
 }
 
-function Solved({ preview, model }: { readonly preview: PreviewResponse; readonly model: Json | undefined }) {
+function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse; readonly model: Json | undefined }) {
   const { assets, solve, findings, total_weight: total } = preview;
   const types = useObjectiveTypes();
   const measure = types.data?.objectives.find(({ type }) => type === solve?.objective)?.measure;

@@ -49,7 +49,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
         <Answered resource={types} what="the objectives">
           {({ objectives, expected_returns: returns }) => (
             <>
-              <Classed
+              <ClassField
                 {...common}
                 label="Objective"
                 otherwise="min_tracking_error"
@@ -58,7 +58,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
                 path={[...path, 'objective']}
                 onChange={(own) => put('objective', own)}
               />
-              <Classed
+              <ClassField
                 {...common}
                 label="Expected returns"
                 otherwise={null}
@@ -169,7 +169,7 @@ function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
   );
 }
 
-interface ClassedProps {
+interface ClassFieldProps {
   readonly label: string;
   /** Class used by default; null if there is none. */
   readonly otherwise: string | null;
@@ -182,7 +182,7 @@ interface ClassedProps {
 }
 
 /** Renders the selection of a catalogue class and the parameters of the class. */
-function Classed({ label, otherwise, types, value, findings, path, datapoints, onChange }: ClassedProps) {
+function ClassField({ label, otherwise, types, value, findings, path, datapoints, onChange }: ClassFieldProps) {
   const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
   const type = typeof given['type'] === 'string' ? given['type'] : undefined;
   const spec = types.find((known) => known.type === (type ?? otherwise));

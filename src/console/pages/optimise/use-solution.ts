@@ -46,7 +46,7 @@ export function useSolution({ parent, rows, terms, isValid }: Question): Solutio
 }
 
 /** Converts findings about a derivation to findings about the fields of its rows and terms. */
-export function ownFindings(trouble: Pick<Trouble, 'findings'> | null): readonly Finding[] {
+export function convertFindings(trouble: Pick<Trouble, 'findings'> | null): readonly Finding[] {
   return (trouble?.findings ?? []).flatMap((finding) => {
     const path = /(?:^|\.)derivation\.(.*)$/.exec(finding.path)?.[1];
     return path === undefined ? [] : [{ ...finding, path }];

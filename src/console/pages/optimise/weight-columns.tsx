@@ -4,11 +4,11 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { change, percent, signClass } from '../../words/numbers.js';
 import type { ChosenPoint } from './frontier-point.js';
 
-/** Returns the columns of the weights of a run, with those of the selected point of its frontier. */
+/** Returns the weight columns of a run, including the columns of the selected frontier point. */
 export const weightColumns = (point: ChosenPoint | undefined): readonly Column<WeightRow>[] =>
   point?.point.weights === undefined ? WEIGHTS : withPoint(point);
 
-/** Returns the weights of the run with those of a point of its frontier. */
+/** Returns the weights of a run together with the weights of a frontier point. */
 const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
   ...WEIGHTS.slice(0, POINT_AFTER),
   numeric({
@@ -23,15 +23,15 @@ const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Co
   ...WEIGHTS.slice(POINT_AFTER),
 ];
 
-/** Number of columns before that of a point: security, index, weight. */
+/** Number of columns before the column of a frontier point: security, index, weight. */
 const POINT_AFTER = 3;
 
-/** Decimals of a weight in percent: weights of an optimisation differ little from those of the index. */
+/** Number of decimals of a weight in percent. Optimised weights differ little from index weights. */
 const DIGITS = 3;
 
 const weightText = (value: number): string => percent(value, DIGITS);
 
-/** Returns a weight as it is written, so that written differences are those of the written weights. */
+/** Rounds a weight as displayed, so that displayed differences equal the differences of the displayed weights. */
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
 
 const activeText = (value: number) => <span class={signClass(value, DIGITS)}>{change(value, DIGITS)}</span>;

@@ -1,6 +1,6 @@
 import type { Finding, Operations } from '#clients/typescript/divisor.js';
 import { useId } from 'preact/hooks';
-import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { NamedRows } from '../../components/form/named-rows.js';
@@ -69,7 +69,7 @@ function newPlugin(): JsonObject {
   return { id: '', name: '', kind, inputs, parameters: {}, source: SOURCES[kind]! }; // there is an example for each kind
 }
 
-async function pluginOf(id: string | null, signal?: AbortSignal): Promise<Opened> {
+async function pluginOf(id: string | null, signal?: AbortSignal): Promise<OpenedDocument> {
   if (id === null) return { document: newPlugin(), etag: null };
   const { answer, etag } = await service.value.callWithEtag('getPlugin', { params: { plugin_id: id }, signal });
   const { plugin_id: _, sha256: _hash, updated_at: _at, ...document } = answer;
@@ -78,7 +78,7 @@ async function pluginOf(id: string | null, signal?: AbortSignal): Promise<Opened
 
 type PluginBody = Operations['putPlugin']['request']['body'];
 
-function put({ id, ...document }: JsonObject, write: Write) {
+function put({ id, ...document }: JsonObject, write: WriteTerms) {
   return service.value.callWithEtag('putPlugin', {
     params: { plugin_id: String(id) },
     body: document as unknown as PluginBody, // the service validates the document
@@ -98,7 +98,7 @@ const PARAMETER: readonly FieldSpec[] = [
   { name: 'help', label: 'Help', kind: 'text' },
 ];
 
-function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const isFixed = !may('admin');
   const fixed = isFixed ? ['name', 'description', 'kind'] : [];
@@ -159,7 +159,7 @@ const ScriptEditor = lazy(
 );
 
 interface SourceProps {
-  readonly edited: Edited;
+  readonly edited: EditedDocument;
   readonly isFixed: boolean;
   /** Findings from computing the draft. */
   readonly tried: readonly Finding[];

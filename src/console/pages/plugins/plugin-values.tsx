@@ -19,18 +19,18 @@ type Value = PluginPreview['values'][number];
 const LISTED_MAX = 1000;
 
 /** Result of computing a draft, or the error. */
-export interface Previewed {
+export interface PreviewState {
   readonly preview: PluginPreview | null;
   readonly trouble: Trouble | null;
 }
 
 /** Computes a draft on the served store after each change; returns null before the first result. */
-export function usePreview(document: JsonObject, isAllowed: boolean): Previewed | null {
+export function usePreview(document: JsonObject, isAllowed: boolean): PreviewState | null {
   const { id: _id, name: _name, description: _text, ...rest } = document;
   const body = { plugin: { name: 'Draft', ...rest }, limit: LISTED_MAX } as unknown as Request; // the service validates the draft
   const isReady = isAllowed && String(rest['source'] ?? '') !== '';
   return (
-    useOneAtATime<Previewed>(isReady ? JSON.stringify(rest) : null, async () => {
+    useOneAtATime<PreviewState>(isReady ? JSON.stringify(rest) : null, async () => {
       try {
         return { preview: await service.value.call('previewPlugin', { body }), trouble: null };
       } catch (thrown) {
@@ -41,7 +41,7 @@ export function usePreview(document: JsonObject, isAllowed: boolean): Previewed 
 }
 
 interface PluginValuesProps {
-  readonly previewed: Previewed | null;
+  readonly previewed: PreviewState | null;
   /** Findings that are already shown on the page. */
   readonly shown: readonly Finding[];
   readonly kind: string;
@@ -60,7 +60,7 @@ export function PluginValues({ previewed, shown, kind }: PluginValuesProps) {
   );
 }
 
-function Answer({ preview, trouble, shown, kind }: Previewed & Pick<PluginValuesProps, 'shown' | 'kind'>) {
+function Answer({ preview, trouble, shown, kind }: PreviewState & Pick<PluginValuesProps, 'shown' | 'kind'>) {
   // Findings about the shape of a draft are shown at its fields.
   if (preview === null)
     return trouble === null || trouble.findings.length > 0 ? (

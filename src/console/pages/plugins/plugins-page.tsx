@@ -81,7 +81,7 @@ function Plugins({ all }: { readonly all: readonly ListedPlugin[] }) {
   );
 }
 
-/** Renders the plug-in that was saved last, with its source. */
+/** Renders the most recently saved plug-in with its source. */
 function Newest({ all }: { readonly all: readonly ListedPlugin[] }) {
   const newest = all.toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))[0]!; // There is one.
   const { plugin_id: id, description, inputs, parameters, used_by: ids, source } = newest;

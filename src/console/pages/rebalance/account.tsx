@@ -15,18 +15,18 @@ interface AccountProps {
 }
 
 /** Quantity in which holdings are entered. */
-type Held = 'shares' | 'value';
+type HoldingUnit = 'shares' | 'value';
 
-const HELD: Readonly<Record<Held, string>> = { shares: 'the shares', value: 'the value at the close' };
+const HELD: Readonly<Record<HoldingUnit, string>> = { shares: 'the shares', value: 'the value at the close' };
 
 /** Renders the form of an account: its cash, and shares or values by security. */
 export function Account({ account, findings, at, currency, onChange }: AccountProps) {
   const path = ['accounts', at];
   const name = String(account['name'] ?? '');
   const held = Array.isArray(account['holdings']) ? (account['holdings'] as readonly JsonObject[]) : [];
-  const [by, setBy] = useState<Held>(held.some((one) => 'value' in one) ? 'value' : 'shares');
+  const [by, setBy] = useState<HoldingUnit>(held.some((one) => 'value' in one) ? 'value' : 'shares');
   const numbers = Object.fromEntries(held.map((one) => [String(one['identifier']), one[by]]));
-  const put = (value: Json | undefined, how: Held) => {
+  const put = (value: Json | undefined, how: HoldingUnit) => {
     const pairs = Object.entries(isObject(value) ? value : {});
     const holdings = pairs.map(([identifier, own]) => ({ identifier, [how]: own ?? null }));
     onChange({ ...account, holdings });

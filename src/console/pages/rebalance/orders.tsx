@@ -10,7 +10,7 @@ import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { addCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
@@ -28,7 +28,7 @@ import './orders.css';
 import { Reconciliation } from './reconciliation.js';
 
 /** Initial request: buy the whole index for a new portfolio. */
-const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
+const INITIAL_TERMS: JsonObject = { aum: 1_000_000, accounts: [] };
 
 export interface OrdersProps {
   readonly id: string;
@@ -59,7 +59,7 @@ export function Orders({ isChanged, ...pack }: OrdersProps) {
 }
 
 function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isChanged'>) {
-  const [asked, setAsked] = useAddressedObject('orders', FIRST);
+  const [asked, setAsked] = useAddressedObject('orders', INITIAL_TERMS);
   const asOf = parameter('priced') ?? first;
   const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // the service validates the request
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
@@ -121,7 +121,7 @@ function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isC
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {isBehind && <Wait what="the orders" />}
         {!isEmpty && trouble !== null && <Problem trouble={trouble} />}
-        {!isEmpty && data !== undefined && trouble === null && <Packed pack={data} currency={currency} />}
+        {!isEmpty && data !== undefined && trouble === null && <PackedOrders pack={data} currency={currency} />}
       </div>
     </div>
   );
@@ -173,12 +173,12 @@ const replaceValue = (list: readonly JsonObject[], at: number, next: JsonObject 
 
 type Packing = RebalancePack['accounts'][number];
 
-interface PackedProps {
+interface PackedOrdersProps {
   readonly pack: RebalancePack;
   readonly currency: string;
 }
 
-function Packed({ pack, currency }: PackedProps) {
+function PackedOrders({ pack, currency }: PackedOrdersProps) {
   const chosen = parameter('account');
   const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
   const { days_to_trade: days, liquidation, capacity, findings, basis, effective, reconciliation } = pack;
@@ -253,7 +253,7 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
       />
       <Table
         label={`orders of ${account.name}`}
-        columns={inCurrency(COLUMNS, ['value', 'cost'], currency)}
+        columns={addCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => addressOfName(identifier)}

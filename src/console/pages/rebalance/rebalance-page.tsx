@@ -8,7 +8,7 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { addCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../state/page-props.js';
 import { NamesStore, useNames } from '../../state/names.js';
@@ -20,7 +20,7 @@ import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
 import { costText, count, countValues, decimal, percent, signClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
-import { Explanation, OfRun } from '../index/explanation.js';
+import { Explanation, RunNote } from '../index/explanation.js';
 import { rowWords } from '../optimise/measures.js';
 import { Orders } from './orders.js';
 
@@ -143,7 +143,7 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
   if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
     <Section title="Selection of constituents" aside={`decided on ${asOf}`}>
-      <OfRun stale={view.stale} />
+      <RunNote stale={view.stale} />
       <Answered resource={preview} what="the rules for each security">
         {({ steps, assets, solve, findings }) => (
           <>
@@ -168,7 +168,7 @@ const SHOWN = [
   { value: 'removed', text: 'Removed' },
   { value: 'capped', text: 'At the cap' },
 ] as const;
-type Shown = (typeof SHOWN)[number]['value'];
+type ShownRows = (typeof SHOWN)[number]['value'];
 
 interface Row extends RebalancedName {
   readonly company: string | null;
@@ -178,7 +178,7 @@ interface Row extends RebalancedName {
 const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
 const isRemoved = ({ before, target }: RebalancedName): boolean => target === 0 && before !== null && before !== 0;
 
-const IS_SHOWN: Readonly<Record<Shown, (name: RebalancedName) => boolean>> = {
+const IS_SHOWN: Readonly<Record<ShownRows, (name: RebalancedName) => boolean>> = {
   all: () => true,
   added: isAdded,
   removed: isRemoved,
@@ -217,7 +217,7 @@ function Names({ view, open, currency }: NamesProps) {
       <Table
         label="securities of the rebalance"
         name="names"
-        columns={inCurrency(COLUMNS, ['trade', 'price'], currency)}
+        columns={addCurrency(COLUMNS, ['trade', 'price'], currency)}
         rows={rows}
         keyOf={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}

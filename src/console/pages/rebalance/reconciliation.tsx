@@ -1,15 +1,15 @@
 import type { RebalancePack } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { addCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { useNameAddress } from '../index/use-name-address.js';
 import { change, count, decimal, signClass } from '../../words/numbers.js';
 
-type Reconciled = NonNullable<RebalancePack['reconciliation']>;
-type Order = Reconciled['accounts'][number]['orders'][number];
+type ReconciledPack = NonNullable<RebalancePack['reconciliation']>;
+type Order = ReconciledPack['accounts'][number]['orders'][number];
 
 interface ReconciliationProps {
-  readonly reconciliation: Reconciled;
+  readonly reconciliation: ReconciledPack;
   /** Name of the displayed account. */
   readonly account: string;
   readonly currency: string;
@@ -31,7 +31,7 @@ export function Reconciliation({ reconciliation: { announced, accounts }, accoun
       </p>
       <Table
         label={`orders of ${account} since the announcement`}
-        columns={inCurrency(COLUMNS, ['price-announced', 'price'], currency)}
+        columns={addCurrency(COLUMNS, ['price-announced', 'price'], currency)}
         rows={found.orders}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => addressOfName(identifier)}

@@ -20,7 +20,7 @@ export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonOb
             <span>
               {at + 1}. {blockTitle(block) || blockKind(String(block['kind']))}
             </span>
-            <Drawn kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
+            <BlockOutline kind={String(block['kind'])} isHalf={block['width'] === 'half'} />
           </li>
         ))}
       </ol>
@@ -28,7 +28,7 @@ export function PageOutline({ blocks, size }: { readonly blocks: readonly JsonOb
   );
 }
 
-function Drawn({ kind, isHalf }: { readonly kind: string; readonly isHalf: boolean }) {
+function BlockOutline({ kind, isHalf }: { readonly kind: string; readonly isHalf: boolean }) {
   const h = HEIGHTS[kind] ?? CHART_HEIGHT;
   const w = isHalf ? WIDTH : 2 * WIDTH;
   return (

@@ -94,12 +94,12 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
         />
       )}
       {isBuiltIn && index !== undefined && ids.length > 1 && (
-        <Others others={others} free={ids.filter((id) => id !== index && !others.includes(id))} />
+        <OtherTemplates others={others} free={ids.filter((id) => id !== index && !others.includes(id))} />
       )}
       <ActionButton kind="main" disabled={isBuiltIn && index === undefined} act={render}>
         Render
       </ActionButton>
-      {run !== null && index !== undefined && <OfRun index={index} run={run} />}
+      {run !== null && index !== undefined && <RunReports index={index} run={run} />}
     </section>
   );
 }
@@ -113,14 +113,14 @@ function othersIn(ids: readonly string[], first: string | undefined): readonly s
 const indicesOf = (first: string, others: readonly string[]) =>
   others.length === 0 ? { index_id: first } : { index_ids: [first, ...others] };
 
-interface OthersProps {
+interface OtherTemplatesProps {
   readonly others: readonly string[];
   /** Indices that can be added. */
   readonly free: readonly string[];
 }
 
 /** Renders the selection of further indices for the same document. Each index starts on a new page. */
-function Others({ others, free }: OthersProps) {
+function OtherTemplates({ others, free }: OtherTemplatesProps) {
   const put = (next: readonly string[]) => setParameters({ and: next.length === 0 ? null : next.join() });
   return (
     <>
@@ -142,7 +142,7 @@ function Others({ others, free }: OthersProps) {
 }
 
 /** Renders a note if the report shows a run other than the latest. */
-function OfRun({ index, run }: { readonly index: string; readonly run: string }) {
+function RunReports({ index, run }: { readonly index: string; readonly run: string }) {
   const list = useResource(`runs ${index}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: index }, signal }),
   );
@@ -215,7 +215,7 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
 const extentOf = ({ blocks, page }: Pick<ReportTemplateDocument, 'blocks' | 'page'>): string =>
   `${countValues(blocks.length, 'block')}, ${page.size} ${page.orientation}`;
 
-/** `Performance, Largest constituents, ...`: titles of the first blocks. */
+/** Formats the titles of the first blocks, for example `Performance, Largest constituents, ...`. */
 const contentsOf = ({ blocks }: Pick<ReportTemplateDocument, 'blocks'>): string =>
   blocks
     .flatMap((block) => ('title' in block && typeof block.title === 'string' && block.title !== '' ? block.title : []))

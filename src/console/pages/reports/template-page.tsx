@@ -1,6 +1,6 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
-import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { ReadOnly } from '../../components/form/read-only.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { LinkCards } from '../../components/link-cards.js';
@@ -85,20 +85,20 @@ function sizeOf({ page }: JsonObject): string {
 /** The service validates the document. */
 const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
-const put = (document: JsonObject, write: Write) =>
+const put = (document: JsonObject, write: WriteTerms) =>
   service.value.callWithEtag('putTemplate', {
     params: { template_id: String(document['template_id']) },
     body: bodyOf(document),
     ...write,
   });
 
-async function load(id: string, signal?: AbortSignal): Promise<Opened> {
+async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
   const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
   return { document: answer as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
 /** Returns an empty template, or a copy of a built-in template for the run of an index. */
-async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<Opened> {
+async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
   const { backtests } = await service.value.call('listBacktests', { signal });
@@ -108,7 +108,7 @@ async function newTemplate(from: string | null, index: string | null, signal: Ab
 }
 
 /** Renders a button that previews the stored template. An unsaved draft is saved first. */
-function Preview({ edited }: { readonly edited: Edited }) {
+function Preview({ edited }: { readonly edited: EditedDocument }) {
   const { document, isChanged, save } = edited;
   const id = String(document['template_id']);
   const render = async (onRefusal: OnRefusal) => {
@@ -155,7 +155,7 @@ function Beginnings() {
   );
 }
 
-function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const { page, blocks } = document;
   return (

@@ -3,7 +3,7 @@ import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 type Block = ReportTemplateDocument['blocks'][number];
 type Paper = ReportTemplateDocument['page'];
 
-/** Width of a page; its height follows from the paper. */
+/** Width of a page. The height depends on the paper size. */
 const WIDTH = 72;
 const MARGIN = 6;
 const GAP = 3;
@@ -14,11 +14,11 @@ const RATIOS: Readonly<Record<string, number>> = { A4: 297 / 210, LETTER: 11 / 8
 /** Heights of the kinds of blocks in an outline. All other kinds have the height of a chart. */
 const HEIGHTS: Readonly<Record<string, number>> = { header: 5, text: 8, stat_grid: 7 };
 const CHART_HEIGHT = 13;
-/** Height of a row of a table or of a bar. */
+/** Height of a table row or a bar. */
 const ROW = 2.4;
 const ROWS_MAX = 8;
 
-/** Members of blocks on which their height depends. */
+/** Block members that determine the height of the block. */
 const heightOf = ({ kind, ...block }: Block): number => {
   const { limit = null, height = null } = block as { readonly limit?: number | null; readonly height?: number | null };
   if (kind === 'table' || kind === 'bar_chart') return 2 + ROW * Math.min(limit ?? ROWS_MAX, ROWS_MAX);

@@ -38,7 +38,7 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
   };
   const framed = chosen === undefined ? -1 : order.indexOf(names.indexOf(chosen));
   const share = 100 / names.length;
-  // Names of rows that are lower than a line of text are written at intervals, and that of the framed one always.
+  // If rows are lower than a line of text, only some names are drawn; the name of the framed row is always drawn.
   const interval = Math.max(1, Math.ceil((LINE * names.length) / width));
   const isNamed = (row: number) => row === framed || (row % interval === 0 && Math.abs(row - framed) >= interval);
   return (
@@ -84,23 +84,23 @@ export function CorrelationMap({ view: { asset_ids: names, correlation }, chosen
 /** Maximum number of securities whose names fit next to the rows. */
 const NAMED_MAX = 48;
 
-/** Height of a line of the names, in pixels. */
+/** Height of a line of names, in pixels. */
 const LINE = 12;
 
-interface Painted {
+interface PaintedMap {
   readonly matrix: readonly (readonly number[])[];
   readonly order: readonly number[];
   readonly strongest: number;
 }
 
 /** Draws one pixel per pair of securities. The colour shows the sign of the correlation, its intensity the size. */
-function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: Painted): void {
+function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, strongest }: PaintedMap): void {
   const context = canvas.getContext('2d');
   if (context === null) return;
   const size = order.length;
   const image = context.createImageData(size, size);
   const { color, backgroundColor } = getComputedStyle(coloured.querySelector('.correlation-scale')!); // the scale is rendered with the map
-  const [above, below] = [channels(color), channels(backgroundColor)];
+  const [above, below] = [parseChannels(color), parseChannels(backgroundColor)];
   order.forEach((row, y) =>
     order.forEach((column, x) => {
       const value = matrix[row]![column]!; // the matrix is square
@@ -112,7 +112,7 @@ function paint(canvas: HTMLCanvasElement, coloured: Element, { matrix, order, st
   context.putImageData(image, 0, 0);
 }
 
-function channels(color: string): readonly [number, number, number] {
+function parseChannels(color: string): readonly [number, number, number] {
   const [red = 0, green = 0, blue = 0] = (color.match(/[\d.]+/g) ?? []).map(Number);
   return [red, green, blue];
 }

@@ -60,7 +60,7 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
       }}
       value={asked}
       findings={trouble?.findings ?? []}
-      onChange={(next) => setAsked(withoutUnused(next))}
+      onChange={(next) => setAsked(removeUnusedSettings(next))}
     />
   );
   return (
@@ -102,7 +102,7 @@ export function EstimateModel({ onCancel }: { readonly onCancel: () => void }) {
 }
 
 /** Returns the request without settings that its estimator ignores. */
-function withoutUnused<R extends Readonly<Record<string, unknown>>>(request: R): R {
+function removeUnusedSettings<R extends Readonly<Record<string, unknown>>>(request: R): R {
   const { estimator = 'shrinkage' } = request as unknown as RiskModelRequest; // the service validates the value
   const used = settingsOf(estimator);
   return Object.fromEntries(

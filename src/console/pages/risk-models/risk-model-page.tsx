@@ -62,7 +62,7 @@ export function RiskModelPage({ params }: PageProps) {
       )}
       {models.data === undefined && models.trouble === null && <Wait what="the risk model" />}
       <Answered resource={model} what="the risk model">
-        {(view) => <Shown view={view} />}
+        {(view) => <ModelFigures view={view} />}
       </Answered>
       {models.trouble !== null && <Problem trouble={models.trouble} />}
     </Page>
@@ -125,7 +125,7 @@ interface Name {
 }
 
 /** Renders the figures, volatilities and correlations of a model. */
-export function Shown({ view }: { readonly view: RiskModelView }) {
+export function ModelFigures({ view }: { readonly view: RiskModelView }) {
   const { asset_ids: names, volatilities } = view;
   const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
   // The first row of the table, which is selected by default.

@@ -18,7 +18,7 @@ import { count, decimal } from '../../words/numbers.js';
 import { EstimateModel } from './estimate-model.js';
 import { ESTIMATORS } from './estimators.js';
 import { ImportModel } from './import-model.js';
-import { NAMES_MAX, Shown } from './risk-model-page.js';
+import { NAMES_MAX, ModelFigures } from './risk-model-page.js';
 
 /** Page of risk models: covariances that are estimated once and referenced by id. */
 export function RiskModelsPage() {
@@ -111,7 +111,7 @@ function Latest({ all }: { readonly all: readonly Row[] }) {
       }
     >
       <Answered resource={model} what="the risk model">
-        {(view) => <Shown view={view} />}
+        {(view) => <ModelFigures view={view} />}
       </Answered>
     </Section>
   );

@@ -10,7 +10,7 @@ import { may } from '../../state/principal.js';
 import { notifyChange } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import { decidedFirst, ownReason } from './day-states.js';
+import { decidedFirst, findOwnReason } from './day-states.js';
 import { checkWords } from './step-words.js';
 
 type Waiver = Operations['waiveScheduleCheck']['request']['body'];
@@ -37,8 +37,8 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
     service.value.call('waiveScheduleCheck', { params, body: { ...body, reason } });
   if (!may('run') && !may('publish')) return null;
   const first = decidedFirst(day);
-  const waits = day.state === 'waiting' ? ownReason(day) : null;
-  // Nothing is expected of a day that waits, or whose findings are to be decided.
+  const waits = day.state === 'waiting' ? findOwnReason(day) : null;
+  // No action is expected for a day that waits or whose findings require a decision.
   const isMain = first === undefined && waits === null && findingsOf(day).length === 0;
   return (
     <>
@@ -72,7 +72,7 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
 }
 
 /** A check with the indices that its findings block. */
-interface Blocked {
+interface BlockedDay {
   readonly check: string;
   readonly indices: readonly string[];
 }
@@ -81,7 +81,7 @@ interface Blocked {
 const ALL = '*';
 
 interface AcceptanceProps {
-  readonly blocked: Blocked;
+  readonly blocked: BlockedDay;
   /** True if a reason was entered. */
   readonly isReady: boolean;
   readonly decide: Decide;
@@ -123,7 +123,7 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
 }
 
 /** Returns the checks that block indices, each with these indices. */
-function findingsOf({ steps }: ScheduleDay): readonly Blocked[] {
+function findingsOf({ steps }: ScheduleDay): readonly BlockedDay[] {
   const byCheck = new Map<string, Set<string>>();
   for (const { state, detail, index_id: index } of steps.flatMap(({ items }) => items)) {
     const check = detail?.['check'];

@@ -3,7 +3,7 @@ import { Section } from '../../components/page.js';
 import { addQuery } from '../../state/place.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
-import { INDEX_STATES, indexStates, shownDay, type ShownState } from './day-states.js';
+import { INDEX_STATES, indexStates, describeDay, type ShownState } from './day-states.js';
 
 /** Maximum number of sessions and of indices in the table. */
 const SESSIONS_MAX = 30;
@@ -119,7 +119,7 @@ function State({ date, cell: { text, kind, reason } }: { readonly date: string; 
 /** Returns the state of each index. On a day that was skipped or missed, all indices have the state of the day. */
 function cellsOf(day: ScheduleDaySummary, indices: readonly string[]): ReadonlyMap<string, Cell> {
   if (day.state === 'skipped' || day.state === 'missed') {
-    const cell = { ...shownDay(day), reason: day.reason ?? '' };
+    const cell = { ...describeDay(day), reason: day.reason ?? '' };
     return new Map(indices.map((index) => [index, cell]));
   }
   return new Map(

@@ -16,8 +16,8 @@ import {
   INDEX_STATES,
   indexStates,
   openStep,
-  ownReason,
-  shownDay,
+  findOwnReason,
+  describeDay,
   type IndexState,
   type ShownState,
 } from './day-states.js';
@@ -41,7 +41,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
       <Answered resource={day} what="the day">
         {(found) => (
           <>
-            <Described day={found} />
+            <DayFacts day={found} />
             <DayDecision day={found} />
             <h3>Indices</h3>
             <Entries label="Indices" entries={statesOf(found, schedule.indices).map(indexEntry)} />
@@ -87,14 +87,14 @@ function Records({ schedule, date }: { readonly schedule: string; readonly date:
   );
 }
 
-function Described({ day }: { readonly day: ScheduleDay }) {
+function DayFacts({ day }: { readonly day: ScheduleDay }) {
   const earlier = heldSince(day);
   return (
     <Facts
       facts={[
-        ['State', <StateBadge {...shownDay(day)} />],
+        ['State', <StateBadge {...describeDay(day)} />],
         // Reasons of indices are shown next to the indices.
-        ['Reason', ownReason(day)],
+        ['Reason', findOwnReason(day)],
         ['Held back', day.held.length === 0 ? null : countValues(day.held.length, 'index', 'indices')],
         ['Held back since', earlier.length === 0 ? null : <DayLinks dates={earlier} />],
         ['Due', moment(day.due_at)],

@@ -29,7 +29,7 @@ const isAwaited = ({ code }: Pick<HeldIndex, 'code'>): boolean => code === 'APPR
 /**
  * Returns the reason of a day that waits for something other than its indices, such as prices; null if there is none.
  */
-export const ownReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
+export const findOwnReason = ({ reason, held }: Pick<Day, 'reason' | 'held'>): string | null =>
   reason === null || held.some((index) => reason.includes(index.reason)) ? null : reason;
 
 const HELD: ShownState = { text: 'held back', kind: 'bad' };
@@ -38,7 +38,7 @@ const HELD: ShownState = { text: 'held back', kind: 'bad' };
 export const heldSince = ({ date, held }: Pick<Day, 'date' | 'held'>): readonly string[] =>
   [...new Set(held.map(({ since }) => since).filter((since) => since < date))].toSorted();
 
-/** Returns the first earlier day whose findings need a decision before the indices of a day go on. */
+/** Returns the first earlier day whose findings require a decision before the indices of a day continue. */
 export const decidedFirst = ({ date, held }: Pick<Day, 'date' | 'held'>): string | undefined =>
   heldSince({ date, held: held.filter((index) => !isAwaited(index)) })[0];
 
@@ -46,15 +46,15 @@ export const decidedFirst = ({ date, held }: Pick<Day, 'date' | 'held'>): string
  * Returns the displayed state of a day. A day with indices that only wait for approval is not shown as blocked, and a
  * day that only waits for the decision about an earlier day is shown as held back.
  */
-export function shownDay({ date, state, reason, held }: Day): ShownState {
+export function describeDay({ date, state, reason, held }: Day): ShownState {
   if (state !== 'blocked' && state !== 'waiting') return { text: state, kind: DAY_KINDS[state] };
-  if (held.length > 0 && held.every(isAwaited) && ownReason({ reason, held }) === null) return AWAITED;
+  if (held.length > 0 && held.every(isAwaited) && findOwnReason({ reason, held }) === null) return AWAITED;
   const hasOwn = held.some((index) => index.since === date && !isAwaited(index));
   return !hasOwn && decidedFirst({ date, held }) !== undefined ? HELD : { text: state, kind: DAY_KINDS[state] };
 }
 
 /** Returns true if a day needs a decision about its figures. */
-export const isBlocked = (day: Day): boolean => shownDay(day).text === 'blocked';
+export const isBlocked = (day: Day): boolean => describeDay(day).text === 'blocked';
 
 /** State of an index on a day of a schedule. */
 export interface IndexState {

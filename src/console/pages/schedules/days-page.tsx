@@ -18,7 +18,7 @@ import { moment } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
 import { DayPanel } from './day-panel.js';
-import { isBlocked, shownDay } from './day-states.js';
+import { isBlocked, describeDay } from './day-states.js';
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
@@ -100,7 +100,7 @@ interface SummaryProps {
 }
 
 function Summary({ rows, next }: SummaryProps) {
-  const countOf = (state: string) => rows.filter((day) => shownDay(day).text === state).length;
+  const countOf = (state: string) => rows.filter((day) => describeDay(day).text === state).length;
   const blocked = rows.filter(isBlocked).length;
   const late = rows.filter((day) => day.is_late).length;
   return (
@@ -157,8 +157,8 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     id: 'state',
     title: 'State',
     width: 120,
-    value: (day) => shownDay(day).text,
-    show: (day) => <Badge kind={shownDay(day).kind}>{shownDay(day).text}</Badge>,
+    value: (day) => describeDay(day).text,
+    show: (day) => <Badge kind={describeDay(day).kind}>{describeDay(day).text}</Badge>,
   },
   {
     id: 'held',

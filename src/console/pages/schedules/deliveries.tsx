@@ -11,7 +11,7 @@ interface DeliveriesProps {
   readonly records: readonly DeliveryRecord[];
   /** Text shown if there are no files. */
   readonly empty: string;
-  /** True without the log of attempts. */
+  /** True if the log of attempts is omitted. */
   readonly isBrief?: boolean;
 }
 

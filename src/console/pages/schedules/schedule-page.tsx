@@ -1,5 +1,5 @@
 import type { Operations } from '#clients/typescript/divisor.js';
-import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
@@ -55,7 +55,7 @@ export function SchedulePage({ params }: PageProps) {
 }
 
 /** Returns a new schedule that runs and publishes an index. It is disabled until a user enables it. */
-async function newSchedule(index: string | null, signal: AbortSignal): Promise<Opened> {
+async function newSchedule(index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   const { indices } = await service.value.call('listIndices', { signal });
   const first = indices.find(({ id }) => id === index) ?? indices[0];
   const document = {
@@ -70,7 +70,7 @@ async function newSchedule(index: string | null, signal: AbortSignal): Promise<O
   return { document, etag: null };
 }
 
-async function load(id: string, signal?: AbortSignal): Promise<Opened> {
+async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
   const { answer, etag } = await service.value.callWithEtag('getSchedulePlan', {
     params: { schedule_id: id },
     signal,
@@ -81,7 +81,7 @@ async function load(id: string, signal?: AbortSignal): Promise<Opened> {
 
 type ScheduleBody = Operations['putSchedule']['request']['body'];
 
-function put({ schedule_id: id, ...document }: JsonObject, write: Write) {
+function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
   return service.value.callWithEtag('putSchedule', {
     params: { schedule_id: String(id) },
     body: document as unknown as ScheduleBody, // the service validates the document
@@ -91,7 +91,7 @@ function put({ schedule_id: id, ...document }: JsonObject, write: Write) {
 
 /** Maximum number of indices shown as choices; above it, ids are typed. */
 const CHOICES_MAX = 40;
-const FIRST = ['name', 'calendar', 'at', 'starts_on', 'enabled', 'indices'];
+const FIRST_FIELDS = ['name', 'calendar', 'at', 'starts_on', 'enabled', 'indices'];
 const OTHERS = [
   'description',
   'time_zone',
@@ -103,7 +103,7 @@ const OTHERS = [
   'keep_files_days',
 ];
 
-function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
@@ -138,7 +138,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
             isDisabled={isStored}
             onChange={(value) => set({ ...document, schedule_id: value ?? '' })}
           />
-          {fields(FIRST)}
+          {fields(FIRST_FIELDS)}
         </div>
         <details>
           <summary>Time zone, deadline, retries and files</summary>

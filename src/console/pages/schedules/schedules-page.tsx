@@ -17,14 +17,14 @@ import { indexAddress, scheduleAddress } from '../../words/addresses.js';
 import { moment, momentFigure, weekday } from '../../words/dates.js';
 import { count, NONE } from '../../words/numbers.js';
 import { DayHistory } from './day-history.js';
-import { isBlocked, ownReason, shownDay, type ShownState } from './day-states.js';
+import { isBlocked, findOwnReason, describeDay, type ShownState } from './day-states.js';
 import { stepWords } from './step-words.js';
 import './schedules.css';
 
 /** A schedule with its latest day and its next day. */
 interface Overview {
   readonly schedule: ListedSchedule;
-  /** Its latest days, newest first. */
+  /** Latest days of the schedule, newest first. */
   readonly days: readonly ScheduleDaySummary[];
   readonly latest: ScheduleDaySummary | null;
   readonly next: ScheduleDays['next'];
@@ -45,7 +45,7 @@ export function SchedulesPage() {
       actions={<NewSchedule />}
     >
       <Answered resource={overview} what="the schedules">
-        {(rows) => (rows.length === 0 ? <NoSchedule /> : <All rows={rows} />)}
+        {(rows) => (rows.length === 0 ? <NoSchedule /> : <ScheduleTable rows={rows} />)}
       </Answered>
     </Page>
   );
@@ -76,7 +76,7 @@ function NoSchedule() {
   );
 }
 
-function All({ rows }: { readonly rows: readonly Overview[] }) {
+function ScheduleTable({ rows }: { readonly rows: readonly Overview[] }) {
   const open = rows.flatMap((row) => row.open.map((day) => ({ row, day }))).toSorted(compareOpen);
   return (
     <>
@@ -113,16 +113,19 @@ function All({ rows }: { readonly rows: readonly Overview[] }) {
   );
 }
 
-/** Days that need a decision come first, then by date, oldest first: later days wait for them. */
+/**
+ * Sorts days: days that need a decision first, then by date in ascending order, because later days wait for earlier
+ * days.
+ */
 const compareOpen = (a: OpenDay, b: OpenDay): number =>
   Number(isBlocked(b.day)) - Number(isBlocked(a.day)) || (a.day.date < b.day.date ? -1 : 1);
 
-/** Schedules whose history is shown; those with open days come first. */
+/** Schedules with a displayed history; schedules with open days are first. */
 const HISTORIES_MAX = 4;
 
 function Sums({ rows }: { readonly rows: readonly Overview[] }) {
   const open = rows.flatMap(({ open: days }) => days);
-  const countOf = (state: string) => open.filter((day) => shownDay(day).text === state).length;
+  const countOf = (state: string) => open.filter((day) => describeDay(day).text === state).length;
   const blocked = open.filter(isBlocked).length;
   const due = rows.flatMap(({ next }) => (next === null ? [] : [next.due_at])).toSorted()[0];
   const enabled = rows.filter(({ schedule }) => schedule.enabled).length;
@@ -171,7 +174,7 @@ const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
         {name}, {day.date}
       </a>
     ),
-    badge: <StateBadge {...shownDay(day)} />,
+    badge: <StateBadge {...describeDay(day)} />,
     aside: isBlocked(day) ? (
       <LinkButton kind="main" href={address}>
         Decide
@@ -183,9 +186,9 @@ const openEntry = ({ row: { schedule }, day }: OpenDay): Entry => {
   };
 };
 
-/** Renders why a day is open: its own reason, and that of each index that it holds back itself. */
+/** Renders the reasons why a day is open: the reason of the day and the reasons of the indices that it blocks. */
 function Reasons({ day }: { readonly day: ScheduleDaySummary }) {
-  const own = ownReason(day);
+  const own = findOwnReason(day);
   const earlier = day.held.filter(({ since }) => since < day.date);
   return (
     <>
@@ -250,7 +253,7 @@ const COLUMNS: readonly Column<Overview>[] = [
         <span class="quiet">none yet</span>
       ) : (
         <>
-          {latest.date} <StateBadge {...shownDay(latest)} />
+          {latest.date} <StateBadge {...describeDay(latest)} />
         </>
       ),
   },

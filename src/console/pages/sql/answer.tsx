@@ -13,10 +13,10 @@ import { service } from '../../state/service.js';
 import { duration } from '../../words/dates.js';
 import { count, countValues, NONE } from '../../words/numbers.js';
 import { resultColumns, type Row } from './columns.js';
-import type { Answered } from './sql-page.js';
+import type { AnsweredQuery } from './sql-page.js';
 
 /** Renders the rows of a query result, and a chart of its numbers by date. Each row opens to its full values. */
-export function Answer({ query, result, seconds }: Answered) {
+export function Answer({ query, result, seconds }: AnsweredQuery) {
   const { columns, data, rows, truncated } = result;
   const listed = useMemo(() => data.map((values, no): Row => ({ no, values })), [result]);
   const shown = useMemo(() => resultColumns(result), [result]);
@@ -35,7 +35,7 @@ export function Answer({ query, result, seconds }: Answered) {
         </>
       }
     >
-      <Drawn result={result} />
+      <ResultChart result={result} />
       <Table
         label="result"
         columns={shown}
@@ -93,7 +93,7 @@ const LINES_MAX = 6;
 const POINTS_MIN = 3;
 
 /** Renders the numeric columns by date. Renders nothing if a date occurs more than once. */
-function Drawn({ result: { columns, data } }: { readonly result: SqlResult }) {
+function ResultChart({ result: { columns, data } }: { readonly result: SqlResult }) {
   const at = columns.findIndex(({ type }) => type === 'date');
   const drawn = useMemo(() => {
     const sorted = data.toSorted((a, b) => (String(a[at]) < String(b[at]) ? -1 : 1));

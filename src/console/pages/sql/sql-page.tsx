@@ -115,14 +115,14 @@ const marksOf = ({ findings }: Trouble) =>
   findings.flatMap(({ position, message }) => (position ? [{ at: position.start, message }] : []));
 
 /** A result with its query and duration. */
-export interface Answered {
+export interface AnsweredQuery {
   readonly query: string;
   readonly result: SqlResult;
   readonly seconds: number;
 }
 
 function useQuery() {
-  const [result, setResult] = useState<Answered | null>(null);
+  const [result, setResult] = useState<AnsweredQuery | null>(null);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const running = useRef<AbortController | null>(null);
   const [isRunning, setRunning] = useState(false);

@@ -1,5 +1,5 @@
 import type { StoredStrategy } from '#clients/typescript/divisor.js';
-import { Editor, type Edited, type Opened } from '../../components/editor.js';
+import { Editor, type EditedDocument, type OpenedDocument } from '../../components/editor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
@@ -63,12 +63,12 @@ type StrategyDocument = StoredStrategy['strategy'];
 /** Casts a draft to a request body; the service validates it. */
 const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
 
-async function load(id: string, signal?: AbortSignal): Promise<Opened> {
+async function load(id: string, signal?: AbortSignal): Promise<OpenedDocument> {
   const { answer, etag } = await service.value.callWithEtag('getStrategy', { params: { strategy_id: id }, signal });
   return { document: answer.strategy as unknown as JsonObject, etag }; // the response is plain JSON
 }
 
-async function newStrategy(followed: string | null, signal: AbortSignal): Promise<Opened> {
+async function newStrategy(followed: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   const { indices } = await service.value.call('listIndices', { signal });
   const index = indices.find(({ id }) => id === followed) ?? indices[0];
   const document = {
@@ -100,7 +100,7 @@ const HELP = {
   },
 };
 
-function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
@@ -157,7 +157,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
 }
 
 /** Renders the choice between the rebalance dates of the index and separate dates. */
-function Dates({ edited: { document, findings, set } }: { readonly edited: Edited }) {
+function Dates({ edited: { document, findings, set } }: { readonly edited: EditedDocument }) {
   const { rebalance } = document;
   const isOwn = isObject(rebalance);
   return (

@@ -6,7 +6,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { jobAddress } from '../../words/jobs.js';
-import { Figures, useTold } from './sweep-figures.js';
+import { Figures, useParameterLabels } from './sweep-figures.js';
 import { SweepMap } from './sweep-map.js';
 
 /** Renders the figures and the map of the latest sweep. */
@@ -22,7 +22,7 @@ export function LatestSweep({ job }: { readonly job: JobStatus }) {
 }
 
 function Result({ view, job }: { readonly view: SweepView; readonly job: JobStatus }) {
-  const told = useTold(view.index_id);
+  const told = useParameterLabels(view.index_id);
   const pointers = [...new Set(view.rows.flatMap(({ patch }) => Object.keys(patch)))];
   const address = jobAddress(job);
   return (

@@ -20,7 +20,7 @@ export interface HiddenParameter {
  * Returns the varied parameters that are not axes of the map.
  * @param fixed selected values as text, by pointer
  */
-export function hiddenParameters(
+export function listHiddenParameters(
   rows: readonly SweepRow[],
   pointers: readonly string[],
   { across, down, fixed }: MapAxes & { readonly fixed: JsonObject },
@@ -46,7 +46,10 @@ interface Cell extends MapAxes {
 }
 
 /** Returns the best-ranked variant of a cell; undefined if no variant is ranked. */
-export function shownIn(rows: readonly SweepRow[], { across, down, column, line, hidden }: Cell): SweepRow | undefined {
+export function findShownVariant(
+  rows: readonly SweepRow[],
+  { across, down, column, line, hidden }: Cell,
+): SweepRow | undefined {
   return rows
     .filter(
       ({ patch, rank }) =>
@@ -58,7 +61,7 @@ export function shownIn(rows: readonly SweepRow[], { across, down, column, line,
     .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))[0];
 }
 
-/** Ends of the pointers of the number of selected securities, and of the cap of each. */
+/** Last steps of the pointers to the number of selected securities and to the cap. */
 const COUNT = /\/params\/count$/;
 const CAP = /\/weighting\/cap$/;
 

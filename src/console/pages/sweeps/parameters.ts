@@ -2,29 +2,43 @@ import type { RuleTypes, TypeSpec } from '#clients/typescript/divisor.js';
 import { fieldOf } from '../../components/form/field-spec.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
-import type { Varied } from './values.js';
+import type { VariedParameter } from './values.js';
 
 /**
  * Returns the parameters of a definition that a sweep can vary: the parameters in the catalogues, the schedule, and the
  * costs of the backtest.
  * @param costs current costs in basis points
  */
-export function variedIn(document: JsonObject, types: RuleTypes, costs: number): readonly Varied[] {
+export function listVariedParameters(
+  document: JsonObject,
+  types: RuleTypes,
+  costs: number,
+): readonly VariedParameter[] {
   const rules = rowsIn(valueAt(document, ['pipeline', 'selection']));
   const weighting = valueAt(document, ['pipeline', 'weighting']);
   return [
     ...rules.flatMap((rule, i) =>
-      ofRow(rule, ['pipeline', 'selection', i], types.selection, String(rule['id'] ?? `rule ${i + 1}`)),
+      listRowParameters(rule, ['pipeline', 'selection', i], types.selection, String(rule['id'] ?? `rule ${i + 1}`)),
     ),
-    ...(isObject(weighting) ? ofRow(weighting, ['pipeline', 'weighting'], types.weighting, 'weighting') : []),
-    { ...own(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'), unit: 'fraction', takes: 'number' },
-    own(document, ['rebalance', 'frequency'], 'rebalance: frequency', [
+    ...(isObject(weighting)
+      ? listRowParameters(weighting, ['pipeline', 'weighting'], types.weighting, 'weighting')
+      : []),
+    {
+      ...createVaried(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'),
+      unit: 'fraction',
+      takes: 'number',
+    },
+    createVaried(document, ['rebalance', 'frequency'], 'rebalance: frequency', [
       'monthly',
       'quarterly',
       'semi_annual',
       'annual',
     ]),
-    { ...own(document, ['rebalance', 'effective_lag'], 'rebalance: notice'), unit: 'sessions', takes: 'integer' },
+    {
+      ...createVaried(document, ['rebalance', 'effective_lag'], 'rebalance: notice'),
+      unit: 'sessions',
+      takes: 'integer',
+    },
     {
       pointer: '/request/transaction_cost_bps',
       label: 'backtest: costs',
@@ -50,7 +64,12 @@ const ONE_VALUE: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the parameters of a rule that have a single-line value. */
-function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: string): readonly Varied[] {
+function listRowParameters(
+  row: JsonObject,
+  path: Path,
+  specs: readonly TypeSpec[],
+  name: string,
+): readonly VariedParameter[] {
   const spec = specs.find(({ type }) => type === row['type']);
   const params = isObject(row['params']) ? row['params'] : {};
   return (spec?.parameters ?? [])
@@ -66,7 +85,12 @@ function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: st
     }));
 }
 
-function own(document: JsonObject, path: Path, label: string, choices: readonly string[] | null = null): Varied {
+function createVaried(
+  document: JsonObject,
+  path: Path,
+  label: string,
+  choices: readonly string[] | null = null,
+): VariedParameter {
   return {
     pointer: pointerOf(path),
     label,

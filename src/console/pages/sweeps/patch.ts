@@ -12,7 +12,7 @@ interface Base {
  */
 export function patchBase(base: Base, patch: JsonObject): Base {
   let whole: Json = { document: base.document, request: base.request };
-  for (const [pointer, value] of Object.entries(patch)) whole = withPointer(whole, stepsOf(pointer), value ?? null);
+  for (const [pointer, value] of Object.entries(patch)) whole = setAtPointer(whole, stepsOf(pointer), value ?? null);
   return whole as unknown as Base; // only existing members are replaced
 }
 
@@ -22,12 +22,12 @@ const stepsOf = (pointer: string): readonly string[] =>
     .slice(1)
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-function withPointer(whole: Json | undefined, [step, ...rest]: readonly string[], value: Json): Json {
+function setAtPointer(whole: Json | undefined, [step, ...rest]: readonly string[], value: Json): Json {
   if (step === undefined) return value;
   if (Array.isArray(whole)) {
     const items = whole as readonly Json[];
-    return items.map((item, k) => (String(k) === step ? withPointer(item, rest, value) : item));
+    return items.map((item, k) => (String(k) === step ? setAtPointer(item, rest, value) : item));
   }
   const object = isObject(whole) ? whole : {};
-  return { ...object, [step]: withPointer(object[step], rest, value) };
+  return { ...object, [step]: setAtPointer(object[step], rest, value) };
 }

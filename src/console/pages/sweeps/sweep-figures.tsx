@@ -4,10 +4,10 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
-import { variedIn } from './parameters.js';
-import { pointerLabel, type Told } from './values.js';
+import { listVariedParameters } from './parameters.js';
+import { pointerLabel, type ParameterLabels } from './values.js';
 
-/** Probability of overfitting above which a choice is no better than a random one. */
+/** Probability of overfitting above which a choice is no better than a random choice. */
 export const CHANCE = 0.5;
 
 /** Renders the figures of a sweep, which show how reliable its ranking is. */
@@ -62,7 +62,7 @@ export function Figures({ view: { selection, overfitting, variants, refused } }:
  * Returns a lookup of labels and units of the varied parameters; undefined until the definition is loaded. The labels are
  * derived from the pointers if it cannot be loaded.
  */
-export function useTold(id: string): Told | undefined {
+export function useParameterLabels(id: string): ParameterLabels | undefined {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
@@ -72,6 +72,6 @@ export function useTold(id: string): Told | undefined {
   const isKnown = types.data !== undefined && index.data !== undefined;
   if ((types.data === undefined && types.trouble === null) || (index.data === undefined && index.trouble === null))
     return undefined;
-  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
+  const varied = isKnown ? listVariedParameters(index.data as unknown as JsonObject, types.data!, 0) : []; // the response is plain JSON
   return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
 }

@@ -7,15 +7,22 @@ import { labelOf } from '../../words/labels.js';
 import { medianOf } from '../../words/median.js';
 import { decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
-import { capacityOf, hiddenParameters, shownIn, valuesOf, type HiddenParameter, type MapAxes } from './map-cells.js';
-import { metricWords, patchText, withUnit, type Told } from './values.js';
+import {
+  capacityOf,
+  listHiddenParameters,
+  findShownVariant,
+  valuesOf,
+  type HiddenParameter,
+  type MapAxes,
+} from './map-cells.js';
+import { metricWords, patchText, withUnit, type ParameterLabels } from './values.js';
 
 interface SweepMapProps {
   readonly rows: readonly SweepRow[];
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
-  readonly told: Told;
-  /** Variants with identical levels, in groups. */
+  readonly told: ParameterLabels;
+  /** Groups of variants with identical levels. */
   readonly identical: readonly (readonly number[])[];
   onOpen(variant: number): void;
 }
@@ -42,9 +49,9 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
   const scale = { least: Math.min(...known), middle: medianOf(known), most: Math.max(...known) };
   const write = (value: number | null) => (metric === 'sharpe_ratio' ? decimal(value, 3) : percent(value));
   const fixed = jsonIn(parameter('fixed'));
-  const hidden = hiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
+  const hidden = listHiddenParameters(rows, pointers, { across, down, fixed: isObject(fixed) ? fixed : {} });
   const equals = new Map(identical.flatMap((group) => group.map((variant) => [variant, group] as const)));
-  const findShown = (column: string, line: string) => shownIn(rows, { across, down, column, line, hidden });
+  const findShown = (column: string, line: string) => findShownVariant(rows, { across, down, column, line, hidden });
   return (
     <Section title="Map" aside={<MapChoices {...{ pointers, across, down, metric, told }} />}>
       <Hidden {...{ rows, hidden, told, rankBy }} />
@@ -120,7 +127,7 @@ interface Remark {
   readonly isInfeasible: boolean;
 }
 
-/** Describes a variant whose values have no effect: its levels are those of others. */
+/** Describes a variant whose values have no effect because its levels equal the levels of other variants. */
 function remarkOn({ variant, patch }: SweepRow, group: readonly number[] | undefined): Remark | undefined {
   if (group === undefined) return undefined;
   const capacity = capacityOf(patch);
@@ -281,7 +288,7 @@ function Hidden({ rows, hidden, told, rankBy }: HiddenProps) {
 }
 
 /** Formats the values of the omitted parameters in the variant of a cell. */
-function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: Told): string {
+function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParameter[], told: ParameterLabels): string {
   const values = hidden.map(({ pointer }) => {
     const { label, unit } = told(pointer);
     return `${label} ${withUnit(patch[pointer] as Json | undefined, unit)}`; // patch values are plain JSON
@@ -290,7 +297,7 @@ function hiddenText({ variant, patch }: SweepRow, hidden: readonly HiddenParamet
 }
 
 /** Formats a parameter value with its unit. */
-function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: Told): string {
+function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: ParameterLabels): string {
   const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
   return withUnit(value as Json, told(pointer).unit); // patch values are plain JSON
 }

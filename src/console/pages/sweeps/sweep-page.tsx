@@ -17,12 +17,12 @@ import { indexAddress } from '../../words/addresses.js';
 import { jobAddress } from '../../words/jobs.js';
 import { change, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { termsText } from '../index/run-terms.js';
+import { formatTerms } from '../index/run-terms.js';
 import { Fan } from './fan.js';
-import { CHANCE, Figures, useTold } from './sweep-figures.js';
+import { CHANCE, Figures, useParameterLabels } from './sweep-figures.js';
 import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
-import { metricWords, patchText, withUnit, type Told } from './values.js';
+import { metricWords, patchText, withUnit, type ParameterLabels } from './values.js';
 import { VariantPanel } from './variant-panel.js';
 import './sweeps.css';
 
@@ -64,7 +64,7 @@ export function SweepPage({ params }: PageProps) {
 /** Renders the terms of the backtests. */
 function TermsOf({ request }: { readonly request: unknown }) {
   const schemas = useSchemas();
-  const text = termsText(requestOf(request), 'SweepTerms', schemas.data);
+  const text = formatTerms(requestOf(request), 'SweepTerms', schemas.data);
   return text === '' ? null : <span>{text}</span>;
 }
 
@@ -91,8 +91,8 @@ const IDENTICAL = /^Variants .*identical levels/;
 function Result({ view, request }: ResultProps) {
   const { rows, identical_variants: identical = [] } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const told = useTold(view.index_id);
-  // Labels come with the types of rules: the page waits for them, not to show pointers first.
+  const told = useParameterLabels(view.index_id);
+  // The page waits for the rule types, which supply the labels, so that it does not show pointers first.
   if (told === undefined) return <FiguresSkeleton />;
   const sentences = (view.verdict ?? []).filter((sentence) => identical.length === 0 || !IDENTICAL.test(sentence));
   const isOverfit = (view.overfitting?.probability ?? 0) > CHANCE;
@@ -146,7 +146,7 @@ function Result({ view, request }: ResultProps) {
   );
 }
 
-function columnsOf(pointers: readonly string[], told: Told): readonly Column<SweepRow>[] {
+function columnsOf(pointers: readonly string[], told: ParameterLabels): readonly Column<SweepRow>[] {
   const varied = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
     title: told(pointer).label,

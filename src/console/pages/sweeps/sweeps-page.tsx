@@ -26,8 +26,8 @@ import { isFraction } from '../../words/quantities.js';
 import { newestRun, termsOf } from '../index/run-terms.js';
 import { FoldsForm } from './folds-form.js';
 import { LatestSweep } from './latest-sweep.js';
-import { variedIn } from './parameters.js';
-import { findingsAt, parseValues, refusedIn, withUnit, type Varied } from './values.js';
+import { listVariedParameters } from './parameters.js';
+import { findingsAt, parseValues, listValueErrors, withUnit, type VariedParameter } from './values.js';
 import '../designer/designer.css';
 import './sweeps.css';
 
@@ -48,7 +48,7 @@ export function SweepsPage() {
           return (
             <>
               {may('run') && (
-                <Folded isOpen={all.length === 0}>
+                <FoldedForm isOpen={all.length === 0}>
                   <Answered resource={indices} what="the indices">
                     {({ indices: known }) => (
                       <Answered resource={types} what="the rule classes">
@@ -61,7 +61,7 @@ export function SweepsPage() {
                       </Answered>
                     )}
                   </Answered>
-                </Folded>
+                </FoldedForm>
               )}
               {last !== undefined && <LatestSweep job={last} />}
               {all.length > 0 && (
@@ -78,7 +78,7 @@ export function SweepsPage() {
 }
 
 /** Renders the form of a new sweep. The form is folded if there is a result, and stays open during editing. */
-function Folded({ isOpen: isFirst, children }: { readonly isOpen: boolean; readonly children: ComponentChildren }) {
+function FoldedForm({ isOpen: isFirst, children }: { readonly isOpen: boolean; readonly children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(isFirst || parameter('sweep') !== null || parameter('index') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
@@ -162,7 +162,10 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const terms = isObject(asked['terms']) ? asked['terms'] : {};
   const costs = Number(terms['transaction_cost_bps'] ?? 0);
-  const varied = useMemo(() => variedIn(index as unknown as JsonObject, types, costs), [index, types, costs]);
+  const varied = useMemo(
+    () => listVariedParameters(index as unknown as JsonObject, types, costs),
+    [index, types, costs],
+  );
   const axes = axesIn(asked);
   const put = (name: string, value: Json | undefined) => {
     setTrouble(null);
@@ -174,7 +177,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
     parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
   const refusedOf = ({ pointer, text }: Axis): readonly Finding[] => {
     const known = varied.find((one) => one.pointer === pointer);
-    const refused = known === undefined ? [] : refusedIn(text, known);
+    const refused = known === undefined ? [] : listValueErrors(text, known);
     return refused.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
   };
   const variants = axes.reduce((product, axis) => product * valuesOf(axis).length, axes.length === 0 ? 0 : 1);
@@ -210,7 +213,9 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
             ...free.map(({ pointer, label }) => ({ value: pointer, text: label })),
           ]}
           value=""
-          onChoose={(pointer) => pointer !== '' && setAxes([...axes, { pointer, text: firstValues(varied, pointer) }])}
+          onChoose={(pointer) =>
+            pointer !== '' && setAxes([...axes, { pointer, text: suggestValues(varied, pointer) }])
+          }
         />
       )}
       <details open={(trouble?.findings ?? []).some(({ path }) => path.startsWith('request'))}>
@@ -269,7 +274,7 @@ function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTerms
 }
 
 /** Returns suggested values of a parameter: its accepted values, or numbers near its current value. */
-function firstValues(varied: readonly Varied[], pointer: string): string {
+function suggestValues(varied: readonly VariedParameter[], pointer: string): string {
   const { now, choices } = varied.find((one) => one.pointer === pointer) ?? {};
   if (choices) return choices.join(', ');
   if (typeof now !== 'number') return now === undefined || now === null ? '' : String(now);
@@ -279,7 +284,7 @@ function firstValues(varied: readonly Varied[], pointer: string): string {
 
 interface AxisFieldProps {
   readonly axis: Axis;
-  readonly varied: Varied | undefined;
+  readonly varied: VariedParameter | undefined;
   readonly findings: readonly Finding[];
   onChange(text: string): void;
   onRemove(): void;

@@ -3,7 +3,7 @@ import type { Json } from '../../words/paths.js';
 import { parseQuantity, quantityText } from '../../words/quantities.js';
 
 /** A parameter of a definition or its backtest that a sweep can vary. */
-export interface Varied {
+export interface VariedParameter {
   /** JSON pointer of the parameter. */
   readonly pointer: string;
   readonly label: string;
@@ -51,9 +51,9 @@ function parseWord(word: string): Json {
 }
 
 /** Returns messages about typed values that a parameter does not accept. */
-export function refusedIn(
+export function listValueErrors(
   text: string,
-  { choices, unit, takes, isOptional }: Omit<Varied, 'pointer' | 'label' | 'now'>,
+  { choices, unit, takes, isOptional }: Omit<VariedParameter, 'pointer' | 'label' | 'now'>,
 ): readonly string[] {
   return parseValues(text, unit).flatMap((value) => {
     if (value === null) return isOptional ? [] : ['A value is required; null is not accepted.'];
@@ -72,7 +72,7 @@ export function withUnit(value: Json | undefined, unit: string | null): string {
 }
 
 /** Function that returns the label and unit of the parameter at a pointer. */
-export type Told = (pointer: string) => { readonly label: string; readonly unit: string | null };
+export type ParameterLabels = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
 /**
  * Returns the findings about a pointer of the grid. The path of such a finding is, for example,

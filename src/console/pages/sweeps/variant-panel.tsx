@@ -15,14 +15,14 @@ import { indexAddress } from '../../words/addresses.js';
 import { change, decimal, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { patchBase } from './patch.js';
-import { withUnit, type Told } from './values.js';
+import { withUnit, type ParameterLabels } from './values.js';
 
 interface VariantPanelProps {
   readonly row: SweepRow;
   readonly indexId: string;
   /** Terms of the backtests. */
   readonly request: JsonObject;
-  readonly told: Told;
+  readonly told: ParameterLabels;
   onClose(): void;
 }
 

@@ -2,7 +2,7 @@
  * Returns an unused id for an index from a template: the id of the template, followed by a number if it is already
  * used.
  */
-export function freeId(
+export function findFreeId(
   { id, index_ids: indexIds }: { readonly id: string; readonly index_ids: readonly string[] },
   taken: ReadonlySet<string>,
 ): string {

@@ -11,7 +11,7 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { change } from '../../words/numbers.js';
-import { freeId } from './free-id.js';
+import { findFreeId } from './free-id.js';
 import './templates.css';
 
 /** Page of templates from published methodologies. Templates that the served store supports come first. */
@@ -139,7 +139,7 @@ function Card({ template, taken, isAsked, onAnswer }: CardProps) {
   useEffect(() => {
     if (isDone) onAnswer();
   }, [isDone]);
-  const use = addressOf('/console/indices/new', { template: id, id: freeId(template, taken) });
+  const use = addressOf('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
     <li class="template">

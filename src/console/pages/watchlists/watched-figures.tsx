@@ -3,14 +3,14 @@ import { FiguresSkeleton } from '../../components/skeleton.js';
 import { compact } from '../../words/amounts.js';
 import { medianOf } from '../../words/median.js';
 import { change, count, formatMoney, signClass } from '../../words/numbers.js';
-import { overDay, overYearToDate, type Year } from '../names/last-year.js';
+import { computeDayReturn, computeYearToDate, type Year } from '../names/last-year.js';
 import type { Row } from './watched-table.js';
 
-/** Renders what the securities of a list have in common: gains, the median, the extremes, and the total size. */
+/** Renders a summary of the securities of a list: gains, the median, the extremes and the total size. */
 export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
   if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
-  const days = returnsOf(rows, overDay);
-  const years = returnsOf(rows, overYearToDate);
+  const days = returnsOf(rows, computeDayReturn);
+  const years = returnsOf(rows, computeYearToDate);
   const [worst, best] = [years[0], years.at(-1)];
   return (
     <Metrics
@@ -36,7 +36,7 @@ export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
 export const lastDate = (rows: readonly Row[]): string | null =>
   rows.reduce<string | null>((last, { end }) => (end !== null && (last === null || end > last) ? end : last), null);
 
-/** Known returns in ascending order. */
+/** Returns the known returns in ascending order. */
 const returnsOf = (rows: readonly Row[], over: (year: Year | undefined) => number | null) =>
   rows
     .flatMap(({ identifier, year }) => {
@@ -53,7 +53,7 @@ const noteOf = (note: string | null) => (note === null ? {} : { note });
 const withSign = (term: string, value: number | undefined, note: string | null): readonly Metric[] =>
   value === undefined ? [] : [{ term, value: change(value), kind: signClass(value), ...noteOf(note) }];
 
-/** Returns the sum of the market caps, if they are in one currency. */
+/** Returns the sum of the market capitalisations if all have the same currency. */
 function capitalOf(rows: readonly Row[]): readonly Metric[] {
   const known = rows.filter(({ market_cap: cap }) => cap !== null);
   const [currency = null, ...others] = new Set(known.map((row) => row.currency));

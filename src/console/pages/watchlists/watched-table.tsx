@@ -9,7 +9,7 @@ import { useResource } from '../../state/resource.js';
 import { nameAddress } from '../../words/addresses.js';
 import { compact } from '../../words/amounts.js';
 import { count, decimal, formatMoney } from '../../words/numbers.js';
-import { overDay, overMonths, overYearToDate, yearsOf, type Year } from '../names/last-year.js';
+import { computeDayReturn, computeReturnOver, computeYearToDate, yearsOf, type Year } from '../names/last-year.js';
 import { parameter } from '../../state/place.js';
 import { allNames } from '../names/name-table.js';
 import { lastDate, WatchedFigures } from './watched-figures.js';
@@ -18,7 +18,7 @@ type Security = IdentifierSearch['identifiers'][number];
 
 /** Maximum number of securities with prices; each needs a request. */
 const PRICED_MAX = 100;
-/** A security with its last year. */
+/** A security with its closes of the last year. */
 export interface Row extends Security {
   readonly year: Year | undefined;
   /** True while the last year is loading. */
@@ -34,7 +34,7 @@ export function WatchedTable({ identifiers }: WatchedTableProps) {
   const names = useResource('names of the store', allNames);
   return (
     <Answered resource={names} what="the securities">
-      {(all) => <Priced securities={selectChosen(all, identifiers)} />}
+      {(all) => <PricedTable securities={selectChosen(all, identifiers)} />}
     </Answered>
   );
 }
@@ -44,7 +44,7 @@ const selectChosen = (all: readonly Security[], identifiers: readonly string[]):
   return identifiers.flatMap((identifier) => known.get(identifier) ?? []);
 };
 
-function Priced({ securities }: { readonly securities: readonly Security[] }) {
+function PricedTable({ securities }: { readonly securities: readonly Security[] }) {
   const priced = securities.slice(0, PRICED_MAX);
   const key = priced.map(({ identifier, end }) => `${identifier} ${end}`).join(' ');
   const years = useResource(`years ${key}`, (signal) => yearsOf(priced, signal), { follows: false });
@@ -113,14 +113,21 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ close }) => close,
     show: ({ close, currency }) => formatMoney(decimal(close, close !== null && close < 1 ? 4 : 2), currency),
   },
-  numeric({ id: 'day', title: '1 day', help: HELP, width: 76, of: ({ year }) => overDay(year), write: addSign }),
+  numeric({
+    id: 'day',
+    title: '1 day',
+    help: HELP,
+    width: 76,
+    of: ({ year }) => computeDayReturn(year),
+    write: addSign,
+  }),
   numeric({
     id: 'month',
     title: '1 month',
     help: HELP,
     width: 80,
     priority: 6,
-    of: ({ year }: Row) => overMonths(year, 1),
+    of: ({ year }: Row) => computeReturnOver(year, 1),
     write: addSign,
   }),
   numeric({
@@ -129,7 +136,7 @@ const COLUMNS: readonly Column<Row>[] = [
     help: 'Year to date, with dividends, in the currency of the security',
     width: 80,
     priority: 3,
-    of: ({ year }) => overYearToDate(year),
+    of: ({ year }) => computeYearToDate(year),
     write: addSign,
   }),
   numeric({
@@ -137,7 +144,7 @@ const COLUMNS: readonly Column<Row>[] = [
     title: '1 year',
     help: HELP,
     width: 80,
-    of: ({ year }: Row) => overMonths(year, 12),
+    of: ({ year }: Row) => computeReturnOver(year, 12),
     write: addSign,
   }),
   {

@@ -1,6 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
-import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
+import { Editor, type EditedDocument, type OpenedDocument, type WriteTerms } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
@@ -16,7 +16,7 @@ import '../data/data.css';
 import '../designer/designer.css';
 
 /** A watchlist as it is edited. Its id is in the address, not in the request body. */
-interface OpenedList extends Opened {
+interface OpenedList extends OpenedDocument {
   readonly name: string;
   readonly unknown: readonly string[];
   readonly identifiers: readonly string[];
@@ -82,7 +82,7 @@ async function listOf(id: string | null, signal?: AbortSignal): Promise<OpenedLi
 
 type WatchlistBody = Operations['putWatchlist']['request']['body'];
 
-function put({ id, ...document }: JsonObject, write: Write) {
+function put({ id, ...document }: JsonObject, write: WriteTerms) {
   return service.value.callWithEtag('putWatchlist', {
     params: { watchlist_id: String(id) },
     body: document as unknown as WatchlistBody, // the service validates the document
@@ -90,7 +90,7 @@ function put({ id, ...document }: JsonObject, write: Write) {
   });
 }
 
-function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   return (
     <div class="form-card">

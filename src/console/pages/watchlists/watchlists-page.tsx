@@ -46,7 +46,7 @@ export function WatchlistsPage() {
                 sort={{ column: 'id', direction: 'asc' }}
                 height={240}
               />
-              <Shown lists={watchlists} />
+              <WatchlistTable lists={watchlists} />
             </>
           )
         }
@@ -56,7 +56,7 @@ export function WatchlistsPage() {
 }
 
 /** Renders the securities of one watchlist with their closes. Default: the first watchlist. */
-function Shown({ lists }: { readonly lists: readonly Watchlist[] }) {
+function WatchlistTable({ lists }: { readonly lists: readonly Watchlist[] }) {
   const list = lists.find(({ watchlist_id: id }) => id === parameter('list')) ?? lists[0]!; // there is at least one watchlist
   const known = list.identifiers.filter((identifier) => !list.unknown.includes(identifier));
   return (

@@ -8,7 +8,7 @@ import { markMarket } from '../../index-mathematics/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { findLastAtMost } from '../../numbers/search.js';
 import type { SeriesEnd } from '../../books/benchmark.js';
-import type { StoredFollow } from '../../books/book.js';
+import type { StoredFollower } from '../../books/book.js';
 import { findInForce, type Composition, type Compositions } from '../../books/compositions.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import { createIndexTerms } from '../../books/index-run.js';
@@ -33,7 +33,7 @@ export interface RunCheckpoint {
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook | StoredOverlay;
   /** State of a portfolio that follows the index; otherwise the whole book. */
-  readonly portfolio: StoredBook | StoredFollow;
+  readonly portfolio: StoredBook | StoredFollower;
   /** Parent index of a derived index. */
   readonly parent: StoredBook | StoredOverlay | null;
   /** External benchmark that is an index; null for a series or no benchmark. */

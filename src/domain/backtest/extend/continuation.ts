@@ -4,7 +4,7 @@ import type { Day } from '../../time/days.js';
 import type { Finding } from '../../refusals/findings.js';
 import type { MarketData, ReturnVariant } from '../../market/market-data.js';
 import type { StoredModels } from '../../risk/stored-model.js';
-import type { Constrained } from '../../strategies/constrained-rebalances.js';
+import type { ConstrainedRebalances } from '../../strategies/constrained-rebalances.js';
 import type { BenchmarkRun, SeriesEnd } from '../../books/benchmark.js';
 import type { Book } from '../../books/book.js';
 import type { DatedSeries } from '../../analytics/relative.js';
@@ -51,7 +51,7 @@ export interface Continuation {
   /** Rebalances of the extended run. */
   readonly rebalances: readonly Composition[];
   /** Warnings of the optimisations for the constraint set of a strategy, and the state that later optimisations use. */
-  readonly solves: Pick<Constrained, 'findings'> & { readonly memory: DecisionMemory | null };
+  readonly solves: Pick<ConstrainedRebalances, 'findings'> & { readonly memory: DecisionMemory | null };
   /** Every index on which the run depends, with its latest decisions. */
   readonly reached: readonly KnownIndex[];
 }

@@ -14,7 +14,7 @@ import type { MarketData } from '../../market/market-data.js';
 import { alignMarkedMarket } from '../../market/marked-market.js';
 import { BeforeMarket, markWindow, type SessionMarket } from '../../market/session-market.js';
 import { computeDerivedLookBack } from '../../optimisation/derived/derived-look-back.js';
-import { lookBackOf, type LookBack } from '../../rules/look-back.js';
+import { computeLookBack, type LookBack } from '../../rules/look-back.js';
 import { readTreatment } from './checkpoint.js';
 import type { DecisionMemory } from '../../books/decider.js';
 import type { ResumedIndex, Composer, Composition, Compositions } from '../../books/compositions.js';
@@ -55,7 +55,7 @@ function listLooks({ plan: { documents } }: ResumeRunInput, { marked, resumed }:
       const holds = listHeldLook(document, rebalance, { sessions, before });
       if (isRuleDocument(document)) {
         const reviewed = findReview(document, rebalance.review).document as RuleDocument; // only a review of a rule-based index has rules
-        const own = { code: document.calendar, lookBack: lookBackOf({ document: reviewed, sessions, decision }) };
+        const own = { code: document.calendar, lookBack: computeLookBack({ document: reviewed, sessions, decision }) };
         return [own, ...holds];
       }
       if (!isDerivedDocument(document)) return [];
@@ -123,7 +123,7 @@ export function composeWithinLookBack<T>(
     report,
   } = input;
   const runOn = (market: MarketData, aligned?: ReadonlyMap<string, SessionMarket>): T => {
-    const tick = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
+    const reportFraction = (fraction: number): void => report(0.2 * fraction, 'deciding compositions');
     return work(
       createComposer({
         market,
@@ -133,7 +133,7 @@ export function composeWithinLookBack<T>(
         until: day,
         createDecider,
         resumed,
-        tick,
+        tick: reportFraction,
         ...(aligned ? { aligned } : {}),
       }),
     );

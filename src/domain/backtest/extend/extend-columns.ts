@@ -30,7 +30,7 @@ const DATES_MAX = 32;
  * Returns true if a file of columns is complete, so that new dates are written to another file.
  * @param dates number of dates in this file
  */
-export const isFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
+export const isFileFull = (dates: number, datesMax = DATES_MAX): boolean => dates >= datesMax;
 /** Returns the number of dates in the newest file of the columns of a run. */
 export const countOwnDates = (stored: RunColumns): number => stored.header.dates - stored.inEarlierFiles('level');
 /** Maximum number of files for the columns of a run: reading a whole block opens every file. */
@@ -44,7 +44,7 @@ const FILES_MAX = 128;
 export function extendColumns({ stored, fileNames, datesMax, added }: ExtendColumnsInput): WrittenColumns {
   const { header } = stored;
   const { begun: earlierNames = [], joined: known = [] } = header;
-  const stays = added.joined.length > 0 || isFull(countOwnDates(stored), datesMax);
+  const stays = added.joined.length > 0 || isFileFull(countOwnDates(stored), datesMax);
   const files = fileNames.slice(0, earlierNames.length + (stays ? 1 : 0));
   if (files.length > FILES_MAX) throw new CannotResume('file_rewritten');
   const extended: ExtendedFile = { stored, stays, earlier: files.length, width: added.names.length };

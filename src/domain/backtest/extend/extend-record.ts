@@ -4,7 +4,7 @@ import { readMember, type RecordExtension } from '../record/field.js';
 import { isPlace, countNumbers, openPools, type AddedNumbers, type StoredNumbers } from '../record/number-places.js';
 import { assertFinite } from '../record/pack.js';
 import { readDescription, type Description } from '../record/read.js';
-import { BOOK, PLAIN, REBALANCES, REST } from '../record/schema.js';
+import { BOOK, JSON_FIELDS, REBALANCES, ARRAY_FIELDS } from '../record/schema.js';
 import type { AddedRecord } from '../record/sources.js';
 
 /** Record of an extended run: a description that refers to stored and appended arrays. */
@@ -46,8 +46,8 @@ export function extendRecord({ stored, description, rebalances, market, added }:
     dates: stored.dates,
     before: { target: countDates('target'), optimised: countDates('optimised'), benchmark: countDates('benchmark') },
   };
-  const plain = PLAIN.extend(before.plain, source, into);
-  const rest = REST.extend(before.rest, source, into);
+  const plain = JSON_FIELDS.extend(before.plain, source, into);
+  const rest = ARRAY_FIELDS.extend(before.rest, source, into);
   const shown = REBALANCES.extend(JSON.parse(new TextDecoder().decode(rebalances)), source, into);
   for (const array of pools.added.f64) assertFinite(array);
   const benchmark = readMember(rest, 'benchmark');

@@ -156,7 +156,7 @@ function joinRecord(
 }
 
 /** Daily series of the whole run. */
-interface WholeSeries {
+interface JoinedSeries {
   readonly days: Int32Array;
   readonly value: Float64Array;
   readonly costs: Float64Array;
@@ -167,7 +167,7 @@ interface WholeSeries {
   readonly relativeIndex: Float64Array;
 }
 
-function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): WholeSeries {
+function joinRunSeries({ stored, checkpoint }: ExtendInput, { index, portfolio }: Continuation): JoinedSeries {
   const joinBlock = (block: BlockName, added: Float64Array): Float64Array => joinParts(stored.f64(block), added);
   const value = joinBlock('value', portfolio.value.subarray(1));
   const indexLevel = joinBlock('indexLevel', index.book.value.subarray(1));

@@ -1,4 +1,4 @@
-import { moveOrder, type Book, type BookOverlay, type StoredFollow, type UnfilledOrder } from '../../books/book.js';
+import { moveOrder, type Book, type BookOverlay, type StoredFollower, type UnfilledOrder } from '../../books/book.js';
 import type { EarlierOrders } from '../../books/overlay-orders.js';
 import { extendStoredBook, toStoredBook, type StoredBook } from '../../books/resumed-book.js';
 
@@ -77,7 +77,7 @@ function createStoredShares({ shares }: BookOverlay): Pick<StoredOverlay, 'share
  * Returns the stored state of a portfolio.
  * @param by number of sessions from the portfolio's first session to the first session of the book
  */
-export function toStoredPortfolio(book: Book, by: number): StoredFollow {
+export function toStoredPortfolio(book: Book, by: number): StoredFollower {
   const { end } = book;
   if ('held' in end) throw new Error('a book with separate holdings is stored as a book');
   return { ...end, ...(end.exposure === undefined ? {} : createStoredOrders(book, by)) };

@@ -2,7 +2,7 @@ import type { Finding } from '../../refusals/findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { groupFindings, sortByRebalance } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';
-import type { Book, BriefEnd } from '../../books/book.js';
+import type { Book, LevelsOnlyEnd } from '../../books/book.js';
 import { extendStoredBook, type StoredBook } from '../../books/resumed-book.js';
 import { countStale, type StaleFills } from '../../books/stale-fills.js';
 import type { RunCheckpoint } from './checkpoint.js';
@@ -66,7 +66,7 @@ function createOwnBook({ index }: RunCheckpoint): StoredBook {
   return index;
 }
 
-function createBriefEnd(before: StoredBook, book: Book): BriefEnd {
+function createBriefEnd(before: StoredBook, book: Book): LevelsOnlyEnd {
   const { end, orders } = extendStoredBook(before, book);
   return { end, orders };
 }

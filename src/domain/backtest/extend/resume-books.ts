@@ -4,7 +4,7 @@ import type { ReturnVariant } from '../../market/market-data.js';
 import {
   createConstrainedDocument,
   constrainRebalances,
-  type Constrained,
+  type ConstrainedRebalances,
 } from '../../strategies/constrained-rebalances.js';
 import { selectLaterRebalances } from '../../strategies/own-rebalances.js';
 import type { Book, BookInput, Targets } from '../../books/book.js';
@@ -69,7 +69,7 @@ export function findRebalancesAfter(
   { plan: { strategy, documents }, checkpoint, engine = referenceEngine, report }: ResumeRunInput,
   seen: MarketView,
   index: IndexContinuation,
-): Pick<Constrained, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
+): Pick<ConstrainedRebalances, 'rebalances' | 'findings'> & { readonly memory: DecisionMemory | null } {
   const { solves: memory } = checkpoint.remains;
   const { document, from, to, composed } = index;
   const dated = strategy?.rebalance
@@ -89,9 +89,9 @@ export function findRebalancesAfter(
       memory,
     }),
   );
-  const tick = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
+  const reportFraction = (fraction: number): void => report(0.3 + 0.1 * fraction, 'solving the constraint set');
   return seen.composing(looks, (composer) =>
-    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick }),
+    constrainRebalances({ document, rows, rebalances: dated, composer, engine, memory, tick: reportFraction }),
   );
 }
 

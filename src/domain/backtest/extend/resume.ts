@@ -1,6 +1,6 @@
 import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
 import { createSeriesBenchmark } from '../../books/benchmark.js';
-import type { Book, BriefEnd } from '../../books/book.js';
+import type { Book, LevelsOnlyEnd } from '../../books/book.js';
 import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
 import { createMarketView } from './market-view.js';
 import { assertNoMemberChange } from './no-member-change.js';
@@ -26,7 +26,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
   const seen = createMarketView(input);
   report(0.3, 'resuming the stored run');
-  const createOwnBook = (brief: BriefEnd): StoredBook => {
+  const createOwnBook = (brief: LevelsOnlyEnd): StoredBook => {
     if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no separate book');
     return { ...checkpoint.index, ...brief };
   };

@@ -2,7 +2,7 @@ import { Refusal } from '../../refusals/refusal.js';
 import { findNumberType, type Numbers, type NumberType } from '../../numbers/number-types.js';
 import type { Packing } from './field.js';
 import { POOLS, type Reference } from './number-places.js';
-import { PLAIN, REBALANCES, REST, type RunRecord, type Snapshot } from './schema.js';
+import { JSON_FIELDS, REBALANCES, ARRAY_FIELDS, type RunRecord, type Snapshot } from './schema.js';
 
 /**
  * Version of the packed form. Increment it if equal columns and fields (`RECORD_SHAPE`) are packed to a different text.
@@ -37,8 +37,8 @@ export function packRecord(
 ): PackedRecord {
   const { identifiers } = record;
   const pools = createPools(record, blocks);
-  const plain = PLAIN.pack(record, pools.packing);
-  const rest = REST.pack(record, pools.packing);
+  const plain = JSON_FIELDS.pack(record, pools.packing);
+  const rest = ARRAY_FIELDS.pack(record, pools.packing);
   const shown = REBALANCES.pack(rebalances, pools.packing);
   for (const array of [...pools.arrays.f64, ...blocks.keys()]) if (array instanceof Float64Array) assertFinite(array);
   const used = collectUsedColumns(pools.positions, identifiers);

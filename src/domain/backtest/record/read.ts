@@ -1,6 +1,6 @@
 import type { ComparedIdentifiers, ArraySource, WeightsFrame } from './field.js';
 import { readNumbersAt, type StoredNumbers } from './number-places.js';
-import { PLAIN, REST, type RunRecord } from './schema.js';
+import { JSON_FIELDS, ARRAY_FIELDS, type RunRecord } from './schema.js';
 
 /** JSON of a stored record: see `record/README.md`. */
 export interface Description {
@@ -18,7 +18,7 @@ export function readPacked(description: Uint8Array, stored: StoredNumbers): RunR
   const { identifiers, plain, rest } = readDescription(description);
   const named = [...identifiers];
   const reading = readRecord(stored, named);
-  return { identifiers: named, ...PLAIN.read(plain, reading), ...REST.read(rest, reading) };
+  return { identifiers: named, ...JSON_FIELDS.read(plain, reading), ...ARRAY_FIELDS.read(rest, reading) };
 }
 
 /**
@@ -39,7 +39,7 @@ export function readRecord(stored: StoredNumbers, identifiers: string[]): ArrayS
  */
 export function findRecordDifference(stored: RunRecord, replayed: RunRecord): string | null {
   const names: ComparedIdentifiers = { stored: stored.identifiers, replayed: replayed.identifiers };
-  return PLAIN.differs(stored, replayed, names) ?? REST.differs(stored, replayed, names);
+  return JSON_FIELDS.differs(stored, replayed, names) ?? ARRAY_FIELDS.differs(stored, replayed, names);
 }
 
 /**

@@ -23,16 +23,16 @@ export function listUnfilledOrders({
   from,
   unfilled,
 }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
-  const day = (at: number): number => sm.sessions[from + at]!;
+  const dayAt = (at: number): number => sm.sessions[from + at]!;
   return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
-    day: day(at),
+    day: dayAt(at),
     identifier: sm.identifiers[columns[slot]!]!,
     side,
     target,
     held,
     notional,
     reason,
-    filledDay: filledAt === null ? null : day(filledAt),
+    filledDay: filledAt === null ? null : dayAt(filledAt),
   }));
 }
 

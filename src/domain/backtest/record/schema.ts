@@ -7,7 +7,7 @@ import type { RebalanceCause } from '../../schedule/rebalance-causes.js';
 import { DEFAULT_REVIEW } from '../../schedule/review-scopes.js';
 import type { StaleFills } from '../../books/stale-fills.js';
 import { createFields, createFieldGroup, readMember, type Field } from './field.js';
-import { createIndexShares, omitIndexShares, type SharesOf } from '../../books/index-shares.js';
+import { createIndexShares, omitIndexShares, type IndexSharesReader } from '../../books/index-shares.js';
 import { FRAME, createFrame } from './frame.js';
 import { isPlace, countNumbers } from './number-places.js';
 import {
@@ -31,7 +31,7 @@ import {
   type AddedBook,
   showComposition,
   listEffectiveCompositions,
-  useForBoth,
+  createSourcePair,
   type WholeRecord,
   type AddedRecord,
   toWholeIndex,
@@ -76,7 +76,7 @@ export const SNAPSHOT = createFieldGroup({
   also: compositionFields.fixed(({ also }) => also),
   /** Null if every traded security had a price bar. */
   staleFills: compositionFields.later(
-    compositionFields.optional<Recorded<typeof STALE_FILLS>, StaleFills, never>({
+    compositionFields.optional<FieldValue<typeof STALE_FILLS>, StaleFills, never>({
       whole: ({ staleFills }) => staleFills,
       added: returnNull,
       field: STALE_FILLS,
@@ -104,9 +104,9 @@ export const SNAPSHOT = createFieldGroup({
     compositionFields.optional({ whole: ({ factors }) => factors, added: returnNull, field: NUMBERS }),
   ),
 });
-export type Snapshot = Recorded<typeof SNAPSHOT>;
+export type Snapshot = FieldValue<typeof SNAPSHOT>;
 
-type Recorded<F> = F extends Field<infer T, never, never> ? T : never;
+type FieldValue<F> = F extends Field<infer T, never, never> ? T : never;
 
 const bookFields = createFields<WholeBook, AddedBook>();
 const numberFields = createFields<Float64Array, Float64Array>();
@@ -145,7 +145,7 @@ export const BOOK = createFieldGroup({
     added: ({ index }) => index?.composed.length ?? 0,
   }),
 });
-export type RecordedBook = Recorded<typeof BOOK>;
+export type RecordedBook = FieldValue<typeof BOOK>;
 
 /** Returns the book of an index with the currency of the level; null for a plain series. */
 function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'document'> | null | undefined) {
@@ -155,28 +155,28 @@ function findPricedIndex(book: Book | undefined, of: Pick<Compositions, 'documen
 const positionFields = createFields<PositionRows, PositionRows>();
 const countKeptPositions = ({ at }: PositionRows): number => LIMITS.MAX_POSITION_ROWS - at.length;
 const POSITIONS = createFieldGroup({
-  total: positionFields.count(useForBoth(({ total }) => total)),
-  units: positionFields.f64({ ...useForBoth(({ units }) => units), stay: countKeptPositions }),
-  price: positionFields.f64({ ...useForBoth(({ price }) => price), stay: countKeptPositions }),
-  value: positionFields.f64({ ...useForBoth(({ value }) => value), stay: countKeptPositions }),
-  weight: positionFields.f64({ ...useForBoth(({ weight }) => weight), stay: countKeptPositions }),
-  at: positionFields.i32({ ...useForBoth(({ at }) => at), stay: countKeptPositions }),
-  columns: positionFields.positions({ ...useForBoth(({ columns }) => columns), stay: countKeptPositions }),
+  total: positionFields.count(createSourcePair(({ total }) => total)),
+  units: positionFields.f64({ ...createSourcePair(({ units }) => units), stay: countKeptPositions }),
+  price: positionFields.f64({ ...createSourcePair(({ price }) => price), stay: countKeptPositions }),
+  value: positionFields.f64({ ...createSourcePair(({ value }) => value), stay: countKeptPositions }),
+  weight: positionFields.f64({ ...createSourcePair(({ weight }) => weight), stay: countKeptPositions }),
+  at: positionFields.i32({ ...createSourcePair(({ at }) => at), stay: countKeptPositions }),
+  columns: positionFields.positions({ ...createSourcePair(({ columns }) => columns), stay: countKeptPositions }),
 });
 
 const transactionFields = createFields<TransactionRows, TransactionRows>();
 const countKeptTransactions = ({ at }: TransactionRows): number => TRANSACTION_ROWS_MAX - at.length;
 export const TRANSACTIONS = createFieldGroup({
-  total: transactionFields.count(useForBoth(({ total }) => total)),
-  at: transactionFields.i32({ ...useForBoth(({ at }) => at), stay: countKeptTransactions }),
-  columns: transactionFields.positions({ ...useForBoth(({ columns }) => columns), stay: countKeptTransactions }),
-  notional: transactionFields.f64({ ...useForBoth(({ notional }) => notional), stay: countKeptTransactions }),
-  price: transactionFields.f64({ ...useForBoth(({ price }) => price), stay: countKeptTransactions }),
-  reason: transactionFields.u8({ ...useForBoth(({ reason }) => reason), stay: countKeptTransactions }),
-  isFree: transactionFields.u8({ ...useForBoth(({ isFree }) => isFree), stay: countKeptTransactions }),
+  total: transactionFields.count(createSourcePair(({ total }) => total)),
+  at: transactionFields.i32({ ...createSourcePair(({ at }) => at), stay: countKeptTransactions }),
+  columns: transactionFields.positions({ ...createSourcePair(({ columns }) => columns), stay: countKeptTransactions }),
+  notional: transactionFields.f64({ ...createSourcePair(({ notional }) => notional), stay: countKeptTransactions }),
+  price: transactionFields.f64({ ...createSourcePair(({ price }) => price), stay: countKeptTransactions }),
+  reason: transactionFields.u8({ ...createSourcePair(({ reason }) => reason), stay: countKeptTransactions }),
+  isFree: transactionFields.u8({ ...createSourcePair(({ isFree }) => isFree), stay: countKeptTransactions }),
 });
 
-export type RecordedTransactions = Recorded<typeof TRANSACTIONS>;
+export type RecordedTransactions = FieldValue<typeof TRANSACTIONS>;
 
 const recordFields = createFields<WholeRecord, AddedRecord>();
 
@@ -219,25 +219,25 @@ const PORTFOLIO = createFieldGroup({
     field: TRANSACTIONS,
   }),
 });
-export type RecordedPortfolio = Recorded<typeof PORTFOLIO>;
+export type RecordedPortfolio = FieldValue<typeof PORTFOLIO>;
 
 const gapFields = createFields<RecordedGaps, RecordedGaps>();
 /** Securities without a price bar on a day, with the day of the price used instead. */
 export const GAPS = createFieldGroup({
-  columns: gapFields.positions(useForBoth(({ columns }) => columns)),
-  days: gapFields.i32(useForBoth(({ days }) => days)),
-  pricedFrom: gapFields.i32(useForBoth(({ pricedFrom }) => pricedFrom)),
+  columns: gapFields.positions(createSourcePair(({ columns }) => columns)),
+  days: gapFields.i32(createSourcePair(({ days }) => days)),
+  pricedFrom: gapFields.i32(createSourcePair(({ pricedFrom }) => pricedFrom)),
 });
 
 const pricingFields = createFields<RecordedPricing, RecordedPricing>();
 /** Effective date of each rebalance, with the session of the prices used. */
 export const PRICING = createFieldGroup({
-  dates: pricingFields.i32(useForBoth(({ dates }) => dates)),
-  pricedFrom: pricingFields.i32(useForBoth(({ pricedFrom }) => pricedFrom)),
+  dates: pricingFields.i32(createSourcePair(({ dates }) => dates)),
+  pricedFrom: pricingFields.i32(createSourcePair(({ pricedFrom }) => pricedFrom)),
 });
 
 /** Fields stored as plain JSON. */
-export const PLAIN = createFieldGroup({
+export const JSON_FIELDS = createFieldGroup({
   runId: recordFields.fixed(({ run }) => run.plan.runId),
   metrics: recordFields.anew({ whole: ({ run }) => run.metrics, after: ({ metrics }) => metrics }),
   findings: recordFields.anew({ whole: ({ run }) => run.findings, after: ({ findings }) => findings }),
@@ -248,7 +248,7 @@ export const PLAIN = createFieldGroup({
 });
 
 /** Fields that contain arrays. */
-export const REST = createFieldGroup({
+export const ARRAY_FIELDS = createFieldGroup({
   benchmark: recordFields.optional({ whole: toWholeBenchmark, added: toAddedBenchmark, field: BOOK }),
   /** Index that the portfolio tracks; for a derived index, the parent of that index. */
   target: recordFields.of({
@@ -289,7 +289,7 @@ export const REST = createFieldGroup({
  * Contents of the record of a run as typed arrays, created from a run or read from its file. `columns` and `capped` are
  * positions in `identifiers` everywhere.
  */
-export interface RunRecord extends Recorded<typeof PLAIN>, Recorded<typeof REST> {
+export interface RunRecord extends FieldValue<typeof JSON_FIELDS>, FieldValue<typeof ARRAY_FIELDS> {
   readonly identifiers: readonly string[];
 }
 
@@ -315,7 +315,7 @@ const rebalanceField = createFields<Pick<WholeRecord, 'run'>, AddedRecord>().lat
 
 function listShownCompositions(
   compositions: readonly Composition[],
-  terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: SharesOf },
+  terms: { readonly fills: ReadonlyMap<number, StaleFills>; readonly sharesOf: IndexSharesReader },
 ): ShownComposition[] {
   return compositions.map((one) => toShownComposition(one, terms));
 }
@@ -340,10 +340,10 @@ function selectLatestWithinLimit<T>(list: readonly T[], cellsOf: (one: T) => num
 }
 
 /** Shape of all fields of a record. A change of the shape changes the stored text of an otherwise equal run. */
-export const RECORD_SHAPE = PLAIN.shape + REST.shape;
+export const RECORD_SHAPE = JSON_FIELDS.shape + ARRAY_FIELDS.shape;
 
 /** Returns the record of a whole run. @cost one pass over trades and served rows */
 export function createRunRecord(run: Run): RunRecord {
   const source = { run, frame: createFrame(run.portfolio) };
-  return { identifiers: run.portfolio.sm.identifiers, ...PLAIN.whole(source), ...REST.whole(source) };
+  return { identifiers: run.portfolio.sm.identifiers, ...JSON_FIELDS.whole(source), ...ARRAY_FIELDS.whole(source) };
 }

@@ -5,7 +5,7 @@ import type { BacktestPlan } from '../../documents/backtest-plan.js';
 import type { Run } from '../run.js';
 import type { Book } from '../../books/book.js';
 import type { Composition, Compositions } from '../../books/compositions.js';
-import { createIndexShares, type IndexShares, type SharesOf } from '../../books/index-shares.js';
+import { createIndexShares, type IndexShares, type IndexSharesReader } from '../../books/index-shares.js';
 import { limitToCoverage, type CalendarCoverage } from '../../books/window.js';
 import { listStaleFills, type StaleFills } from '../../books/stale-fills.js';
 import type { Trades } from '../../books/trades.js';
@@ -22,7 +22,7 @@ export interface ShownComposition extends Omit<Composition, 'targets'>, IndexSha
 export interface ShownTerms {
   /** Stale fills by session. */
   readonly fills: ReadonlyMap<number, StaleFills>;
-  readonly sharesOf: SharesOf;
+  readonly sharesOf: IndexSharesReader;
 }
 
 export function toShownComposition(one: Composition, { fills, sharesOf }: ShownTerms): ShownComposition {
@@ -74,7 +74,7 @@ export function listEffectiveCompositions({ index }: WholeBook): readonly Compos
     : index.compositions.list.filter(({ session }) => session < index.book.from + index.book.length);
 }
 
-export const useForBoth = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
+export const createSourcePair = <S, T>(of: (source: S) => T) => ({ whole: of, added: of });
 
 /** Whole run with the weights frame of its portfolio. */
 export interface WholeRecord {

@@ -20,7 +20,7 @@ function hasDrift({ overlay, drift }: Book): boolean {
 }
 
 /** Return components of an overlay: one value per component of the header, by date. */
-export const ownParts: Block<'f64'> = {
+export const overlayReturnParts: Block<'f64'> = {
   type: 'f64',
   axes: ['dates', 'numbers'],
   meaning:

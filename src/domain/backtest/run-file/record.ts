@@ -3,7 +3,7 @@ import { readMember, type ArraySource } from '../record/field.js';
 import {
   BOOK,
   GAPS,
-  PLAIN,
+  JSON_FIELDS,
   PRICING,
   REBALANCES,
   SNAPSHOT,
@@ -106,8 +106,8 @@ export function openRecordParts(columns: RunColumns): RecordParts {
     costRate: () => readMember(portfolio, 'costRate') as number, // written by the fields of the record, like the values below
     initialCapital: () => readMember(portfolio, 'initialCapital') as number,
     pricing: () => PRICING.read(readMember(rest, 'pricing'), reading),
-    metrics: () => PLAIN.fields.metrics.read(readMember(plain, 'metrics'), reading),
-    findings: () => PLAIN.fields.findings.read(readMember(plain, 'findings'), reading),
+    metrics: () => JSON_FIELDS.fields.metrics.read(readMember(plain, 'metrics'), reading),
+    findings: () => JSON_FIELDS.fields.findings.read(readMember(plain, 'findings'), reading),
     levels(book) {
       const packed = readMember(rest, book === 'benchmark' ? 'benchmark' : 'target');
       const isThere = packed !== null && (book === 'benchmark' || readMember(rest, 'optimised') !== null);

@@ -22,7 +22,7 @@ import {
   createSeriesBlock,
   createVariantBlock,
 } from './parts.js';
-import { drift, ownParts } from './overlay-blocks.js';
+import { drift, overlayReturnParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
 import { listAddedRates, groupRatesByCurrency, listWholeRates } from './rates.js';
 import { dividendPoints, netDividendPoints, transfers } from './dividends.js';
@@ -198,7 +198,7 @@ export const BLOCKS = {
   shareChanges,
   keptShares,
   drift,
-  ownParts,
+  ownParts: overlayReturnParts,
   rates: {
     type: 'f64',
     axes: ['currencies', 'dates'],

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
-import { checkKind, severity } from './check-kind.js';
+import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help =
   'Dates of corporate actions of constituents are possible: ex-dates are sessions, announced before, paid after.';
 
-export const actions = checkKind({
+export const actions = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('actions'),
-    severity: severity('warn'),
+    severity: defineSeverity('warn'),
     days_ahead: z
       .int()
       .min(0)

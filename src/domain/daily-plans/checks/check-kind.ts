@@ -105,14 +105,14 @@ export interface CheckKind<P = never> {
 }
 
 /** Creates a kind of check and keeps the literal types of its schema. */
-export function checkKind<const S extends z.ZodObject>(
+export function defineCheckKind<const S extends z.ZodObject>(
   kind: { readonly schema: S } & Omit<CheckKind<z.infer<S>>, 'schema'>,
 ) {
   return kind;
 }
 
 /** Returns the schema of the severity of a check, with a default. */
-export const severity = (standard: CheckSeverity) =>
+export const defineSeverity = (standard: CheckSeverity) =>
   z
     .enum(['block', 'warn'])
     .default(standard)
@@ -120,4 +120,4 @@ export const severity = (standard: CheckSeverity) =>
       description: `Findings block the index (block), or are only reported (warn). Default: ${standard}.`,
     });
 
-export const percent = (fraction: number): string => `${Number((100 * fraction).toPrecision(6))} %`;
+export const formatPercent = (fraction: number): string => `${Number((100 * fraction).toPrecision(6))} %`;

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
-import { checkKind, severity } from './check-kind.js';
+import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help = 'Corporate actions of constituents that take effect on the session were confirmed by a person.';
 
-export const confirmedActions = checkKind({
-  schema: defineObject(() => ({ check: z.literal('confirmed_actions'), severity: severity('block') })).meta({
+export const confirmedActions = defineCheckKind({
+  schema: defineObject(() => ({ check: z.literal('confirmed_actions'), severity: defineSeverity('block') })).meta({
     id: 'ConfirmedActionsCheck',
     description: help,
   }),

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { checkKind, percent, severity } from './check-kind.js';
+import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
 const help = 'Constituents that are traded on the session have a price, by weight.';
 
-export const coverage = checkKind({
+export const coverage = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('coverage'),
-    severity: severity('block'),
+    severity: defineSeverity('block'),
     minimum: z.number().min(0).max(1).default(1).meta({ description: 'Minimum weight of constituents with a price.' }),
   })).meta({ id: 'CoverageCheck', description: help }),
   help,
@@ -21,7 +21,7 @@ export const coverage = checkKind({
     if (missing.length === 0 || 1 - weight >= minimum) return [];
     return missing.map((holding) => ({
       identifier: holding.identifier,
-      message: `${holding.identifier} has no price; ${percent(weight)} of the index have none.`,
+      message: `${holding.identifier} has no price; ${formatPercent(weight)} of the index have none.`,
       measure: { value: 1 - weight, limit: minimum, unit: 'fraction' },
     }));
   },

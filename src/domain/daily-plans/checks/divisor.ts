@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import type { Day } from '../../time/days.js';
-import { checkKind, severity, type CheckedComposition } from './check-kind.js';
+import { defineCheckKind, defineSeverity, type CheckedComposition } from './check-kind.js';
 
 const help =
   'Market value over divisor, with the cash of an overlay or a derived index, is the level at the close, and before the open the level of the previous close: no event changes the level.';
 
-export const divisor = checkKind({
+export const divisor = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('divisor'),
-    severity: severity('block'),
+    severity: defineSeverity('block'),
     tolerance: z
       .number()
       .min(0)
@@ -21,11 +21,12 @@ export const divisor = checkKind({
   needsRun: true,
   reads: ['closing', 'opening', 'levels'],
   judge({ closing, opening, levels, date, previous, decimals }, { tolerance }) {
-    const problem = (composition: CheckedComposition | null, day: Day, when: string) => {
-      const value = levelOf(composition);
+    const reportDifference = (composition: CheckedComposition | null, day: Day, when: string) => {
+      const value = computeLevel(composition);
       const level = composition === null ? undefined : levels.get(day)?.[composition.variant];
       if (value === undefined || level == null) return [];
-      const rounding = errorOf(decimals.level, level) + errorOf(decimals.divisor, composition!.divisor!); // the composition has a value, so its divisor is not null
+      const rounding =
+        computeRoundingError(decimals.level, level) + computeRoundingError(decimals.divisor, composition!.divisor!); // the composition has a value, so its divisor is not null
       const difference = Math.abs(value / level - 1);
       if (difference <= tolerance + rounding) return [];
       const message = `Market value over divisor ${when} is ${value}; the level is ${level}.`;
@@ -37,15 +38,18 @@ export const divisor = checkKind({
         },
       ];
     };
-    return [...problem(closing, date, 'at the close'), ...problem(opening, previous, 'before the open')];
+    return [
+      ...reportDifference(closing, date, 'at the close'),
+      ...reportDifference(opening, previous, 'before the open'),
+    ];
   },
 });
 
 /** Returns the relative error of a value that is rounded to decimals. */
-const errorOf = (decimals: number | null, value: number): number =>
+const computeRoundingError = (decimals: number | null, value: number): number =>
   decimals === null ? 0 : Number(`0.5e-${decimals}`) / Math.abs(value);
 
-function levelOf(composition: CheckedComposition | null): number | undefined {
+function computeLevel(composition: CheckedComposition | null): number | undefined {
   if (composition === null || composition.divisor === null) return undefined;
   const { holdings, cash, divisor: by } = composition;
   if (holdings.length === 0 && cash.weight === 0) return undefined;

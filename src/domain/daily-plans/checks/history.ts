@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { checkKind, severity } from './check-kind.js';
+import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help = 'The refresh of the day changes no history of constituents.';
 
-export const history = checkKind({
-  schema: defineObject(() => ({ check: z.literal('history'), severity: severity('block') })).meta({
+export const history = defineCheckKind({
+  schema: defineObject(() => ({ check: z.literal('history'), severity: defineSeverity('block') })).meta({
     id: 'HistoryCheck',
     description: help,
   }),

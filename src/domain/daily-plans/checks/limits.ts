@@ -3,17 +3,17 @@ import { defineObject } from '../../schema/define-object.js';
 import { formatCount } from '../../catalogue/sentence-numbers.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '../../compliance/rules.js';
 import { computeHeadroom } from '../../compliance/limit-row.js';
-import { checkKind, percent, severity, type CheckFinding, type CheckInput } from './check-kind.js';
+import { defineCheckKind, formatPercent, defineSeverity, type CheckFinding, type CheckInput } from './check-kind.js';
 
 const help = 'The closing composition keeps limits of concentration and of the number of constituents.';
 
 /** Maximum excess over a limit that counts as a rounding error. */
-const ROUNDING = 1e-9;
+const ROUNDING_ERROR = 1e-9;
 
-export const limits = checkKind({
+export const limits = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('limits'),
-    severity: severity('warn'),
+    severity: defineSeverity('warn'),
     rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({ description: 'Published rule of concentration.' }),
     maximum_weight: z
       .number()
@@ -33,28 +33,28 @@ export const limits = checkKind({
     if (closing === null) return [];
     const { holdings } = closing;
     const count = holdings.length;
-    const countFinding = (limit: number, word: string): CheckFinding => ({
+    const createCountFinding = (limit: number, word: string): CheckFinding => ({
       identifier: null,
       message: `The index has ${formatCount(count, 'constituent')}; ${limit} ${limit === 1 ? 'is' : 'are'} the ${word}.`,
       measure: { value: count, limit, unit: 'constituents' },
     });
     const ofSecurities = holdings
-      .filter(({ weight }) => most !== null && weight > most + ROUNDING)
+      .filter(({ weight }) => most !== null && weight > most + ROUNDING_ERROR)
       .map(({ identifier, weight }) => ({
         identifier,
-        message: `${identifier} has the weight ${percent(weight)}; ${percent(most!)} is the most.`,
+        message: `${identifier} has the weight ${formatPercent(weight)}; ${formatPercent(most!)} is the most.`,
         measure: { value: weight, limit: most!, unit: 'fraction' } as const,
       }));
     return [
       ...ofSecurities,
-      ...(minimum !== null && count < minimum ? [countFinding(minimum, 'least')] : []),
-      ...(maximum !== null && count > maximum ? [countFinding(maximum, 'most')] : []),
-      ...(rule === null ? [] : breachesOf(rule, input)),
+      ...(minimum !== null && count < minimum ? [createCountFinding(minimum, 'least')] : []),
+      ...(maximum !== null && count > maximum ? [createCountFinding(maximum, 'most')] : []),
+      ...(rule === null ? [] : listBreaches(rule, input)),
     ];
   },
 });
 
-function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf }: CheckInput): CheckFinding[] {
+function listBreaches(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf }: CheckInput): CheckFinding[] {
   const { holdings } = closing!; // `judge` is called only with a closing composition
   const names = [...new Set(holdings.map(({ identifier }) => issuerOf(identifier)))];
   const issuers = Int32Array.from(holdings, ({ identifier }) => names.indexOf(issuerOf(identifier)));
@@ -68,8 +68,8 @@ function breachesOf(name: (typeof LIMIT_RULE_NAMES)[number], { closing, issuerOf
   };
   return LIMIT_RULES[name].rows.flatMap((row) => {
     const value = row.measure.valueOf(held);
-    if (computeHeadroom(row, value) >= -ROUNDING) return [];
-    const message = `${LIMIT_RULES[name].label}: ${row.row} is ${percent(value)}; the limit is ${percent(row.limit)}.`;
+    if (computeHeadroom(row, value) >= -ROUNDING_ERROR) return [];
+    const message = `${LIMIT_RULES[name].label}: ${row.row} is ${formatPercent(value)}; the limit is ${formatPercent(row.limit)}.`;
     return [{ identifier: null, message, measure: { value, limit: row.limit, unit: 'fraction' } as const }];
   });
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { checkKind, percent, severity } from './check-kind.js';
+import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
 const help = 'Large moves of constituents have a corporate action.';
 
-export const moves = checkKind({
+export const moves = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('moves'),
-    severity: severity('block'),
+    severity: defineSeverity('block'),
     limit: z
       .number()
       .gt(0)
@@ -31,7 +31,7 @@ export const moves = checkKind({
       return [
         {
           identifier,
-          message: `${identifier} moved by ${percent(move)} without a corporate action; the limit is ${percent(limit)}.`,
+          message: `${identifier} moved by ${formatPercent(move)} without a corporate action; the limit is ${formatPercent(limit)}.`,
           measure: { value: move, limit, unit: 'fraction' },
         },
       ];

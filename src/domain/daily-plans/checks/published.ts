@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { formatDay } from '../../time/days.js';
-import { checkKind, LEVEL_VARIANTS, severity } from './check-kind.js';
+import { defineCheckKind, LEVEL_VARIANTS, defineSeverity } from './check-kind.js';
 
 const help = 'The run gives the published levels again.';
 
-export const published = checkKind({
+export const published = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('published'),
-    severity: severity('block'),
+    severity: defineSeverity('block'),
     tolerance_bps: z
       .number()
       .min(0)

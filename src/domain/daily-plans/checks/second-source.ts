@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { Id } from '../../schema/shape.js';
 import { formatDay } from '../../time/days.js';
-import { checkKind, LEVEL_VARIANTS, severity } from './check-kind.js';
+import { defineCheckKind, LEVEL_VARIANTS, defineSeverity } from './check-kind.js';
 
 const help = 'The level agrees with that of a second source, a series of the store.';
 
@@ -20,10 +20,10 @@ export const secondSourceFields = {
   variant: z.enum(LEVEL_VARIANTS).default('price').meta({ description: 'Return variant that the series has.' }),
 };
 
-export const secondSource = checkKind({
+export const secondSource = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('second_source'),
-    severity: severity('block'),
+    severity: defineSeverity('block'),
     ...secondSourceFields,
   })).meta({ id: 'SecondSourceCheck', description: help }),
   help,

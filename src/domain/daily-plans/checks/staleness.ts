@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { checkKind, severity } from './check-kind.js';
+import { defineCheckKind, defineSeverity } from './check-kind.js';
 
 const help = 'Prices of constituents change: a price that repeats for many sessions is suspect.';
 
-export const staleness = checkKind({
+export const staleness = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('staleness'),
-    severity: severity('warn'),
+    severity: defineSeverity('warn'),
     sessions: z
       .int()
       .min(2)

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { checkKind, percent, severity } from './check-kind.js';
+import { defineCheckKind, formatPercent, defineSeverity } from './check-kind.js';
 
 const help = 'Weights add up to one with cash, and are not negative in an index without short positions.';
 
-export const weights = checkKind({
+export const weights = defineCheckKind({
   schema: defineObject(() => ({
     check: z.literal('weights'),
-    severity: severity('block'),
+    severity: defineSeverity('block'),
     tolerance: z.number().min(0).max(0.1).default(1e-9).meta({ description: 'Largest distance of the sum from one.' }),
   })).meta({ id: 'WeightsCheck', description: help }),
   help,
@@ -23,7 +23,7 @@ export const weights = checkKind({
       .filter(({ weight }) => (maySellShort ? Number.isNaN(weight) : !(weight >= 0)))
       .map(({ identifier, weight }) => ({
         identifier,
-        message: `${identifier} has the weight ${percent(weight)}.`,
+        message: `${identifier} has the weight ${formatPercent(weight)}.`,
         measure: { value: weight, limit: 0, unit: 'fraction' } as const,
       }));
     // Each rounded weight contributes its rounding error.

@@ -1,7 +1,7 @@
 import { isWindowed, type FieldRequest } from '../field-request.js';
 import {
   isExpressionNode,
-  requestOf,
+  toFieldRequest,
   type ArithmeticNode,
   type DatapointExpression,
   type ExpressionNode,
@@ -18,19 +18,19 @@ type FunctionOptions = Omit<FunctionNode, 'node' | 'name' | 'operands' | 'text'>
  * expression.
  */
 export function toCanonical(expression: DatapointExpression): ExpressionNode {
-  if (!('node' in expression)) return canonicalField(expression);
+  if (!('node' in expression)) return toCanonicalField(expression);
   const node = expression;
   switch (node.node) {
     case 'field':
-      return canonicalField(requestOf(node));
+      return toCanonicalField(toFieldRequest(node));
     case 'value':
       return { node: 'value', value: node.value === 0 ? 0 : node.value };
     case 'arithmetic': {
       const operands = node.operands.map(toCanonical);
-      if (operands.length === 1) return node.operator === '-' ? negateNode(operands[0]!) : operands[0]!;
+      if (operands.length === 1) return node.operator === '-' ? createNegation(operands[0]!) : operands[0]!;
       if (node.operator === '^')
-        return operands.slice(0, -1).reduceRight((power, base) => join('^', base, power), operands.at(-1)!);
-      return operands.slice(1).reduce((left, right) => join(node.operator, left, right), operands[0]!);
+        return operands.slice(0, -1).reduceRight((power, base) => joinOperands('^', base, power), operands.at(-1)!);
+      return operands.slice(1).reduce((left, right) => joinOperands(node.operator, left, right), operands[0]!);
     }
     case 'function':
       return createFunctionCall(node.name, node.operands.map(toCanonical), node);
@@ -38,7 +38,7 @@ export function toCanonical(expression: DatapointExpression): ExpressionNode {
       return { node: 'not', operand: toCanonical(node.operand) };
     case 'all':
     case 'any':
-      return combine(node.node, node.operands.map(toCanonical));
+      return combineConditions(node.node, node.operands.map(toCanonical));
     case 'comparison': {
       const { comparison } = node;
       const value = isExpressionNode(node.value) ? toCanonical(node.value) : node.value;
@@ -48,7 +48,7 @@ export function toCanonical(expression: DatapointExpression): ExpressionNode {
   }
 }
 
-function canonicalField(field: FieldRequest): ExpressionNode {
+function toCanonicalField(field: FieldRequest): ExpressionNode {
   const { aggregate, transform, window, lag } = field;
   const own = aggregate === 'last' ? createFieldNode(field) : createFieldNode({ ...field, lag: 0 });
   const aggregated =
@@ -69,20 +69,20 @@ export function createFieldNode(field: FieldRequest): FieldLeaf {
 }
 
 /** Joins two operands by an operator; a left operand with the same operator contributes its operands. */
-export function join(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
+export function joinOperands(operator: Operator, left: ExpressionNode, right: ExpressionNode): ArithmeticNode {
   const isChain =
     operator !== '^' && left.node === 'arithmetic' && left.operator === operator && left.operands.length > 1;
   return { node: 'arithmetic', operator, operands: isChain ? [...left.operands, right] : [left, right] };
 }
 
-export function negateNode(operand: ExpressionNode): ExpressionNode {
+export function createNegation(operand: ExpressionNode): ExpressionNode {
   if (operand.node === 'value' && typeof operand.value === 'number')
     return { node: 'value', value: operand.value === 0 ? 0 : -operand.value };
   return { node: 'arithmetic', operator: '-', operands: [operand] };
 }
 
 /** Combines conditions of which all or any must be true. */
-export function combine(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
+export function combineConditions(kind: 'all' | 'any', operands: readonly ExpressionNode[]): ExpressionNode {
   const flat = operands.flatMap((operand) => (operand.node === kind ? operand.operands : [operand]));
   if (flat.length === 0) return { node: 'value', value: kind === 'all' };
   return flat.length === 1 ? flat[0]! : { node: kind, operands: flat };

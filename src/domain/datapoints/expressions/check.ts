@@ -16,7 +16,7 @@ import {
 import {
   findCommonUnit,
   isClash,
-  PLAIN,
+  DIMENSIONLESS,
   raiseUnit,
   multiplyUnits,
   findFieldUnit,
@@ -34,7 +34,7 @@ export interface NodeProblem {
   readonly accepted?: readonly string[];
 }
 
-export interface Checked {
+export interface CheckedTree {
   readonly problems: readonly NodeProblem[];
   /** Unit of the numbers; null for a condition or an unknown unit. */
   readonly unit: Unit;
@@ -43,7 +43,7 @@ export interface Checked {
 /** Kind of a node: number, condition, text, list, or a field whose values are not yet known. */
 type Kind = 'number' | 'condition' | 'text' | 'list' | 'field';
 
-interface Typed {
+interface NodeType {
   readonly kind: Kind;
   readonly unit: Unit;
 }
@@ -76,11 +76,11 @@ export function checkTree(
   root: ExpressionNode,
   expected: 'number' | 'condition',
   named: NamedUnits = NO_UNITS,
-): Checked {
+): CheckedTree {
   const problems: NodeProblem[] = [];
   const checker = { problems, named, isOverTime: false };
-  const { kind, unit } = typeOf(root, [], checker);
-  expect({ node: root, path: [] }, { kind, expected, checker });
+  const { kind, unit } = findType(root, [], checker);
+  expectKind({ node: root, path: [] }, { kind, expected, checker });
   return { problems, unit: expected === 'condition' ? null : unit };
 }
 
@@ -91,12 +91,12 @@ interface Checker {
   readonly isOverTime: boolean;
 }
 
-interface Place {
+interface NodePlace {
   readonly node: ExpressionNode;
   readonly path: NodePath;
 }
 
-const WORDS: Readonly<Record<Kind, string>> = {
+const KIND_WORDS: Readonly<Record<Kind, string>> = {
   number: 'a number',
   condition: 'a condition',
   text: 'a text',
@@ -110,68 +110,68 @@ interface Expectation {
   readonly checker: Checker;
 }
 
-function expect(place: Place, { kind, expected, checker }: Expectation): void {
+function expectKind(place: NodePlace, { kind, expected, checker }: Expectation): void {
   if (kind === expected || (kind === 'field' && expected === 'number')) return;
   const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
-  const message = `is ${WORDS[kind]}, but ${WORDS[expected]} is required${hint}`;
+  const message = `is ${KIND_WORDS[kind]}, but ${KIND_WORDS[expected]} is required${hint}`;
   checker.problems.push({ ...place, code: 'WRONG_TYPE', message });
 }
 
-function typeOf(node: ExpressionNode, path: NodePath, checker: Checker): Typed {
+function findType(node: ExpressionNode, path: NodePath, checker: Checker): NodeType {
   switch (node.node) {
     case 'value':
-      return valueType(node.value);
+      return findConstantType(node.value);
     case 'field': {
       const isScore = (node.transform ?? 'none') !== 'none';
-      return { kind: 'field', unit: isScore ? PLAIN : unitOfLeaf(node.name, checker.named) };
+      return { kind: 'field', unit: isScore ? DIMENSIONLESS : findLeafUnit(node.name, checker.named) };
     }
     case 'arithmetic':
-      return { kind: 'number', unit: arithmeticUnit(node, path, checker) };
+      return { kind: 'number', unit: findArithmeticUnit(node, path, checker) };
     case 'function':
-      return { kind: 'number', unit: functionUnit(node, path, checker) };
+      return { kind: 'number', unit: findFunctionUnit(node, path, checker) };
     case 'comparison':
-      return comparisonType(node, path, checker);
+      return checkComparison(node, path, checker);
     case 'all':
     case 'any':
     case 'not':
       for (const { child, path: step } of listChildren(node)) {
         const at = { node: child, path: [...path, ...step] };
-        expect(at, { kind: typeOf(child, at.path, checker).kind, expected: 'condition', checker });
+        expectKind(at, { kind: findType(child, at.path, checker).kind, expected: 'condition', checker });
       }
       return { kind: 'condition', unit: null };
   }
 }
 
-function unitOfLeaf(name: string, named: NamedUnits): Unit {
+function findLeafUnit(name: string, named: NamedUnits): Unit {
   const unit = named.get(name);
   return unit === undefined ? findFieldUnit(name) : unit;
 }
 
-function valueType(value: unknown): Typed {
+function findConstantType(value: unknown): NodeType {
   if (typeof value === 'number') return { kind: 'number', unit: 'constant' };
   if (typeof value === 'boolean') return { kind: 'condition', unit: null };
   return { kind: typeof value === 'string' ? 'text' : 'list', unit: null };
 }
 
 /** Returns the units of the operands, and reports operands that are not numbers. */
-function numericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
+function listNumericUnits(node: ExpressionNode, path: NodePath, checker: Checker): Unit[] {
   return listChildren(node).map(({ child, path: step }) => {
     const at = { node: child, path: [...path, ...step] };
-    const { kind, unit } = typeOf(child, at.path, checker);
-    expect(at, { kind, expected: 'number', checker });
+    const { kind, unit } = findType(child, at.path, checker);
+    expectKind(at, { kind, expected: 'number', checker });
     return unit;
   });
 }
 
-function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker): Unit {
+function findArithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker): Unit {
   const { operator, operands } = node;
   if (operands.length === 1 && operator !== '-' && operator !== '+')
     checker.problems.push({ node, path, code: 'REQUIRED', message: `needs two operands for ${operator}` });
-  const units = numericUnits(node, path, checker);
+  const units = listNumericUnits(node, path, checker);
   switch (operator) {
     case '+':
     case '-':
-      return settle(findCommonUnit(units), { node, path }, checker);
+      return resolveUnit(findCommonUnit(units), { node, path }, checker);
     case '*':
       return units.reduce((left, right) => multiplyUnits(left, right, 1));
     case '/':
@@ -185,22 +185,22 @@ function arithmeticUnit(node: ArithmeticNode, path: NodePath, checker: Checker):
 }
 
 /** Returns a unit. If two units do not match, reports a problem and returns no unit. */
-function settle(unit: Unit | UnitClash, place: Place, { problems }: Checker): Unit {
+function resolveUnit(unit: Unit | UnitClash, place: NodePlace, { problems }: Checker): Unit {
   if (!isClash(unit)) return unit;
   const message = `combines ${formatUnit(unit.left)!} with ${formatUnit(unit.right)!}; divide by a value of the same unit, or use rank, zscore or share`;
   problems.push({ ...place, code: 'UNIT_MISMATCH', message });
   return null;
 }
 
-function comparisonType(node: ComparisonNode, path: NodePath, checker: Checker): Typed {
+function checkComparison(node: ComparisonNode, path: NodePath, checker: Checker): NodeType {
   const at = { node: node.field, path: [...path, 'field'] };
-  const left = typeOf(node.field, at.path, checker);
-  if (left.kind !== 'field') expect(at, { kind: left.kind, expected: 'number', checker });
+  const left = findType(node.field, at.path, checker);
+  if (left.kind !== 'field') expectKind(at, { kind: left.kind, expected: 'number', checker });
   if (isExpressionNode(node.value)) {
     const to = { node: node.value, path: [...path, 'value'] };
-    const right = typeOf(node.value, to.path, checker);
-    if (right.kind !== 'field') expect(to, { kind: right.kind, expected: 'number', checker });
-    settle(findCommonUnit([left.unit, right.unit]), { node, path }, checker);
+    const right = findType(node.value, to.path, checker);
+    if (right.kind !== 'field') expectKind(to, { kind: right.kind, expected: 'number', checker });
+    resolveUnit(findCommonUnit([left.unit, right.unit]), { node, path }, checker);
   } else if (left.kind === 'number' && !isNumeric(node.value)) {
     const message = `compares a number with ${JSON.stringify(node.value)}`;
     checker.problems.push({ node, path, code: 'VALUE_TYPE_MISMATCH', message });
@@ -211,7 +211,7 @@ function comparisonType(node: ComparisonNode, path: NodePath, checker: Checker):
 const isNumeric = (value: unknown): boolean =>
   typeof value === 'number' || (Array.isArray(value) && value.every((item) => typeof item === 'number'));
 
-function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
+function findFunctionUnit(node: FunctionNode, path: NodePath, checker: Checker): Unit {
   if (node.plugin !== undefined) return null; // The inputs of a plug-in were checked before it was stored.
   const entry = findFunction(node);
   const report = (code: FindingCode, message: string, accepted?: readonly string[]): void =>
@@ -220,10 +220,10 @@ function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Uni
     const isDatapoint = node.operands.length === 0 && DERIVED_NAMES.some((name) => name === node.name);
     const suggestion = isDatapoint ? ` ${node.name} is a datapoint.` : suggestName(node.name, FUNCTION_NAMES);
     report('UNKNOWN_FUNCTION', `calls ${node.name}, which is not a function.${suggestion}`, FUNCTION_NAMES);
-    numericUnits(node, path, checker);
+    listNumericUnits(node, path, checker);
     return null;
   }
-  for (const [code, message] of callProblems(node, entry)) report(code, message);
+  for (const [code, message] of listCallProblems(node, entry)) report(code, message);
   if (checker.isOverTime && entry.form !== 'elementwise' && !isShift(node, entry))
     report(
       'NOT_IN_CHOICES',
@@ -232,17 +232,17 @@ function functionUnit(node: FunctionNode, path: NodePath, checker: Checker): Uni
   const within = entry.form === 'over_time' ? { ...checker, isOverTime: true } : checker;
   const units = node.operands.map((operand, i) => {
     const at = { node: operand, path: [...path, 'operands', i] };
-    return operandUnit(at, { kind: entry.operands[i] ?? entry.operands.at(-1), entry, checker: within });
+    return checkOperand(at, { kind: entry.operands[i] ?? entry.operands.at(-1), entry, checker: within });
   });
   if (units.length < entry.least) return null;
-  return settle(entry.unit(units), { node, path }, checker);
+  return resolveUnit(entry.unit(units), { node, path }, checker);
 }
 
 /** True if a function only reads an earlier session, like `last` without a window. */
 const isShift = ({ window }: FunctionNode, { name }: FunctionEntry): boolean => name === 'last' && window === undefined;
 
 /** Reports wrong numbers of operands and wrong options of a call. */
-function callProblems(node: FunctionNode, entry: FunctionEntry): [FindingCode, string][] {
+function listCallProblems(node: FunctionNode, entry: FunctionEntry): [FindingCode, string][] {
   const { operands, window, lag } = node;
   const problems: [FindingCode, string][] = [];
   const { least, most, signature } = entry;
@@ -276,7 +276,7 @@ interface OperandCheck {
   readonly checker: Checker;
 }
 
-function operandUnit(at: Place, { kind, entry, checker }: OperandCheck): Unit {
+function checkOperand(at: NodePlace, { kind, entry, checker }: OperandCheck): Unit {
   const { node } = at;
   const report = (message: string): Unit => {
     checker.problems.push({ ...at, code: 'WRONG_TYPE', message: `${message}: the signature is ${entry.signature}` });
@@ -304,8 +304,8 @@ function operandUnit(at: Place, { kind, entry, checker }: OperandCheck): Unit {
     case undefined: {
       // The first operand of `if` is a condition, the others are numbers.
       const expected = kind === 'condition' ? 'condition' : 'number';
-      const typed = typeOf(node, at.path, checker);
-      expect(at, { kind: typed.kind, expected, checker });
+      const typed = findType(node, at.path, checker);
+      expectKind(at, { kind: typed.kind, expected, checker });
       return typed.unit;
     }
   }

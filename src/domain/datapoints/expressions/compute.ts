@@ -6,7 +6,7 @@ import type { Evaluator } from './functions/function-entry.js';
 import {
   isExpressionNode,
   isField,
-  requestOf,
+  toFieldRequest,
   type ArithmeticNode,
   type Comparison,
   type ComparisonNode,
@@ -40,11 +40,11 @@ export function createEvaluator(source: ValueSource): Evaluator {
     numbers(node) {
       switch (node.node) {
         case 'field':
-          return source.numbers(requestOf(node));
+          return source.numbers(toFieldRequest(node));
         case 'value':
           return new Float64Array(count).fill(typeof node.value === 'number' ? node.value : NaN);
         case 'arithmetic':
-          return arithmetic(node, at);
+          return computeArithmetic(node, at);
         case 'function': {
           const entry = findFunction(node);
           return entry?.form === 'elementwise' ? entry.values(node, at) : source.call(node, at);
@@ -64,9 +64,9 @@ export function createEvaluator(source: ValueSource): Evaluator {
           return at.truths(node.operand).map((truth) => (truth === UNKNOWN ? UNKNOWN : 1 - truth));
         case 'all':
         case 'any':
-          return connect(node, at);
+          return combineTruths(node, at);
         case 'comparison':
-          return compare(node, source, at);
+          return computeComparison(node, source, at);
         case 'field':
         case 'arithmetic':
         case 'function':
@@ -77,7 +77,10 @@ export function createEvaluator(source: ValueSource): Evaluator {
   return at;
 }
 
-function connect({ node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>, at: Evaluator): Uint8Array {
+function combineTruths(
+  { node, operands }: Extract<ExpressionNode, { node: 'all' | 'any' }>,
+  at: Evaluator,
+): Uint8Array {
   const decisive = node === 'all' ? FALSE : TRUE;
   const result = new Uint8Array(at.count).fill(1 - decisive);
   for (const operand of operands.map((below) => at.truths(below))) {
@@ -89,7 +92,7 @@ function connect({ node, operands }: Extract<ExpressionNode, { node: 'all' | 'an
   return result;
 }
 
-function arithmetic({ operator, operands }: ArithmeticNode, at: Evaluator): Float64Array {
+function computeArithmetic({ operator, operands }: ArithmeticNode, at: Evaluator): Float64Array {
   const [first, ...others] = operands.map((operand) => at.numbers(operand));
   if (others.length === 0) return operator === '-' ? first!.map((value) => -value) : first!;
   const result = new Float64Array(at.count);
@@ -135,12 +138,12 @@ export function combineInto(out: Float64Array, { operator, left, right }: Combin
 /** Returns x, or missing if it is not finite. */
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
-function compare(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint8Array {
+function computeComparison(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint8Array {
   const { field, comparison, value } = node;
   const result = new Uint8Array(at.count);
-  if (isField(field) && isPlain(field) && !source.isNumber(requestOf(field))) {
-    const passes = sameTest(comparison, value);
-    const match = source.values(requestOf(field));
+  if (isField(field) && isPlain(field) && !source.isNumber(toFieldRequest(field))) {
+    const passes = createEqualityTest(comparison, value);
+    const match = source.values(toFieldRequest(field));
     for (let i = 0; i < result.length; i++) result[i] = match[i] == null ? UNKNOWN : passes(match[i]!) ? TRUE : FALSE;
     return result;
   }
@@ -149,11 +152,11 @@ function compare(node: ComparisonNode, source: ValueSource, at: Evaluator): Uint
     const right = at.numbers(value);
     for (let i = 0; i < result.length; i++) {
       const isMissing = Number.isNaN(left[i]!) || Number.isNaN(right[i]!);
-      result[i] = isMissing ? UNKNOWN : numberTest(comparison, right[i]!)(left[i]!) ? TRUE : FALSE;
+      result[i] = isMissing ? UNKNOWN : createNumberTest(comparison, right[i]!)(left[i]!) ? TRUE : FALSE;
     }
     return result;
   }
-  const passes = numberTest(comparison, value);
+  const passes = createNumberTest(comparison, value);
   for (let i = 0; i < result.length; i++)
     result[i] = Number.isNaN(left[i]!) ? UNKNOWN : passes(left[i]!) ? TRUE : FALSE;
   return result;
@@ -163,7 +166,7 @@ const isPlain = ({ aggregate = 'last', transform = 'none' }: FieldLeaf | FieldRe
   aggregate === 'last' && transform === 'none';
 
 /** The value was checked against its comparison when the expression was parsed. */
-function numberTest(comparison: Comparison, value: unknown): (found: number) => boolean {
+function createNumberTest(comparison: Comparison, value: unknown): (found: number) => boolean {
   const bound = value as number;
   switch (comparison) {
     case 'gt':
@@ -181,11 +184,11 @@ function numberTest(comparison: Comparison, value: unknown): (found: number) => 
     case 'eq':
     case 'ne':
     case 'in':
-      return sameTest(comparison, value) as (found: number) => boolean;
+      return createEqualityTest(comparison, value) as (found: number) => boolean;
   }
 }
 
-function sameTest(comparison: Comparison, value: unknown): (found: ReferenceValue) => boolean {
+function createEqualityTest(comparison: Comparison, value: unknown): (found: ReferenceValue) => boolean {
   if (comparison === 'in') {
     const set = new Set(value as readonly unknown[]);
     return (found) => set.has(found);

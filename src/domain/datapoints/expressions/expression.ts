@@ -203,29 +203,29 @@ export interface ValueProblem {
 
 /** Returns a problem of a comparison value that does not depend on the datapoint; undefined if there is none. */
 export function checkValue(comparison: Comparison, value: unknown): ValueProblem | undefined {
-  const mismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
+  const createMismatch = (message: string): ValueProblem => ({ code: 'VALUE_TYPE_MISMATCH', message });
   if (isExpressionNode(value)) {
-    if (comparison === 'in' || comparison === 'between') return mismatch(`must be an array for ${comparison}`);
-    return isShaped(value) ? undefined : mismatch('is not an expression: one of its nodes has another shape');
+    if (comparison === 'in' || comparison === 'between') return createMismatch(`must be an array for ${comparison}`);
+    return isShaped(value) ? undefined : createMismatch('is not an expression: one of its nodes has another shape');
   }
   switch (comparison) {
     case 'gt':
     case 'ge':
     case 'lt':
     case 'le':
-      return typeof value === 'number' ? undefined : mismatch(`must be a number for ${comparison}`);
+      return typeof value === 'number' ? undefined : createMismatch(`must be a number for ${comparison}`);
     case 'eq':
     case 'ne':
-      return isScalar(value) ? undefined : mismatch(`must be a string, a number or a boolean for ${comparison}`);
+      return isScalar(value) ? undefined : createMismatch(`must be a string, a number or a boolean for ${comparison}`);
     case 'in': {
-      if (!Array.isArray(value)) return mismatch('must be an array for in');
+      if (!Array.isArray(value)) return createMismatch('must be an array for in');
       if (value.length === 0) return { code: 'OUT_OF_RANGE', message: 'has 0 entries; in needs at least 1' };
       const sameType = value.every((item) => isScalar(item) && typeof item === typeof value[0]);
-      return sameType ? undefined : mismatch('must hold strings, numbers or booleans of one type for in');
+      return sameType ? undefined : createMismatch('must hold strings, numbers or booleans of one type for in');
     }
     case 'between': {
       if (!Array.isArray(value) || value.length !== 2 || !value.every((item) => typeof item === 'number'))
-        return mismatch('must be [low, high], two numbers, for between');
+        return createMismatch('must be [low, high], two numbers, for between');
       const [low, high] = value as [number, number];
       return low <= high
         ? undefined

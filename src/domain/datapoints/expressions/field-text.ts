@@ -1,5 +1,5 @@
 import type { MarketData } from '../../market/market-data.js';
-import { isRelative, requestLatest } from '../field-request.js';
+import { isRelative, createLatestRequest } from '../field-request.js';
 import { parseExpression } from './parse.js';
 import { listCalls, listExpressionReads, type Definitions } from './reads.js';
 import type { DatapointExpression } from './tree.js';
@@ -11,24 +11,24 @@ type Columns = Pick<MarketData, 'fields' | 'reference'>;
  * @throws SyntaxFault
  */
 export const parseField = (text: string, market: Columns | undefined): DatapointExpression =>
-  isName(text, market) ? requestLatest(text) : parseExpression(text).tree;
+  isName(text, market) ? createLatestRequest(text) : parseExpression(text).tree;
 
 /** Returns true if values of a field depend on the universe in addition to the requested securities. */
 export function readsUniverse(text: string): boolean {
   const field = parseField(text, undefined);
   return (
-    listExpressionReads(field, NONE).some(({ field: { name } }) => isRelative(name)) ||
-    listCalls(field, NONE).some(({ over }) => over === 'universe')
+    listExpressionReads(field, NO_DEFINITIONS).some(({ field: { name } }) => isRelative(name)) ||
+    listCalls(field, NO_DEFINITIONS).some(({ over }) => over === 'universe')
   );
 }
 
-const NONE: Definitions = new Map();
+const NO_DEFINITIONS: Definitions = new Map();
 
 /** Form of names before expressions were introduced: letters, digits, spaces, dots and underscores. */
-const NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
+const NAME_PATTERN = /^[\p{L}\p{N}_][\p{L}\p{N}_ .]{0,63}$/u;
 
 /** Numbers are not names. */
-const NUMBER = /^\d+(?:\.\d*)?$/;
+const NUMBER_PATTERN = /^\d+(?:\.\d*)?$/;
 
 /**
  * Returns true if a text is the name of a datapoint. Every exact column name of the market is a name, whatever
@@ -36,5 +36,5 @@ const NUMBER = /^\d+(?:\.\d*)?$/;
  */
 export function isName(text: string, market: Columns | undefined): boolean {
   if (market?.fields.has(text) === true || market?.reference.columns.includes(text) === true) return true;
-  return NAME.test(text) && !NUMBER.test(text);
+  return NAME_PATTERN.test(text) && !NUMBER_PATTERN.test(text);
 }

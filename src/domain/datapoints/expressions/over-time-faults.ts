@@ -4,7 +4,7 @@ import {
   toNode,
   listChildren,
   PLUGIN_FUNCTION,
-  requestOf,
+  toFieldRequest,
   type DatapointExpression,
   type ExpressionNode,
   type FieldLeaf,
@@ -12,7 +12,7 @@ import {
 } from './tree.js';
 
 /** Time at which a node is read: at the decision, a number of sessions before it, or over trailing sessions. */
-type Asked = 'now' | 'lag' | 'window';
+type ReadTime = 'now' | 'lag' | 'window';
 
 /** Datapoint of a document that is requested over time, which is impossible. */
 export interface OverTimeFault {
@@ -32,19 +32,19 @@ export function findOverTimeFault(
   definitions: Definitions,
 ): OverTimeFault | undefined {
   const visited = new Set<string>();
-  const visit = (node: ExpressionNode, asked: Asked, name: string): OverTimeFault | undefined => {
+  const visit = (node: ExpressionNode, asked: ReadTime, name: string): OverTimeFault | undefined => {
     if (node.node === 'field') return visitField(node, asked, name);
     const called = node.node === 'function' ? findCalledAtDecisions(node, asked) : undefined;
     if (called !== undefined) return { name, called };
-    const below = node.node === 'function' ? askedBelow(node, asked) : asked;
+    const below = node.node === 'function' ? findTimeBelow(node, asked) : asked;
     return findFirst(listChildren(node), ({ child }) => visit(child, below, name));
   };
-  const visitField = (leaf: FieldLeaf, asked: Asked, name: string): OverTimeFault | undefined => {
-    const { dataset, lag, aggregate, transform, ...own } = requestOf(leaf);
+  const visitField = (leaf: FieldLeaf, asked: ReadTime, name: string): OverTimeFault | undefined => {
+    const { dataset, lag, aggregate, transform, ...own } = toFieldRequest(leaf);
     if (transform !== 'none' && asked !== 'now') return { name, called: transform };
     const definition = dataset === null ? definitions.get(own.name) : undefined;
     if (definition === undefined) return undefined;
-    const below = aggregate === 'last' ? (lag > 0 ? mergeAsked(asked, 'lag') : asked) : 'window';
+    const below = aggregate === 'last' ? (lag > 0 ? mergeTimes(asked, 'lag') : asked) : 'window';
     const key = `${own.name} ${below}`;
     if (visited.has(key)) return undefined;
     visited.add(key);
@@ -53,7 +53,7 @@ export function findOverTimeFault(
   return visit(toNode(expression), 'now', '');
 }
 
-function findCalledAtDecisions(node: FunctionNode, asked: Asked): string | undefined {
+function findCalledAtDecisions(node: FunctionNode, asked: ReadTime): string | undefined {
   if (asked === 'now') return undefined;
   if (node.plugin !== undefined) return `the plug-in ${node.plugin.id}`;
   const form = findFunction(node)?.form;
@@ -61,13 +61,14 @@ function findCalledAtDecisions(node: FunctionNode, asked: Asked): string | undef
   return form === 'over_time' && node.window !== undefined && asked === 'window' ? node.name : undefined;
 }
 
-function askedBelow(node: FunctionNode, asked: Asked): Asked {
+function findTimeBelow(node: FunctionNode, asked: ReadTime): ReadTime {
   if (node.plugin !== undefined) return 'now';
   if (node.name === PLUGIN_FUNCTION || node.window !== undefined) return 'window';
-  return node.lag === undefined ? asked : mergeAsked(asked, 'lag');
+  return node.lag === undefined ? asked : mergeTimes(asked, 'lag');
 }
 
-const mergeAsked = (left: Asked, right: Asked): Asked => (left === 'window' || right === 'window' ? 'window' : 'lag');
+const mergeTimes = (left: ReadTime, right: ReadTime): ReadTime =>
+  left === 'window' || right === 'window' ? 'window' : 'lag';
 
 function findFirst<T, R>(items: readonly T[], find: (item: T) => R | undefined): R | undefined {
   for (const item of items) {

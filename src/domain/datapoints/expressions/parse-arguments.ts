@@ -1,4 +1,4 @@
-import { DATASETS, isWindowed, requestLatest, type Dataset } from '../field-request.js';
+import { DATASETS, isWindowed, createLatestRequest, type Dataset } from '../field-request.js';
 import { suggestName } from '#base/text/nearest-name.js';
 import { createFieldNode } from './canonical.js';
 import type { Cursor } from './cursor.js';
@@ -45,7 +45,7 @@ export function parseArguments(cursor: Cursor, expression: (cursor: Cursor) => E
   return { operands, options, spans };
 }
 
-const ACCEPTED: readonly string[] = [...OPTION_NAMES, 'dataset'];
+const ACCEPTED_OPTIONS: readonly string[] = [...OPTION_NAMES, 'dataset'];
 
 function readOption(cursor: Cursor, name: Token, options: Options): void {
   const token = cursor.next();
@@ -56,10 +56,10 @@ function readOption(cursor: Cursor, name: Token, options: Options): void {
       options.by = token.text;
       break;
     case 'over':
-      options.over = choiceOf(cursor, token, ['selection', 'universe']);
+      options.over = readChoice(cursor, token, ['selection', 'universe']);
       break;
     case 'dataset':
-      options.dataset = choiceOf(cursor, token, DATASETS);
+      options.dataset = readChoice(cursor, token, DATASETS);
       break;
     case 'window':
     case 'lag':
@@ -70,13 +70,13 @@ function readOption(cursor: Cursor, name: Token, options: Options): void {
       break;
     default:
       cursor.fail(
-        `${name.text}= is not an option; the options are ${ACCEPTED.join(', ')}.${suggestName(name.text, ACCEPTED)}`,
+        `${name.text}= is not an option; the options are ${ACCEPTED_OPTIONS.join(', ')}.${suggestName(name.text, ACCEPTED_OPTIONS)}`,
         name,
       );
   }
 }
 
-function choiceOf<T extends string>(cursor: Cursor, token: Token, choices: readonly T[]): T {
+function readChoice<T extends string>(cursor: Cursor, token: Token, choices: readonly T[]): T {
   const chosen = choices.find((choice) => choice === token.text);
   const accepted = choices.map((choice) => JSON.stringify(choice)).join(', ');
   return chosen ?? cursor.fail(`the accepted values are ${accepted}`, token);
@@ -97,5 +97,5 @@ export function createFieldWithOptions(
         `the datapoint ${name} does not accept ${option}=; a datapoint accepts lag= and dataset=, and VOLATILITY, MOMENTUM and BETA also window=`,
         span,
       );
-  return createFieldNode(requestLatest(name, { dataset, window, lag }));
+  return createFieldNode(createLatestRequest(name, { dataset, window, lag }));
 }

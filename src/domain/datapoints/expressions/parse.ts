@@ -1,6 +1,6 @@
-import { requestLatest } from '../field-request.js';
+import { createLatestRequest } from '../field-request.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { createFunctionCall, combine, createFieldNode, join, negateNode } from './canonical.js';
+import { createFunctionCall, combineConditions, createFieldNode, joinOperands, createNegation } from './canonical.js';
 import { createCursor, describeToken, type Cursor } from './cursor.js';
 import { FUNCTION_NAMES } from './functions/catalogue.js';
 import { SyntaxFault, tokenise, type CharacterSpan, type Token } from './lexer.js';
@@ -9,7 +9,7 @@ import type { Comparison, Constant, ExpressionNode, Operator } from './tree.js';
 import { KEYWORDS, MIRRORED, SYMBOLS } from './words.js';
 
 /** Parsed expression. */
-export interface Parsed {
+export interface ParsedExpression {
   readonly tree: ExpressionNode;
   /** Positions of the nodes in the text. */
   readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
@@ -24,7 +24,7 @@ const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
  * @throws SyntaxFault
  * @cost O(length)
  */
-export function parseExpression(text: string): Parsed {
+export function parseExpression(text: string): ParsedExpression {
   const most = LIMITS.MAX_EXPRESSION_LENGTH;
   if (text.length > most)
     throw new SyntaxFault(`the text has ${text.length} characters; the maximum is ${most}`, {
@@ -37,52 +37,52 @@ export function parseExpression(text: string): Parsed {
   return { tree, spans: cursor.spans };
 }
 
-type Reader = (cursor: Cursor) => ExpressionNode;
+type NodeParser = (cursor: Cursor) => ExpressionNode;
 
-const expression: Reader = (cursor) => cursor.nested(() => anyOf(cursor));
-const anyOf: Reader = (cursor) => connect(cursor, { word: 'or', kind: 'any', operand: allOf });
-const allOf: Reader = (cursor) => connect(cursor, { word: 'and', kind: 'all', operand: negation });
+const expression: NodeParser = (cursor) => cursor.nested(() => parseAny(cursor));
+const parseAny: NodeParser = (cursor) => parseConnection(cursor, { word: 'or', kind: 'any', operand: parseAll });
+const parseAll: NodeParser = (cursor) => parseConnection(cursor, { word: 'and', kind: 'all', operand: parseNegation });
 
 interface Connection {
   readonly word: string;
   readonly kind: 'all' | 'any';
-  readonly operand: Reader;
+  readonly operand: NodeParser;
 }
 
-function connect(cursor: Cursor, { word, kind, operand }: Connection): ExpressionNode {
+function parseConnection(cursor: Cursor, { word, kind, operand }: Connection): ExpressionNode {
   const { start } = cursor.peek();
   const operands = [operand(cursor)];
   while (cursor.isWord(word)) {
     cursor.next();
     operands.push(operand(cursor));
   }
-  return operands.length === 1 ? operands[0]! : cursor.placed(combine(kind, operands), start);
+  return operands.length === 1 ? operands[0]! : cursor.placed(combineConditions(kind, operands), start);
 }
 
-function negation(cursor: Cursor): ExpressionNode {
-  if (!cursor.isWord('not')) return comparison(cursor);
+function parseNegation(cursor: Cursor): ExpressionNode {
+  if (!cursor.isWord('not')) return parseComparison(cursor);
   const { start } = cursor.next();
-  return cursor.placed({ node: 'not', operand: cursor.nested(() => negation(cursor)) }, start);
+  return cursor.placed({ node: 'not', operand: cursor.nested(() => parseNegation(cursor)) }, start);
 }
 
-function comparison(cursor: Cursor): ExpressionNode {
+function parseComparison(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  const left = sum(cursor);
+  const left = parseSum(cursor);
   const { kind, text } = cursor.peek();
   const symbol = kind === 'symbol' || kind === 'name' ? COMPARISON_OF.get(text) : undefined;
   if (symbol === undefined) return left;
   cursor.next();
-  const right = sum(cursor);
-  return cursor.placed(compare(cursor, { left, symbol, right }), start);
+  const right = parseSum(cursor);
+  return cursor.placed(createComparison(cursor, { left, symbol, right }), start);
 }
 
-interface Sides {
+interface ComparisonSides {
   readonly left: ExpressionNode;
   readonly symbol: Comparison;
   readonly right: ExpressionNode;
 }
 
-function compare(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode {
+function createComparison(cursor: Cursor, { left, symbol, right }: ComparisonSides): ExpressionNode {
   if (left.node !== 'value')
     return { node: 'comparison', field: left, comparison: symbol, value: right.node === 'value' ? right.value : right };
   const mirrored = MIRRORED[symbol];
@@ -91,46 +91,46 @@ function compare(cursor: Cursor, { left, symbol, right }: Sides): ExpressionNode
   return { node: 'comparison', field: right, comparison: mirrored, value: left.value };
 }
 
-const sum: Reader = (cursor) => chain(cursor, ['+', '-'], product);
-const product: Reader = (cursor) => chain(cursor, ['*', '/'], addSign);
+const parseSum: NodeParser = (cursor) => parseChain(cursor, ['+', '-'], parseProduct);
+const parseProduct: NodeParser = (cursor) => parseChain(cursor, ['*', '/'], parseSign);
 
-function chain(cursor: Cursor, operators: readonly Operator[], operand: Reader): ExpressionNode {
+function parseChain(cursor: Cursor, operators: readonly Operator[], operand: NodeParser): ExpressionNode {
   const { start } = cursor.peek();
   let left = operand(cursor);
   for (;;) {
     const operator = operators.find((symbol) => cursor.skips(symbol));
     if (operator === undefined) return left;
-    left = cursor.placed(join(operator, left, operand(cursor)), start);
+    left = cursor.placed(joinOperands(operator, left, operand(cursor)), start);
   }
 }
 
-function addSign(cursor: Cursor): ExpressionNode {
+function parseSign(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  if (cursor.skips('+')) return cursor.nested(() => addSign(cursor));
-  if (!cursor.skips('-')) return power(cursor);
-  return cursor.placed(negateNode(cursor.nested(() => addSign(cursor))), start);
+  if (cursor.skips('+')) return cursor.nested(() => parseSign(cursor));
+  if (!cursor.skips('-')) return parsePower(cursor);
+  return cursor.placed(createNegation(cursor.nested(() => parseSign(cursor))), start);
 }
 
-function power(cursor: Cursor): ExpressionNode {
+function parsePower(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
-  const base = primary(cursor);
+  const base = parsePrimary(cursor);
   if (!cursor.skips('^')) return base;
   return cursor.placed(
-    join(
+    joinOperands(
       '^',
       base,
-      cursor.nested(() => addSign(cursor)),
+      cursor.nested(() => parseSign(cursor)),
     ),
     start,
   );
 }
 
-function primary(cursor: Cursor): ExpressionNode {
+function parsePrimary(cursor: Cursor): ExpressionNode {
   const token = cursor.next();
   const { kind, text, start } = token;
   const isName = kind === 'name' && !KEYWORDS.has(text);
-  if (isName || kind === 'quoted') return fieldOrCall(cursor, token);
-  if (kind === 'number') return cursor.placed({ node: 'value', value: numberOf(cursor, token) }, start);
+  if (isName || kind === 'quoted') return parseFieldOrCall(cursor, token);
+  if (kind === 'number') return cursor.placed({ node: 'value', value: parseNumber(cursor, token) }, start);
   if (kind === 'string') return cursor.placed({ node: 'value', value: text }, start);
   if (kind === 'name' && (text === 'true' || text === 'false'))
     return cursor.placed({ node: 'value', value: text === 'true' }, start);
@@ -140,18 +140,18 @@ function primary(cursor: Cursor): ExpressionNode {
     return inner;
   }
   if (kind === 'symbol' && text === '[') {
-    const value = list(cursor);
+    const value = parseList(cursor);
     return cursor.placed({ node: 'value', value }, start);
   }
   return cursor.fail(`expected a datapoint, a number, a function or a bracket${describeToken(token)}`, token);
 }
 
 /** Parses the entries of a list, after the opening bracket. */
-function list(cursor: Cursor): Constant {
+function parseList(cursor: Cursor): Constant {
   const items: (number | string | boolean)[] = [];
   do {
     const { start } = cursor.peek();
-    const item = addSign(cursor);
+    const item = parseSign(cursor);
     if (item.node !== 'value' || typeof item.value === 'object')
       cursor.fail('a list can contain only constants', cursor.since(start));
     else items.push(item.value);
@@ -160,10 +160,10 @@ function list(cursor: Cursor): Constant {
   return items;
 }
 
-function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
+function parseFieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
   const { kind, text: name, start } = token;
   if (name === '' || name.length > 64) cursor.fail('a name has 1 to 64 characters', token);
-  if (!cursor.skips('(')) return cursor.placed(createFieldNode(requestLatest(name)), start);
+  if (!cursor.skips('(')) return cursor.placed(createFieldNode(createLatestRequest(name)), start);
   const { operands, options, spans } = parseArguments(cursor, expression);
   cursor.expect(')', `the operands of ${name}`);
   if (kind === 'quoted' || (!FUNCTION_NAMES.includes(name) && operands.length === 0 && spans.size > 0))
@@ -173,7 +173,7 @@ function fieldOrCall(cursor: Cursor, token: Token): ExpressionNode {
   return cursor.placed(createFunctionCall(name, operands, own), start);
 }
 
-function numberOf(cursor: Cursor, token: Token): number {
+function parseNumber(cursor: Cursor, token: Token): number {
   const value = Number(token.text);
   return Number.isFinite(value) ? value : cursor.fail('the number is too large', token);
 }

@@ -27,13 +27,13 @@ const LEVELS = {
 
 /** Returns the canonical text of an expression, which parses to the same tree. */
 export function printExpression(expression: DatapointExpression): string {
-  return textOf(toCanonical(expression), 0);
+  return printNode(toCanonical(expression), 0);
 }
 
 /** Returns the tree with its text at the root, for responses. */
 export function addText(expression: DatapointExpression): ExpressionNode {
   const tree = toCanonical(expression);
-  return { ...tree, text: textOf(tree, 0) };
+  return { ...tree, text: printNode(tree, 0) };
 }
 
 /** Returns a label for an expression: the name of a datapoint, or otherwise the text. */
@@ -42,7 +42,7 @@ export function createLabel(expression: DatapointExpression): string {
 }
 
 /** Prints an operand of a node with precedence `level`. */
-function textOf(node: ExpressionNode, level: number): string {
+function printNode(node: ExpressionNode, level: number): string {
   const [own, text] = write(node);
   return own < level ? `(${text})` : text;
 }
@@ -50,72 +50,72 @@ function textOf(node: ExpressionNode, level: number): string {
 function write(node: ExpressionNode): [level: number, text: string] {
   switch (node.node) {
     case 'field':
-      return [LEVELS.primary, fieldText(node)];
+      return [LEVELS.primary, printField(node)];
     case 'value': {
       const isNegative = typeof node.value === 'number' && node.value < 0;
-      return [isNegative ? LEVELS.negation : LEVELS.primary, constantText(node.value)];
+      return [isNegative ? LEVELS.negation : LEVELS.primary, printConstant(node.value)];
     }
     case 'arithmetic':
-      return arithmeticText(node);
+      return printArithmetic(node);
     case 'function':
-      return [LEVELS.primary, callText(node)];
+      return [LEVELS.primary, printCall(node)];
     case 'comparison':
-      return [LEVELS.comparison, comparisonText(node)];
+      return [LEVELS.comparison, printComparison(node)];
     case 'not':
-      return [LEVELS.not, `not ${textOf(node.operand, LEVELS.not)}`];
+      return [LEVELS.not, `not ${printNode(node.operand, LEVELS.not)}`];
     case 'all':
-      return [LEVELS.all, node.operands.map((operand) => textOf(operand, LEVELS.not)).join(' and ')];
+      return [LEVELS.all, node.operands.map((operand) => printNode(operand, LEVELS.not)).join(' and ')];
     case 'any':
-      return [LEVELS.any, node.operands.map((operand) => textOf(operand, LEVELS.all)).join(' or ')];
+      return [LEVELS.any, node.operands.map((operand) => printNode(operand, LEVELS.all)).join(' or ')];
   }
 }
 
-function arithmeticText({ operator, operands }: ArithmeticNode): [level: number, text: string] {
-  if (operands.length === 1) return [LEVELS.negation, `-${textOf(operands[0]!, LEVELS.negation)}`];
+function printArithmetic({ operator, operands }: ArithmeticNode): [level: number, text: string] {
+  if (operands.length === 1) return [LEVELS.negation, `-${printNode(operands[0]!, LEVELS.negation)}`];
   if (operator === '^') {
     const [base, exponent] = operands;
-    return [LEVELS.power, `${textOf(base!, LEVELS.primary)} ^ ${textOf(exponent!, LEVELS.negation)}`];
+    return [LEVELS.power, `${printNode(base!, LEVELS.primary)} ^ ${printNode(exponent!, LEVELS.negation)}`];
   }
   const level = operator === '+' || operator === '-' ? LEVELS.sum : LEVELS.product;
   const [first, ...others] = operands;
-  const rest = others.map((operand) => ` ${operator} ${textOf(operand, level + 1)}`);
-  return [level, `${textOf(first!, level)}${rest.join('')}`];
+  const rest = others.map((operand) => ` ${operator} ${printNode(operand, level + 1)}`);
+  return [level, `${printNode(first!, level)}${rest.join('')}`];
 }
 
-function comparisonText({ field, comparison, value }: ComparisonNode): string {
-  const right = isExpressionNode(value) ? textOf(value, LEVELS.sum) : constantText(value);
-  return `${textOf(field, LEVELS.sum)} ${SYMBOLS[comparison]} ${right}`;
+function printComparison({ field, comparison, value }: ComparisonNode): string {
+  const right = isExpressionNode(value) ? printNode(value, LEVELS.sum) : printConstant(value);
+  return `${printNode(field, LEVELS.sum)} ${SYMBOLS[comparison]} ${right}`;
 }
 
-function callText({ name, operands, by, over, low, high, window, lag }: FunctionNode): string {
+function printCall({ name, operands, by, over, low, high, window, lag }: FunctionNode): string {
   return `${name}(${[
-    ...operands.map((operand) => textOf(operand, 0)),
-    ...optionTexts({ low, high, window, lag }),
-    ...(by === undefined ? [] : [`by=${nameText(by)}`]),
+    ...operands.map((operand) => printNode(operand, 0)),
+    ...printOptions({ low, high, window, lag }),
+    ...(by === undefined ? [] : [`by=${printName(by)}`]),
     ...(over === undefined ? [] : [`over=${JSON.stringify(over)}`]),
   ].join(', ')})`;
 }
 
-function fieldText({ name, dataset, window, lag }: FieldLeaf): string {
+function printField({ name, dataset, window, lag }: FieldLeaf): string {
   const options = [
-    ...optionTexts({ window: window ?? undefined, lag }),
+    ...printOptions({ window: window ?? undefined, lag }),
     ...(dataset === undefined || dataset === null ? [] : [`dataset=${JSON.stringify(dataset)}`]),
   ];
-  if (options.length === 0) return nameText(name);
-  const called = FUNCTION_NAMES.includes(name) ? quote(name) : nameText(name);
+  if (options.length === 0) return printName(name);
+  const called = FUNCTION_NAMES.includes(name) ? quote(name) : printName(name);
   return `${called}(${options.join(', ')})`;
 }
 
-const optionTexts = (options: Readonly<Record<string, number | undefined>>): string[] =>
+const printOptions = (options: Readonly<Record<string, number | undefined>>): string[] =>
   Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`${name}=${value}`]));
 
 const PLAIN_NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 
 /** Returns a name, quoted if it would be ambiguous. */
-const nameText = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quote(name));
+const printName = (name: string): string => (PLAIN_NAME.test(name) && !KEYWORDS.has(name) ? name : quote(name));
 
 const quote = (name: string): string => `\`${name.replaceAll('`', '``')}\``;
 
-function constantText(value: unknown): string {
+function printConstant(value: unknown): string {
   return Array.isArray(value) ? `[${value.map((item) => JSON.stringify(item)).join(', ')}]` : JSON.stringify(value);
 }

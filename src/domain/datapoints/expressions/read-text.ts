@@ -6,7 +6,7 @@ import { parseExpression } from './parse.js';
 import { listChildren, type ExpressionNode } from './tree.js';
 import { formatUnit } from './units.js';
 
-export type Expected = 'number' | 'condition';
+export type ExpectedKind = 'number' | 'condition';
 
 /** Problem in a text, with its position. */
 export type TextProblem = Pick<Finding, 'code' | 'message' | 'accepted' | 'value' | 'position'>;
@@ -24,22 +24,22 @@ export interface ReadText {
 }
 
 /** Parses a text and reports all of its problems. @param named units of datapoints by name */
-export function readExpression(text: string, expected: Expected, named?: NamedUnits): ReadText {
+export function readExpression(text: string, expected: ExpectedKind, named?: NamedUnits): ReadText {
   const nothing = { text, tree: undefined, unit: null, spanOf: () => undefined };
   try {
     const { tree, spans } = parseExpression(text);
-    const spanOf = (node: ExpressionNode): CharacterSpan => spans.get(node) ?? { start: 0, end: text.length };
+    const findSpan = (node: ExpressionNode): CharacterSpan => spans.get(node) ?? { start: 0, end: text.length };
     const checked = checkTree(tree, expected, named);
     const problems = [
       ...checkSize(tree).map(({ code, message }) => ({
         code,
         message: `The expression ${message}.`,
-        position: spanOf(tree),
+        position: findSpan(tree),
       })),
-      ...checked.problems.map((problem) => place(text, problem, spanOf(problem.node))),
+      ...checked.problems.map((problem) => locateProblem(text, problem, findSpan(problem.node))),
     ];
     if (problems.length > 0) return { ...nothing, problems };
-    return { text, tree, problems, unit: formatUnit(checked.unit), spanOf: (name) => fieldSpan(tree, name, spans) };
+    return { text, tree, problems, unit: formatUnit(checked.unit), spanOf: (name) => findFieldSpan(tree, name, spans) };
   } catch (thrown) {
     if (!(thrown instanceof SyntaxFault)) throw thrown;
     const { message, span } = thrown;
@@ -56,14 +56,14 @@ export function readExpression(text: string, expected: Expected, named?: NamedUn
 /** Maximum length of a part of a text that a message quotes. */
 const QUOTED_MAX = 80;
 
-function place(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
+function locateProblem(text: string, { code, message, accepted }: NodeProblem, position: CharacterSpan): TextProblem {
   const part = text.slice(position.start, position.end);
   const shown = part.length > QUOTED_MAX ? `${part.slice(0, QUOTED_MAX)}...` : part;
   const report = `${shown} ${message}${/[.?]$/.test(message) ? '' : '.'}`;
   return { code, message: report, position, ...(accepted === undefined ? {} : { accepted }) };
 }
 
-function fieldSpan(
+function findFieldSpan(
   node: ExpressionNode,
   name: string,
   spans: ReadonlyMap<ExpressionNode, CharacterSpan>,
@@ -71,7 +71,7 @@ function fieldSpan(
   if (node.node === 'field' && node.name === name) return spans.get(node);
   if (node.node === 'function' && node.by === name) return spans.get(node);
   for (const { child } of listChildren(node)) {
-    const result = fieldSpan(child, name, spans);
+    const result = findFieldSpan(child, name, spans);
     if (result !== undefined) return result;
   }
   return undefined;

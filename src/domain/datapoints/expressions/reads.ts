@@ -6,7 +6,7 @@ import {
   isExpressionNode,
   isWithoutColumn,
   listChildren,
-  requestOf,
+  toFieldRequest,
   type ComparisonNode,
   type DatapointExpression,
   type ExpressionNode,
@@ -37,7 +37,7 @@ export interface PluginInput {
 }
 
 /** Lag and number of sessions with which a node is read. */
-interface Asked {
+interface ReadContext {
   readonly lag: number;
   readonly window: number | null;
   /** Comparison with a constant of which this node is the left-hand side. */
@@ -48,24 +48,24 @@ interface Asked {
 
 /** Returns every datapoint of the market that an expression reads, with its lag and window. */
 export function listExpressionReads(expression: DatapointExpression, definitions: Definitions): ExpressionRead[] {
-  return walk(expression, definitions).reads;
+  return walkReads(expression, definitions).reads;
 }
 
 /** Returns true if an expression, including its definitions, reads more datapoints than the maximum. */
 export const readsTooMuch = (expression: DatapointExpression, definitions: Definitions): boolean =>
-  walk(expression, definitions).isTooLarge;
+  walkReads(expression, definitions).isTooLarge;
 
-interface Walk {
+interface ReadWalk {
   readonly reads: ExpressionRead[];
   /** True if the tree reads more than `MAX_EXPRESSION_READS` datapoints. Further datapoints are not visited. */
   readonly isTooLarge: boolean;
 }
 
-function walk(expression: DatapointExpression, definitions: Definitions): Walk {
+function walkReads(expression: DatapointExpression, definitions: Definitions): ReadWalk {
   const reads: ExpressionRead[] = [];
   const visited = new Set<string>();
   let steps = 0;
-  const visit = (node: ExpressionNode, asked: Asked, from: FieldLeaf | FunctionNode | null): void => {
+  const visit = (node: ExpressionNode, asked: ReadContext, from: FieldLeaf | FunctionNode | null): void => {
     if (node.node === 'field') {
       visitField(node, asked, from ?? node);
       return;
@@ -77,21 +77,21 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
         { ...asked, lag: 0, window: null, comparison: null, groups: true },
         from ?? node,
       );
-    const below = askedBelow(node, asked);
+    const below = findReadBelow(node, asked);
     listChildren(node).forEach(({ child }, i) =>
-      visit(child, { ...below, input: inputOf(node, i) ?? below.input }, from),
+      visit(child, { ...below, input: findInput(node, i) ?? below.input }, from),
     );
   };
-  const visitField = (leaf: FieldLeaf, asked: Asked, from: FieldLeaf | FunctionNode): void => {
+  const visitField = (leaf: FieldLeaf, asked: ReadContext, from: FieldLeaf | FunctionNode): void => {
     if (++steps > LIMITS.MAX_EXPRESSION_READS) return;
-    const own = requestOf(leaf);
+    const own = toFieldRequest(leaf);
     const definition = own.dataset === null ? definitions.get(own.name) : undefined;
     const lag = own.lag + asked.lag;
     const window = own.aggregate === 'last' ? asked.window : own.window;
     const isPlain = own.transform === 'none' && window === null;
     const comparison = isPlain ? asked.comparison : null;
     if (definition === undefined) {
-      const overSessions = window === null ? { window: own.window } : overWindow(window);
+      const overSessions = window === null ? { window: own.window } : createWindowRequest(window);
       const as = comparison !== null || (isPlain && asked.groups) ? 'any' : 'number';
       reads.push({ field: { ...own, ...overSessions, lag }, leaf: from, as, comparison, input: asked.input });
       return;
@@ -107,16 +107,19 @@ function walk(expression: DatapointExpression, definitions: Definitions): Walk {
 }
 
 /** Returns the members of a request for a statistic over a window. */
-const overWindow = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({ aggregate: 'count', window });
+const createWindowRequest = (window: number): Pick<FieldRequest, 'aggregate' | 'window'> => ({
+  aggregate: 'count',
+  window,
+});
 
 /** Returns the plug-in input of an operand; undefined if the node is not a plug-in. */
-function inputOf(node: ExpressionNode, operand: number): PluginInput | undefined {
+function findInput(node: ExpressionNode, operand: number): PluginInput | undefined {
   const call = node.node === 'function' ? node.plugin : undefined;
   const name = call?.program?.inputs[operand]?.name;
   return call === undefined || name === undefined ? undefined : { plugin: call.id, name };
 }
 
-function askedBelow(node: ExpressionNode, { lag, window, input }: Asked): Asked {
+function findReadBelow(node: ExpressionNode, { lag, window, input }: ReadContext): ReadContext {
   const comparison = node.node === 'comparison' && !isExpressionNode(node.value) ? node : null;
   const below = { lag, window, comparison, groups: false, input };
   return node.node === 'function' ? { ...below, lag: lag + (node.lag ?? 0), window: node.window ?? window } : below;

@@ -1,9 +1,9 @@
-import { requestText } from '../field-request.js';
+import { describeRequest } from '../field-request.js';
 import { printExpression } from './print.js';
 import {
   isExpressionNode,
   isField,
-  requestOf,
+  toFieldRequest,
   findValueType,
   type Comparison,
   type ComparisonNode,
@@ -17,7 +17,7 @@ export function acceptsKind(node: ComparisonNode, kind: 'number' | 'string' | 'b
   return needsNumber ? kind === 'number' : findValueType(node) === kind;
 }
 
-const WORDS: Readonly<Record<Comparison, string>> = {
+const COMPARISON_WORDS: Readonly<Record<Comparison, string>> = {
   gt: 'above',
   ge: 'at least',
   lt: 'below',
@@ -30,7 +30,7 @@ const WORDS: Readonly<Record<Comparison, string>> = {
 
 /** Describes an expression in words: a datapoint as a phrase, any other expression as its text. */
 export function describeExpression(expression: DatapointExpression): string {
-  return isField(expression) ? requestText(requestOf(expression)) : printExpression(expression);
+  return isField(expression) ? describeRequest(toFieldRequest(expression)) : printExpression(expression);
 }
 
 export function describeComparison({ field, comparison, value }: ComparisonNode): string {
@@ -44,7 +44,7 @@ export function describeComparison({ field, comparison, value }: ComparisonNode)
     : Array.isArray(value)
       ? value.join(', ')
       : String(value);
-  return `${name} ${WORDS[comparison]} ${right}`;
+  return `${name} ${COMPARISON_WORDS[comparison]} ${right}`;
 }
 
 /** Describes a condition in words, with brackets around nested conditions. */

@@ -1,5 +1,5 @@
 import type { SandboxProgram } from '#base/sandbox/sandbox.js';
-import { requestLatest, type FieldRequest } from '../field-request.js';
+import { createLatestRequest, type FieldRequest } from '../field-request.js';
 
 export const COMPARISONS = ['gt', 'ge', 'lt', 'le', 'eq', 'ne', 'in', 'between'] as const;
 export type Comparison = (typeof COMPARISONS)[number];
@@ -10,17 +10,17 @@ export type Operator = (typeof OPERATORS)[number];
 export type Constant = number | string | boolean | readonly (number | string | boolean)[];
 
 /** Text of a tree, at its root: part of responses; ignored in requests and computed from the nodes. */
-interface Rooted {
+interface RootText {
   readonly text?: string | undefined;
 }
 
-export interface ValueNode extends Rooted {
+export interface ValueNode extends RootText {
   readonly node: 'value';
   readonly value: Constant;
 }
 
 /** Datapoint; absent members have their defaults. */
-export interface FieldLeaf extends Rooted {
+export interface FieldLeaf extends RootText {
   readonly node: 'field';
   readonly name: string;
   readonly dataset?: FieldRequest['dataset'] | undefined;
@@ -30,14 +30,14 @@ export interface FieldLeaf extends Rooted {
   readonly transform?: FieldRequest['transform'] | undefined;
 }
 
-export interface ArithmeticNode extends Rooted {
+export interface ArithmeticNode extends RootText {
   readonly node: 'arithmetic';
   readonly operator: Operator;
   /** Operands from left to right. A single operand is negated. */
   readonly operands: readonly ExpressionNode[];
 }
 
-export interface FunctionNode extends Rooted {
+export interface FunctionNode extends RootText {
   readonly node: 'function';
   readonly name: string;
   readonly operands: readonly ExpressionNode[];
@@ -60,7 +60,7 @@ export interface PluginCall {
   readonly program: SandboxProgram | null;
 }
 
-export interface ComparisonNode extends Rooted {
+export interface ComparisonNode extends RootText {
   readonly node: 'comparison';
   readonly field: ExpressionNode;
   readonly comparison: Comparison;
@@ -95,9 +95,9 @@ export function toNode(expression: DatapointExpression): ExpressionNode {
 }
 
 /** Returns a datapoint as a request, with defaults for absent members. */
-export function requestOf(field: FieldRequest | FieldLeaf): FieldRequest {
+export function toFieldRequest(field: FieldRequest | FieldLeaf): FieldRequest {
   const { name, dataset, lag, window, aggregate, transform } = field;
-  return requestLatest(name, {
+  return createLatestRequest(name, {
     dataset: dataset ?? null,
     lag: lag ?? 0,
     window: window ?? null,

@@ -9,16 +9,16 @@ export interface Dimensions {
 /** Unit of a quantity; null if unknown. A constant matches every unit. */
 export type Unit = Dimensions | 'constant' | null;
 
-const NONE: Dimensions = { money: 0, shares: 0, sessions: 0, years: 0 };
-const of = (powers: Partial<Dimensions>): Dimensions => ({ ...NONE, ...powers });
+const NO_DIMENSIONS: Dimensions = { money: 0, shares: 0, sessions: 0, years: 0 };
+const createDimensions = (powers: Partial<Dimensions>): Dimensions => ({ ...NO_DIMENSIONS, ...powers });
 
 /** Unit of a dimensionless number, such as a share, a score or a rank. */
-export const PLAIN: Unit = NONE;
-export const YEARS: Unit = of({ years: 1 });
+export const DIMENSIONLESS: Unit = NO_DIMENSIONS;
+export const YEARS: Unit = createDimensions({ years: 1 });
 
-const PRICE = of({ money: 1, shares: -1 });
-const SHARES = of({ shares: 1 });
-const MONEY = of({ money: 1 });
+const PRICE = createDimensions({ money: 1, shares: -1 });
+const SHARES = createDimensions({ shares: 1 });
+const MONEY = createDimensions({ money: 1 });
 
 /** Units of the columns and datapoints with a defined meaning. */
 const UNITS: ReadonlyMap<string, Dimensions> = new Map([
@@ -28,17 +28,17 @@ const UNITS: ReadonlyMap<string, Dimensions> = new Map([
   ['CLOSE', PRICE],
   ['VOLUME', SHARES],
   ['SHARES_OUTSTANDING', SHARES],
-  ['FREE_FLOAT', NONE],
+  ['FREE_FLOAT', NO_DIMENSIONS],
   ['MARKET_CAP', MONEY],
   ['FREE_FLOAT_MARKET_CAP', MONEY],
   ['VALUE_TRADED', MONEY],
-  ['RETURN', NONE],
-  ['PRICE_RETURN', NONE],
-  ['VOLATILITY', NONE],
-  ['MOMENTUM', NONE],
-  ['DIVIDEND_YIELD', NONE],
-  ['BETA', NONE],
-  ['AGE', of({ sessions: 1 })],
+  ['RETURN', NO_DIMENSIONS],
+  ['PRICE_RETURN', NO_DIMENSIONS],
+  ['VOLATILITY', NO_DIMENSIONS],
+  ['MOMENTUM', NO_DIMENSIONS],
+  ['DIVIDEND_YIELD', NO_DIMENSIONS],
+  ['BETA', NO_DIMENSIONS],
+  ['AGE', createDimensions({ sessions: 1 })],
 ]);
 
 export const findFieldUnit = (name: string): Unit => UNITS.get(name) ?? null;
@@ -71,8 +71,8 @@ const isSame = (a: Dimensions, b: Dimensions): boolean =>
 export function multiplyUnits(left: Unit, right: Unit, sign: 1 | -1): Unit {
   if (left === null || right === null) return null;
   if (left === 'constant' && right === 'constant') return 'constant';
-  const [a, b] = [left === 'constant' ? NONE : left, right === 'constant' ? NONE : right];
-  return of({
+  const [a, b] = [left === 'constant' ? NO_DIMENSIONS : left, right === 'constant' ? NO_DIMENSIONS : right];
+  return createDimensions({
     money: a.money + sign * b.money,
     shares: a.shares + sign * b.shares,
     sessions: a.sessions + sign * b.sessions,
@@ -82,9 +82,9 @@ export function multiplyUnits(left: Unit, right: Unit, sign: 1 | -1): Unit {
 
 /** Returns the unit of a power with a constant exponent; null otherwise. */
 export function raiseUnit(base: Unit, exponent: number | undefined): Unit {
-  if (base === null || base === 'constant' || isSame(base, NONE)) return base;
+  if (base === null || base === 'constant' || isSame(base, NO_DIMENSIONS)) return base;
   if (exponent === undefined) return null;
-  return of({
+  return createDimensions({
     money: base.money * exponent,
     shares: base.shares * exponent,
     sessions: base.sessions * exponent,
@@ -96,11 +96,11 @@ export function raiseUnit(base: Unit, exponent: number | undefined): Unit {
 export function formatUnit(unit: Unit): string | null {
   if (unit === null) return null;
   if (unit === 'constant') return 'number';
-  const words = (power: (value: number) => boolean) =>
+  const formatPowers = (power: (value: number) => boolean) =>
     (Object.entries(unit) as [string, number][])
       .filter(([, value]) => power(value))
       .map(([name, value]) => (Math.abs(value) === 1 ? name : `${name}^${Math.abs(value)}`));
-  const [above, below] = [words((value) => value > 0), words((value) => value < 0)];
+  const [above, below] = [formatPowers((value) => value > 0), formatPowers((value) => value < 0)];
   if (above.length === 0 && below.length === 0) return 'number';
   const singular = below.map((name) => name.replace(/s$/, ''));
   return [above.join(' x ') || '1', ...singular].join(' per ');

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { computeMetricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { formatInWords, defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
+import { formatForSentence, defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 
 export const maxDiversification = defineObjectiveClass({
   type: 'max_diversification',
@@ -10,7 +10,7 @@ export const maxDiversification = defineObjectiveClass({
   needsReturns: false,
   params: z.strictObject({}),
   unattainable: (_, most) =>
-    `For all weights within the rows, costs exceed the average volatility${most === null ? '' : `, by ${formatInWords(-most)} at least`}.`,
+    `For all weights within the rows, costs exceed the average volatility${most === null ? '' : `, by ${formatForSentence(-most)} at least`}.`,
   measure: createPlainMeasure('the diversification ratio'),
   example: { type: 'max_diversification' },
   sentence: () => 'the largest ratio of average volatility to volatility',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { formatInWords, defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
+import { formatForSentence, defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 
 export const maxSharpe = defineObjectiveClass({
   type: 'max_sharpe',
@@ -18,7 +18,7 @@ export const maxSharpe = defineObjectiveClass({
   })),
   cash: ({ risk_free_rate }) => risk_free_rate,
   unattainable: ({ risk_free_rate: rate }, most) =>
-    `No weights within the rows have an expected return above the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${formatInWords(most + rate)}`}.`,
+    `No weights within the rows have an expected return above the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${formatForSentence(most + rate)}`}.`,
   measure: createPlainMeasure('the Sharpe ratio'),
   example: { type: 'max_sharpe', risk_free_rate: 0.02 },
   sentence: ({ risk_free_rate }) =>

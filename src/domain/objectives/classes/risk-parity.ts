@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category } from '../../datapoints/field-use.js';
+import { useCategory } from '../../datapoints/field-use.js';
 import { defineObjectiveClass, createPlainMeasure } from '../objective-class.js';
 import { createParityNumerator } from '../parity.js';
 import { readBudgets } from '../risk-budgets.js';
@@ -38,7 +38,7 @@ export const riskParity = defineObjectiveClass({
       .meta({ label: 'Budget field', help: 'Reference column whose groups have budgets.' }),
   })),
   measure: createPlainMeasure('the distance from parity'),
-  reads: ({ budgets, budget_field }) => (budgets === null ? [] : [category(budget_field, 'budget_field')]),
+  reads: ({ budgets, budget_field }) => (budgets === null ? [] : [useCategory(budget_field, 'budget_field')]),
   unattainable: () =>
     'Every security with a risk budget must be held, but the rows, the number of securities or the costs allow no such weights.',
   example: { type: 'risk_parity', budgets: { Technology: 0.2, Energy: 0.8 }, budget_field: 'SECTOR' },

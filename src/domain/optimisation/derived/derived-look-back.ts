@@ -3,7 +3,7 @@ import type { DecisionMemory } from '../../books/decider.js';
 import type { DerivedDocument } from '../../documents/index-document.js';
 import { readObjective } from '../../documents/optimisation-spec.js';
 import { LIMITS } from '../../refusals/limits.js';
-import { lookBackOver, type LookBack, listReadsBehind } from '../../rules/look-back.js';
+import { computeLookBackOver, type LookBack, listReadsBehind } from '../../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../../risk/factors/estimate-factors.js';
 import { STYLE_FIELDS } from '../../risk/factors/styles.js';
 import { findLastAtMost } from '../../numbers/search.js';
@@ -53,7 +53,7 @@ export function computeDerivedLookBack({
     listFieldsRead(document.derivation).map(({ use }) => use.field),
     readDefinitions(document),
   );
-  const { session: read, paidAfter } = lookBackOver({
+  const { session: read, paidAfter } = computeLookBackOver({
     fields,
     dividendYears,
     maxStaleSessions,
@@ -62,7 +62,7 @@ export function computeDerivedLookBack({
   });
   const returnsBehind = findStyledReturns(document);
   // Style exposures must be known before the first return of the window.
-  const exposures = lookBackOver({
+  const exposures = computeLookBackOver({
     fields: returnsBehind === null ? [] : STYLE_FIELDS,
     dividendYears: 0,
     maxStaleSessions,

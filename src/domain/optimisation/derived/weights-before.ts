@@ -5,7 +5,7 @@ import type { IndexDocument, TreatmentSpec } from '../../documents/index-documen
 import type { SessionMarket } from '../../market/session-market.js';
 import type { SolvedWeights } from './solved-weights.js';
 
-export interface HeldInput {
+export interface WeightsBeforeInput {
   readonly document: IndexDocument;
   readonly sm: SessionMarket;
   readonly treatment: TreatmentSpec;
@@ -18,7 +18,13 @@ export interface HeldInput {
  * close, before trades. Returns the decided weights of a composition that takes effect after the decision.
  * @cost O(T K) over the sessions since the composition took effect
  */
-export function computeWeightsBefore({ document, sm, treatment, outgoing, decision }: HeldInput): SolvedWeights {
+export function computeWeightsBefore({
+  document,
+  sm,
+  treatment,
+  outgoing,
+  decision,
+}: WeightsBeforeInput): SolvedWeights {
   const { session: from, columns, weights, effective } = outgoing;
   if (decision <= from) return { columns, weights };
   const book = simulateBook({

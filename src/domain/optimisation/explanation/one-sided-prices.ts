@@ -8,7 +8,7 @@ import { convertToObjectiveTerms } from './change-sentence.js';
 import { findDependentSides } from './dependent-bounds.js';
 import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
-import { createWeighing, SPENT, type Weighing } from './weighing.js';
+import { createWeighing, WORK_LIMIT_REACHED, type Weighing } from './weighing.js';
 
 /** Fraction of a sensitivity step that counts as a small change. */
 export const SMALL_FRACTION = 0.01;
@@ -28,7 +28,7 @@ const ZERO_CHANGE = 1e-12;
 export interface OneSidedPrices {
   /** Row sides whose shadow price is the change of the objective per unit when only that side is loosened slightly. */
   readonly sides: readonly RowSide[];
-  /** Row sides whose multipliers are not prices, because other bounds imply them. */
+  /** Row sides that other bounds imply: their multipliers are not prices. */
   readonly dependent: ReadonlySet<RowSide>;
 }
 
@@ -77,7 +77,9 @@ export function computeSlopeToSide(
 ): number | undefined {
   const options = { restriction: fixHeldSecurities(problem, solution.weights), warm: solution.answer.state };
   const again = weighing.find(({ solver }) => solveConvex(solver, problem, options));
-  return again === undefined || again === SPENT ? undefined : computeDifference(problem, solution, again) / by;
+  return again === undefined || again === WORK_LIMIT_REACHED
+    ? undefined
+    : computeDifference(problem, solution, again) / by;
 }
 
 function computeDifference(problem: Problem, before: ConvexSolution, after: ConvexSolution): number {

@@ -6,7 +6,7 @@ import type { Solvers } from '../solvers.js';
 import { describeChange, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
-import { createWeighing, SPENT } from './weighing.js';
+import { createWeighing, WORK_LIMIT_REACHED } from './weighing.js';
 
 /** Cost of a row: the objective with and without it. */
 export interface RowCost {
@@ -59,7 +59,7 @@ export function computeRowCosts(
       : solution.objective;
     const about = { id: origin.id, index: origin.index!, type: origin.type };
     const createSentence = (change: string) => `Removing ${origin.name} ${change}.`;
-    if (value === null || value === SPENT)
+    if (value === null || value === WORK_LIMIT_REACHED)
       return {
         ...about,
         without: null,

@@ -8,7 +8,7 @@ import { describeChange, convertToObjectiveTerms } from './change-sentence.js';
 import type { ExplainedInput } from './explained-input.js';
 import { fixHeldSecurities } from './held-choice.js';
 import { computeSlopeToSide, SMALL_FRACTION } from './one-sided-prices.js';
-import { createWeighing, SPENT } from './weighing.js';
+import { createWeighing, WORK_LIMIT_REACHED } from './weighing.js';
 
 /** Effect of a change of one parameter on the objective, from solving the problem again. */
 export interface Sensitivity {
@@ -71,16 +71,17 @@ export function computeSensitivities(
       solveConvex(solver, problem.withParameters([{ origin, parameter, to }]), { restriction, warm }),
     );
     if (again === undefined) return [];
-    const effect = again === SPENT ? null : convertToObjectiveTerms(problem, again.objective - solution.objective);
+    const effect =
+      again === WORK_LIMIT_REACHED ? null : convertToObjectiveTerms(problem, again.objective - solution.objective);
     const change =
-      again === SPENT
+      again === WORK_LIMIT_REACHED
         ? 'was not solved: the work limit for explanations was reached'
         : describeChange(
             problem,
             convertToObjectiveTerms(problem, solution.objective),
             convertToObjectiveTerms(problem, again.objective),
           );
-    const held = restriction === undefined || again === SPENT ? '' : ', with the same securities held';
+    const held = restriction === undefined || again === WORK_LIMIT_REACHED ? '' : ', with the same securities held';
     const step = `${to > from ? 'Raising' : 'Lowering'} ${parameter} of ${origin.name} from ${formatValue(origin, from)} to ${formatValue(origin, to)}`;
     return [
       {

@@ -10,12 +10,12 @@ import { hasTails, meterSolver } from '../work-meter.js';
 const WORK_MAX = 1e10;
 
 /** Result of `find` if the work limit was reached. */
-export const SPENT = Symbol('the work limit was reached');
+export const WORK_LIMIT_REACHED = Symbol('the work limit was reached');
 
 /** Repeated solves of one explanation within a shared work limit. */
 export interface Weighing {
   /** Runs a function with solvers that count work; returns SPENT if the work limit is reached. */
-  find<T>(solveAgain: (solvers: Solvers) => T): T | typeof SPENT;
+  find<T>(solveAgain: (solvers: Solvers) => T): T | typeof WORK_LIMIT_REACHED;
 }
 
 /** Error that ends a solve at the work limit: a tail with curved costs may need many programs. */
@@ -50,7 +50,7 @@ export function createWeighing(
         assertWithin();
         return solveAgain({ solver, algebra });
       } catch (thrown) {
-        if (thrown instanceof WorkSpent) return SPENT;
+        if (thrown instanceof WorkSpent) return WORK_LIMIT_REACHED;
         throw thrown;
       }
     },

@@ -276,12 +276,12 @@ function findTangencyBracket(
   best: number,
 ): Pick<TangentSearchInput, 'low' | 'high'> | undefined {
   if (!isVarianceAlone(base)) return undefined;
-  const at = (k: number) => createVariancePoint(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
-  const isRising = computeSharpeSlope(at(best), riskFreeRate) > 0;
+  const pointAt = (k: number) => createVariancePoint(targets[k]!, points[k]!, k === 0 ? 0 : solved[k]!.slope);
+  const isRising = computeSharpeSlope(pointAt(best), riskFreeRate) > 0;
   const [low, high] = isRising ? [best, best + 1] : [best - 1, best];
   if (low < 0 || high >= points.length) return undefined;
-  return computeSharpeSlope(at(low), riskFreeRate) > 0 && computeSharpeSlope(at(high), riskFreeRate) < 0
-    ? { low: at(low), high: at(high) }
+  return computeSharpeSlope(pointAt(low), riskFreeRate) > 0 && computeSharpeSlope(pointAt(high), riskFreeRate) < 0
+    ? { low: pointAt(low), high: pointAt(high) }
     : undefined;
 }
 

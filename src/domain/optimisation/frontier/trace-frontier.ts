@@ -219,7 +219,7 @@ function convertToTarget(program: Program, target: number, { point, state }: Pro
 export const PIVOTS = 6;
 
 /** Number of successive expected returns for which block pivoting may fail before paths are followed from the start. */
-const LOST_MAX = 2;
+const FAILED_PIVOTS_MAX = 2;
 
 /**
  * Creates a solver for successive expected returns. Results with fewer rows are reused if they satisfy the additional
@@ -249,7 +249,7 @@ function createTracer(
     const answer = solver.solve(wanted, {
       warm: start.answer.state,
       follow: { program: start.program, ...start.answer },
-      pivots: lost < LOST_MAX ? PIVOTS : 0,
+      pivots: lost < FAILED_PIVOTS_MAX ? PIVOTS : 0,
     });
     lost = answer.iterations <= PIVOTS ? 0 : lost + 1;
     return answer.status === 'solved' ? reuseResult({ target, program: wanted, answer }) : undefined;

@@ -1,5 +1,5 @@
 import { LOWER, UPPER } from '#kernels/optimisation/active-set/active-state.js';
-import { checkKkt, isOptimal, listPulledNames } from '#kernels/optimisation/program/kkt.js';
+import { checkKkt, isOptimal, listPulledVariables } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 
@@ -60,7 +60,7 @@ export function expandAnswer(
   const whole = { ...program, lower, upper };
   const { point, state } = answer;
   const kkt = checkKkt(whole, point);
-  const pulled = isOptimal(kkt) ? new Int32Array(0) : listPulledNames(whole, point);
+  const pulled = isOptimal(kkt) ? new Int32Array(0) : listPulledVariables(whole, point);
   if (!isOptimal(kkt) && pulled.length === 0) return undefined;
   const names = state.names.map((held, i) =>
     program.lower[i] === program.upper[i] && lower[i]! < upper[i]! ? (point.x[i] === upper[i] ? UPPER : LOWER) : held,

@@ -250,7 +250,7 @@ function settlePoint(
   return settle(x, { left, right, stiffness }).map((value, i) => Math.min(Math.max(value, lower[i]!), upper[i]!));
 }
 
-interface ModelPlace {
+interface ModelPoint {
   /** Centre of the program's quadratic objective, [N]. */
   readonly x: Float64Array;
   /** Point at which the function's derivatives are evaluated, [N]. */
@@ -259,7 +259,7 @@ interface ModelPlace {
 }
 
 /** Returns the program with a quadratic model of the function. */
-function createModelProgram(base: Program, smooth: SeparableFunction, { x, around, isBounded }: ModelPlace): Program {
+function createModelProgram(base: Program, smooth: SeparableFunction, { x, around, isBounded }: ModelPoint): Program {
   const { n, metric, curvature } = base;
   const model = { slope: new Float64Array(n), curvature: new Float64Array(n) };
   smooth.addModel(around, model);

@@ -40,7 +40,7 @@ export interface TailStart {
 }
 
 /** Solution for a set of scenarios. */
-type SetAnswer = Omit<TailAnswer, 'value' | 'start'>;
+type ScenarioSetAnswer = Omit<TailAnswer, 'value' | 'start'>;
 
 export interface TailTerms {
   readonly goal: TailGoal;
@@ -177,7 +177,7 @@ function selectBetter(best: ProvenAnswer | undefined, found: TailAnswer, unit: n
   return { answer: { ...least, bound }, open: (least.value - bound) / Math.max(Math.abs(least.value), unit) };
 }
 
-interface FirstSet {
+interface InitialScenarioSet {
   readonly set: TailSet;
   /** True if approximate optima add scenarios before an exact solve. */
   readonly isFar: boolean;
@@ -187,7 +187,7 @@ interface FirstSet {
  * Returns the first set. For losses, it consists of the worst scenarios of weights near the optimum over the worst
  * scenarios at the start weights, without curved costs. The peaks of drawdowns depend too much on the weights for this.
  */
-function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): FirstSet {
+function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: number): InitialScenarioSet {
   const size = Math.max(countTailScenarios(goal), 1);
   const outcomes = computeOutcomes(goal, near);
   const known: TailSet = {
@@ -204,7 +204,7 @@ function createFirstSet(solver: Solver, { goal, rows, near }: TailTerms, unit: n
   return { set, isFar: isNew > NEW_SCENARIOS_MAX * set.scenarios.length };
 }
 
-function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
+function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): ScenarioSetAnswer | undefined {
   // The bound that no drawdown is below zero helps only if some weights have no drawdown, and slows down all other
   // cases, so it is tried once, as the last attempt.
   for (const leastLevel of terms.goal.measure === 'drawdown' ? [-Infinity, 0] : [-Infinity]) {
@@ -235,7 +235,7 @@ interface ModelledTerms extends Omit<TailTerms, 'curved'> {
   readonly leastLevel: number;
 }
 
-function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): SetAnswer | undefined {
+function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): ScenarioSetAnswer | undefined {
   const { goal, rows, curved, leastLevel } = terms;
   const { program: open, rowsBefore } = createTailProgram(goal, rows, set, unit);
   const program = { ...open, lower: open.lower.with(rows.n, leastLevel) };
@@ -307,7 +307,7 @@ function extendToAllVariables(curved: SeparableFunction, n: number): SeparableFu
   };
 }
 
-interface NearTerms extends TailTerms {
+interface ApproximateSolveTerms extends TailTerms {
   readonly unit: number;
   /** Returns true while the work limit is not reached. */
   readonly isWithin: () => boolean;
@@ -317,7 +317,11 @@ interface NearTerms extends TailTerms {
  * Adds the worst scenarios at approximate optima of a growing set: peaks until no more appear, or losses until few are
  * new. Each approximate optimum costs a fraction of an exact one.
  */
-function addNearScenarios(solver: Solver, { goal, rows, unit, isWithin }: NearTerms, first: TailSet): TailSet {
+function addNearScenarios(
+  solver: Solver,
+  { goal, rows, unit, isWithin }: ApproximateSolveTerms,
+  first: TailSet,
+): TailSet {
   let set = first;
   for (let round = 0; round < ROUGH_ROUNDS_MAX && isWithin(); round++) {
     const near = solver.nearly(createTailProgram(goal, rows, set, unit).program).slice(0, rows.n);

@@ -16,7 +16,7 @@ import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
 import { listConflictRows, findConflict, type Conflict, type ConflictRow } from '../proof.js';
 import { findSingleMoves, toRelaxation, type ParameterMove, type ExecutedMove, type Relaxation } from './relaxation.js';
 import { EXACT_SECURITIES_MAX } from '../search.js';
-import { createTrials, WORK_MAX, type Trials } from '../trials.js';
+import { createFeasibilityTests, WORK_MAX, type FeasibilityTests } from '../trials.js';
 import { limitWork, estimateWork } from '../work-meter.js';
 import type { Solvers } from '../solvers.js';
 
@@ -95,7 +95,7 @@ export function explainRows(
   if (conflict === null) return undefined;
   const solver = limitWork(inner, (1 - CONFLICT_SHARE) * workMax);
   const solvers = { solver, algebra };
-  const trials = createTrials(solvers, problem);
+  const trials = createFeasibilityTests(solvers, problem);
   const convex = findSingleMoves(solvers, problem, conflict.origins);
   const single =
     convex.length > 0 ? convex : findMovesWithChoices(solvers, problem, { trials, origins: conflict.origins });
@@ -115,7 +115,7 @@ export function explainRows(
 function findJointChange(
   solvers: Solvers,
   problem: Problem,
-  { trials, single }: { readonly trials: Trials; readonly single: readonly ExecutedMove[] },
+  { trials, single }: { readonly trials: FeasibilityTests; readonly single: readonly ExecutedMove[] },
 ): readonly ExecutedMove[] | undefined {
   const { origins } = problem;
   const movables = listMovableParameters(problem, origins);
@@ -174,7 +174,7 @@ function listRemainingConflicts(solver: Solver, problem: Problem, { origins }: C
  * @param workMax maximum number of multiplications of all trials together.
  */
 export function explainChoice(solvers: Solvers, problem: Problem, proven: boolean, workMax?: number): Infeasibility {
-  const trials = createTrials(solvers, problem, workMax);
+  const trials = createFeasibilityTests(solvers, problem, workMax);
   const origins =
     problem.origins.length <= CHOICE_ROWS_MAX
       ? findIrreducibleChoice(trials, problem)
@@ -203,11 +203,11 @@ export function explainChoice(solvers: Solvers, problem: Problem, proven: boolea
   };
 }
 
-function readExhaustive(trials: Trials): Pick<Infeasibility, 'exhaustive'> {
+function readExhaustive(trials: FeasibilityTests): Pick<Infeasibility, 'exhaustive'> {
   return trials.hasEnded() ? { exhaustive: false } : {};
 }
 
-function findIrreducibleChoice(trials: Trials, problem: Problem): Origin[] {
+function findIrreducibleChoice(trials: FeasibilityTests, problem: Problem): Origin[] {
   let remaining = [...problem.origins];
   for (const origin of problem.origins) {
     if (!trials.isWithin(CONFLICT_SHARE)) break;
@@ -226,10 +226,10 @@ export function describeInfeasibility(
   { conflict, relaxations, exhaustive }: Pick<Infeasibility, 'conflict' | 'relaxations' | 'exhaustive'>,
   remaining: readonly RemainingConflict[] = [],
 ): string {
-  const more = relaxations.length - REACHES_MAX;
+  const more = relaxations.length - DESCRIBED_CHANGES_MAX;
   return [
     describeConflict(conflict),
-    ...relaxations.slice(0, REACHES_MAX).map(describeReach),
+    ...relaxations.slice(0, DESCRIBED_CHANGES_MAX).map(describeReach),
     ...(more > 0 ? [`${more} more such ${more === 1 ? 'change is' : 'changes are'} in the detail.`] : []),
     ...remaining.map(describeRemaining),
     ...describeMissingSecurities(problem, conflict),
@@ -239,7 +239,7 @@ export function describeInfeasibility(
 }
 
 /** Maximum number of parameter changes described in sentences. */
-const REACHES_MAX = 5;
+const DESCRIBED_CHANGES_MAX = 5;
 
 const WORK_LIMIT_SENTENCE =
   'The work limit of this explanation was reached: it may list rows that are not needed, and other or smaller changes may be sufficient.';

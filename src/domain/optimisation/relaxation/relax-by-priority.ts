@@ -11,7 +11,7 @@ import { listNonConvexRows, type Origin, type Problem } from '../problem.js';
 import { roundMovesOutward, type ParameterMove, type ExecutedMove } from './relaxation.js';
 import type { SearchOutcome } from '../search.js';
 import type { Solvers } from '../solvers.js';
-import { createTrials, type Trials } from '../trials.js';
+import { createFeasibilityTests, type FeasibilityTests } from '../trials.js';
 
 /** Infeasible problem, with the outcome of its solve. */
 export interface InfeasibleSolve {
@@ -39,7 +39,7 @@ export function relaxByPriority(
   if (origins.length === 0) return undefined;
   const narrow = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'alone')];
   const wide = [...listMovableParameters(problem, origins), ...listRowWidths(problem, origins, 'all')];
-  const way: RelaxationContext = { solvers, trials: createTrials(solvers, problem), problem, origins };
+  const way: RelaxationContext = { solvers, trials: createFeasibilityTests(solvers, problem), problem, origins };
   const isChoice = outcome.kind === 'no-choice';
   const joint = isChoice ? undefined : (relaxRowsJointly(way, narrow) ?? relaxRowsJointly(way, wide));
   return joint ?? relaxSingleRow(way, isChoice) ?? relaxByTrial(way, wide);
@@ -61,7 +61,7 @@ function relaxSingleRow(
 
 interface RelaxationContext {
   readonly solvers: Solvers;
-  readonly trials: Trials;
+  readonly trials: FeasibilityTests;
   readonly problem: Problem;
   /** Rows that may be relaxed, by origin. */
   readonly origins: readonly Origin[];

@@ -83,10 +83,10 @@ function readPosition({ movable: { origin } }: ExecutedMove): number {
 }
 
 /** Distance of a move from its proven bound that counts as rounding, relative to 1 and the value. */
-const OPEN_MIN = 2e-9;
+const BOUND_GAP_MIN = 2e-9;
 
 function addBound(move: ExecutedMove, bound: number | undefined): ExecutedMove {
-  return bound === undefined || Math.abs(move.to - bound) <= OPEN_MIN * (1 + Math.abs(bound))
+  return bound === undefined || Math.abs(move.to - bound) <= BOUND_GAP_MIN * (1 + Math.abs(bound))
     ? move
     : { ...move, bound };
 }
@@ -99,7 +99,7 @@ function findLeastValue(
   solver: Solver,
   problem: Problem,
   movable: MovableParameter,
-): Omit<LeastFeasible, 'weights'> | undefined {
+): Omit<LeastFeasibleValue, 'weights'> | undefined {
   const { origin, from } = movable;
   const row = problem.rows.find((placed) => placed.origin === origin)?.row;
   if (row?.form === 'tail') {
@@ -117,11 +117,11 @@ function findLeastValue(
   );
 }
 
-interface LeastFeasible {
+interface LeastFeasibleValue {
   readonly to: number;
   /** Value up to which no value suffices; absent if it equals `to` up to rounding. */
   readonly bound?: number;
-  /** Weights at that value of the parameter. */
+  /** Feasible weights if the parameter has the value `to`. */
   readonly weights: Float64Array;
 }
 
@@ -134,7 +134,7 @@ function searchLeastValue(
   problem: Problem,
   movable: MovableParameter,
   views: LinearisedAverages,
-): LeastFeasible | undefined {
+): LeastFeasibleValue | undefined {
   const { origin, parameter, from, direction, room } = movable;
   let to = from;
   for (let met = 0; met < CERTIFICATES_MAX; met++) {

@@ -6,7 +6,7 @@ import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../../constraints/program-row.js';
 import { dot } from '../../numbers/dot.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
-import type { Assembled } from '../assemble.js';
+import type { AssembledProgram } from '../assemble.js';
 import type { PlacedCurve } from '../curved-rows.js';
 import { interpolateCorners, type CornerInterpolation, type PricedCorner } from './interpolate-corners.js';
 import { expandAnswer, findSecuritiesAtBounds, restoreSecuritiesAtBounds } from '../goals/securities-at-bounds.js';
@@ -36,7 +36,7 @@ export interface PricedTail {
 
 /** Solution of the program of some rows. */
 interface AssembledAnswer {
-  readonly assembled: Assembled;
+  readonly assembled: AssembledProgram;
   readonly answer: ProgramAnswer;
 }
 
@@ -147,7 +147,7 @@ function computeCostAt({ linear, kinks }: Program, weights: Float64Array): numbe
 
 /** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
 function createLimitSolution(
-  bare: Assembled,
+  bare: AssembledProgram,
   placed: ExceededTail['placed'],
   between: CornerInterpolation<PricedOptimum> | undefined,
 ): Pick<PricedTail, 'attained' | 'optimum'> {
@@ -168,14 +168,14 @@ function createLimitSolution(
 }
 
 /** Returns true if the round of cutting planes includes a price search. */
-export function isPriced(isLinear: boolean, round: number): boolean {
+export function hasPriceSearch(isLinear: boolean, round: number): boolean {
   return isLinear ? round % TANGENT_PLANES_LINEAR === TANGENT_PLANES_LINEAR - 1 : round >= TANGENT_PLANES_MIN;
 }
 
 interface PricedTerms {
   readonly goal: TailGoal;
   /** Program without the cutting planes of the tail. */
-  readonly bare: Assembled;
+  readonly bare: AssembledProgram;
   readonly set: TailSet;
   readonly unit: number;
   readonly price: number;
@@ -241,7 +241,7 @@ function solveWithFixedSecurities(
  * Converts an optimum to a solution whose tail row is its plane; null if it does not satisfy the optimality conditions.
  */
 function addPlane(
-  bare: Assembled,
+  bare: AssembledProgram,
   placed: PlacedRow,
   { weights, plane, price, answer }: PricedOptimum,
 ): AssembledAnswer | null {
@@ -303,10 +303,10 @@ function searchPrice({ first, most }: PriceSearch, tailAt: (price: number) => Pr
 
 /** Returns the program without the cutting planes of a tail, and the sum of their multipliers. */
 function removeTailPlanes(
-  assembled: Assembled,
+  assembled: AssembledProgram,
   goal: TailGoal,
   multipliers: Float64Array,
-): { readonly bare: Assembled; readonly price: number } {
+): { readonly bare: AssembledProgram; readonly price: number } {
   const { program, linear, planes } = assembled;
   const { n, rows } = program;
   const kept: number[] = [];

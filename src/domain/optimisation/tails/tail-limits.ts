@@ -21,8 +21,8 @@ export interface TailLimitState {
 
 /**
  * Minimises each tail within the other hard rows, until all tail limits hold at a minimum. If a minimum exceeds its
- * limit, adds the plane that proves the minimum: a single program with it excludes the limit, which tangent planes
- * approach only slowly.
+ * limit, adds the cutting plane that proves the minimum: one program with this plane proves that the limit is
+ * infeasible, while tangent planes approach the proof only slowly.
  */
 export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelection): TailLimitState {
   const limited = problem.rows
@@ -48,7 +48,7 @@ export function checkTailLimits(solver: Solver, problem: Problem, rows: RowSelec
 }
 
 /** Rows within which a tail is minimised. */
-interface LeastTail extends RowSelection {
+interface TailMinimisation extends RowSelection {
   /** Limits on other tails that the program includes. */
   readonly beside: 'none' | 'others';
   readonly restriction?: Restriction | undefined;
@@ -59,7 +59,7 @@ export function minimiseTail(
   solver: Solver,
   problem: Problem,
   goal: TailGoal,
-  { includes, changes, views, beside, restriction }: LeastTail,
+  { includes, changes, views, beside, restriction }: TailMinimisation,
 ): ConvexSolution | undefined {
   const rows = problem.rows.filter(
     ({ origin, row }) =>

@@ -62,7 +62,7 @@ export const blend = defineOverlayType({
       ...(rebalance.frequency === 'none'
         ? reportIdleMembers(schema, spec, { members: ['cost_bps'], why: 'rebalance.frequency is none' })
         : []),
-      ...untimed(rebalance),
+      ...reportDecisionDates(rebalance),
     ];
   },
   path({ parts, rebalance, cost_bps }, context) {
@@ -84,12 +84,14 @@ export const blend = defineOverlayType({
 });
 
 /** Reports settings of decision dates, which have no effect because the weights of a blend are known in advance. */
-const untimed = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
-  ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED)]),
-  ...DATED.flatMap((member) =>
-    rebalance[member] === undefined ? [] : [reportWithoutEffect(`rebalance.${member}`, rebalance[member], FIXED)],
+const reportDecisionDates = ({ effective_lag: lag, ...rebalance }: RebalanceSpec): Remark[] => [
+  ...(lag === 0 ? [] : [reportWithoutEffect('rebalance.effective_lag', lag, FIXED_REASON)]),
+  ...DATED_MEMBERS.flatMap((member) =>
+    rebalance[member] === undefined
+      ? []
+      : [reportWithoutEffect(`rebalance.${member}`, rebalance[member], FIXED_REASON)],
   ),
 ];
 
-const FIXED = 'the weights of a blend are fixed';
-const DATED = ['reference', 'announcement', 'pricing_date', 'phase'] as const;
+const FIXED_REASON = 'the weights of a blend are fixed';
+const DATED_MEMBERS = ['reference', 'announcement', 'pricing_date', 'phase'] as const;

@@ -4,13 +4,13 @@ import { findMajorUnit } from '../../market/currency-codes.js';
 import { requireExactlyOne } from '../../schema/one-of.js';
 import { CurrencyCode } from '../../schema/shape.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
-import { basis, rateSeries } from '../fields.js';
+import { defineBasis, defineRateSeries } from '../fields.js';
 import { defineOverlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
-import { reportWithoutEffect, reportIdleMembers, type Beneath, type Remark } from '../remarks.js';
+import { reportWithoutEffect, reportIdleMembers, type UnderlyingTerms, type Remark } from '../remarks.js';
 import { assertPositive } from '../steps.js';
 import { computeExchangeGrowth } from './currency.js';
 
-const STRUCK = 'that are struck on the last session of each month until that of the next';
+const STRIKE_WORDS = 'that are struck on the last session of each month until that of the next';
 
 const ratio = z.number().min(0).max(1);
 
@@ -20,15 +20,15 @@ const schema = defineObject(() => ({
   ratio: ratio.default(1).meta({ description: 'Fraction that is hedged.' }),
   rates: z
     .strictObject({
-      domestic: rateSeries('rate of the currency of the overlay'),
-      foreign: rateSeries('rate of the currency of the underlying index').optional(),
+      domestic: defineRateSeries('rate of the currency of the overlay'),
+      foreign: defineRateSeries('rate of the currency of the underlying index').optional(),
     })
     .meta({ description: 'Interest rates for the price of forwards.' }),
   currencies: z
     .array(
       z.strictObject({
         currency: CurrencyCode.meta({ description: 'Currency in which securities are quoted.' }),
-        rate: rateSeries('rate of that currency'),
+        rate: defineRateSeries('rate of that currency'),
         ratio: ratio.optional().meta({ description: 'Fraction of it that is hedged, instead of `ratio`.' }),
       }),
     )
@@ -43,7 +43,7 @@ const schema = defineObject(() => ({
     .enum(['monthly', 'daily'])
     .default('monthly')
     .meta({ description: 'Dates on which the hedged amount is reset to the level.' }),
-  basis: basis(360),
+  basis: defineBasis(360),
 })).superRefine(requireExactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
 
 type Terms = z.output<typeof schema>;
@@ -67,21 +67,21 @@ export const currencyHedged = defineOverlayType({
   ],
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
-      ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRUCK}.`
-      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${formatShare(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
+      ? `The underlying index is converted into ${to}, and ${formatShare(whole)} of it is hedged by forwards ${STRIKE_WORDS}.`
+      : `The underlying index is converted into ${to}. Hedged fractions of the weights of the securities by currency: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${formatShare(own)}`).join(', ')}; by forwards ${STRIKE_WORDS}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The hedged amount is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
-  remarks: (spec, beneath) => [...unhedgeable(spec, beneath), ...unhedged(spec)],
+  remarks: (spec, beneath) => [...reportUnhedgeable(spec, beneath), ...reportUnhedged(spec)],
   path(spec, context) {
     const exchange = computeExchangeGrowth(context.exchange());
     const { growth: beneath } = context.sources[0]!;
     const converted = beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
-    return computeHedgedPath({ converted, exchange, legs: legsOf(spec, context) }, spec, context);
+    return computeHedgedPath({ converted, exchange, legs: createLegs(spec, context) }, spec, context);
   },
 });
 
-const refusal = (path: string, code: string, message: string): Remark => ({
+const createRefusal = (path: string, code: string, message: string): Remark => ({
   severity: 'error',
   code: 'DUPLICATE_ID',
   path,
@@ -90,11 +90,11 @@ const refusal = (path: string, code: string, message: string): Remark => ({
 });
 
 /** Reports duplicate currencies, and the currency of the overlay itself. */
-function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath): Remark[] {
+function reportUnhedgeable({ to, currencies }: Terms, { currency: beneath }: UnderlyingTerms): Remark[] {
   if (currencies === undefined) {
     const isSame = beneath !== undefined && findMajorUnit(beneath) === findMajorUnit(to);
     const why = `is ${to}, and the underlying index is already in ${beneath}; use currencies to hedge the currencies of its securities`;
-    return isSame ? [refusal('to', to, why)] : [];
+    return isSame ? [createRefusal('to', to, why)] : [];
   }
   const codes = currencies.map(({ currency }) => findMajorUnit(currency));
   return currencies.flatMap(({ currency: code }, k) => {
@@ -102,13 +102,13 @@ function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath):
     const first = codes.indexOf(codes[k]!);
     const unit = code === codes[k] ? code : `${code}, which counts as ${codes[k]}`;
     if (codes[k] === findMajorUnit(to))
-      return [refusal(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
-    return first === k ? [] : [refusal(path, code, `is ${unit}, which currencies[${first}] already lists`)];
+      return [createRefusal(path, code, `is ${unit}: the currency of the overlay is not hedged`)];
+    return first === k ? [] : [createRefusal(path, code, `is ${unit}, which currencies[${first}] already lists`)];
   });
 }
 
 /** Reports hedges without effect and unused terms. */
-function unhedged(spec: Terms): Remark[] {
+function reportUnhedged(spec: Terms): Remark[] {
   const { ratio: whole, rates, currencies } = spec;
   const ratios = currencies?.map(({ ratio: own = whole }) => own) ?? [whole];
   const members = ['adjust', 'basis'] as const;
@@ -127,7 +127,7 @@ function unhedged(spec: Terms): Remark[] {
   ];
 }
 
-interface Marks {
+interface ForwardMarks {
   /** Price of a forward struck at each close, for delivery at the next month end, [T]. */
   readonly opened: Float64Array;
   /** Price at each close of the forward that was open until then, [T]. */
@@ -135,27 +135,32 @@ interface Marks {
 }
 
 /** Hedge of one currency. */
-interface Leg extends Marks {
+interface HedgeLeg extends ForwardMarks {
   readonly ratio: number;
   /** Fraction of the index in this currency after each close, [T]. */
   readonly weight: Float64Array;
   readonly spot: Float64Array;
 }
 
-function legsOf(spec: Terms, context: OverlayContext): Leg[] {
+function createLegs(spec: Terms, context: OverlayContext): HedgeLeg[] {
   const { rates, currencies, ratio: whole } = spec;
   if (currencies === undefined) {
     const spot = context.exchange();
     const weight = new Float64Array(spot.length).fill(1);
-    return [{ ratio: whole, weight, spot, ...marks({ spot, foreign: rates.foreign! }, spec, context) }]; // one of the two is present
+    return [{ ratio: whole, weight, spot, ...computeMarks({ spot, foreign: rates.foreign! }, spec, context) }]; // one of the two is present
   }
   return currencies.map(({ currency, rate, ratio: own = whole }) => {
     const spot = context.exchange(currency);
-    return { ratio: own, weight: context.weightIn(currency), spot, ...marks({ spot, foreign: rate }, spec, context) };
+    return {
+      ratio: own,
+      weight: context.weightIn(currency),
+      spot,
+      ...computeMarks({ spot, foreign: rate }, spec, context),
+    };
   });
 }
 
-interface Pair {
+interface HedgedPair {
   readonly spot: Float64Array;
   /** Series of the interest rate of the hedged currency. */
   readonly foreign: string;
@@ -164,12 +169,16 @@ interface Pair {
 /**
  * Computes forward prices by session: each forward runs to the first month end after the session on which it is struck.
  */
-function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, context: OverlayContext): Marks {
+function computeMarks(
+  { spot, foreign: series }: HedgedPair,
+  { rates, basis: year }: Terms,
+  context: OverlayContext,
+): ForwardMarks {
   const { days } = context;
   const domestic = context.rate(rates.domestic);
   const foreign = context.rate(series);
   const ends = context.monthEnds();
-  const markAt = (t: number, struck: number, end: number): number => {
+  const computeMark = (t: number, struck: number, end: number): number => {
     const tenor = end - struck;
     if (tenor <= 0) return spot[t]!; // the calendar ends before the next month end
     const forward = (spot[t]! * (1 + (domestic[t]! * tenor) / year)) / (1 + (foreign[t]! * tenor) / year);
@@ -180,18 +189,18 @@ function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, c
   const closed = new Float64Array(days.length);
   for (let t = 0; t < days.length; t++) {
     const before = t === 0 ? ends[0]! : ends[t - 1]!;
-    closed[t] = markAt(t, struck, before);
+    closed[t] = computeMark(t, struck, before);
     if (ends[t] !== before) struck = days[t]!;
-    opened[t] = markAt(t, struck, ends[t]!);
+    opened[t] = computeMark(t, struck, ends[t]!);
   }
   return { opened, closed };
 }
 
-interface Hedged {
+interface HedgeInput {
   /** Growth in the currency of the overlay, [T]. */
   readonly converted: Float64Array;
   readonly exchange: Float64Array;
-  readonly legs: readonly Leg[];
+  readonly legs: readonly HedgeLeg[];
 }
 
 /**
@@ -199,7 +208,7 @@ interface Hedged {
  * strike.
  */
 function computeHedgedPath(
-  { converted, exchange, legs }: Hedged,
+  { converted, exchange, legs }: HedgeInput,
   { adjust }: Terms,
   context: OverlayContext,
 ): OverlayPath {
@@ -212,7 +221,7 @@ function computeHedgedPath(
   let invested = 1;
   let level = 1;
   for (let t = 1; t < length; t++) {
-    const gain = gainOf(legs, struck, t);
+    const gain = computeGain(legs, struck, t);
     const grown = invested * converted[t]!;
     // Gains of the hedge since the strike are held in cash until the next strike.
     const after = level + (grown - invested) + gain;
@@ -232,7 +241,7 @@ function computeHedgedPath(
 }
 
 /** Returns the gain of the forwards over a session, in units of the level when their amounts were set. */
-function gainOf(legs: readonly Leg[], struck: number, t: number): number {
+function computeGain(legs: readonly HedgeLeg[], struck: number, t: number): number {
   let gain = 0;
   for (const { ratio: own, weight, spot, opened, closed } of legs)
     gain += (own * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;

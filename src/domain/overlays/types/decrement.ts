@@ -1,17 +1,17 @@
 import { raiseToPower } from '#kernels/power.js';
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { basis, percent } from '../fields.js';
+import { defineBasis, percent } from '../fields.js';
 import { requireExactlyOne } from '../../schema/one-of.js';
 import { defineOverlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
 import { reportWithoutEffect, reportIdleMembers, type Remark } from '../remarks.js';
-import { holdWhole, computeYearFractions } from '../steps.js';
+import { createWholeHolding, computeYearFractions } from '../steps.js';
 
 const schema = defineObject(() => ({
   type: z.literal('decrement'),
   percent: percent.nullable().default(null).meta({ description: 'Percent per year: 5 is 5 %.' }),
   points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points per year, instead of percent.' }),
-  basis: basis(365),
+  basis: defineBasis(365),
   method: z
     .enum(['geometric', 'arithmetic'])
     .default('geometric')
@@ -44,25 +44,25 @@ export const decrement = defineOverlayType({
     const why = 'it applies to percent, but points are given';
     return [
       ...reportIdleMembers(schema, spec, { members: ['method'], why }),
-      ...(points < baseValue ? [] : [exhausting(points, baseValue)]),
+      ...(points < baseValue ? [] : [warnOfExhaustion(points, baseValue)]),
     ];
   },
   path({ percent: p, points, basis: days, method }, context) {
     const fractions = computeYearFractions(context.days, days);
     if (points !== null)
-      return lessPoints(
+      return subtractPoints(
         context,
         fractions.map((fraction) => points * fraction),
       );
     const rate = p! / 100; // one of the two is present
-    const factor = (t: number): number =>
+    const computeFactor = (t: number): number =>
       method === 'geometric' ? raiseToPower(1 - rate, fractions[t]!) : 1 - rate * fractions[t]!;
-    return holdWhole(context, 'decrement', (growth, t) => growth * factor(t));
+    return createWholeHolding(context, 'decrement', (growth, t) => growth * computeFactor(t));
   },
 });
 
 /** Returns a warning about annual points that consume the whole base value. */
-const exhausting = (points: number, baseValue: number): Remark => ({
+const warnOfExhaustion = (points: number, baseValue: number): Remark => ({
   severity: 'warning',
   code: 'OUT_OF_RANGE',
   path: 'points',
@@ -71,9 +71,9 @@ const exhausting = (points: number, baseValue: number): Remark => ({
 });
 
 /** Returns the path of an index from which a number of points is subtracted each session. */
-function lessPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
+function subtractPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
   let level = context.baseValue;
-  return holdWhole(context, 'decrement', (growth, t) => {
+  return createWholeHolding(context, 'decrement', (growth, t) => {
     const after = level * growth - taken[t]!;
     const own = after / level;
     level = after;

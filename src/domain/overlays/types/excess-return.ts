@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { basis, rateSeries } from '../fields.js';
+import { defineBasis, defineRateSeries } from '../fields.js';
 import { defineOverlayType } from '../overlay-type.js';
-import { computeAccruals, holdWhole } from '../steps.js';
+import { computeAccruals, createWholeHolding } from '../steps.js';
 
 export const excessReturn = defineOverlayType({
   type: 'excess_return',
@@ -12,8 +12,8 @@ export const excessReturn = defineOverlayType({
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: excess return indices',
   schema: defineObject(() => ({
     type: z.literal('excess_return'),
-    cash: rateSeries('rate of cash'),
-    basis: basis(360),
+    cash: defineRateSeries('rate of cash'),
+    basis: defineBasis(360),
   })),
   example: { type: 'excess_return', cash: 'SOFR' },
   series: ({ cash }) => [{ path: 'cash', series: cash, currency: null }],
@@ -22,6 +22,6 @@ export const excessReturn = defineOverlayType({
   ],
   path({ cash, basis: days }, context) {
     const interest = computeAccruals(context, cash, days);
-    return holdWhole(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
+    return createWholeHolding(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
-import { basis, costBps, describeCosts, rateSeries } from '../fields.js';
+import { defineBasis, costBps, describeCosts, defineRateSeries } from '../fields.js';
 import { defineOverlayType } from '../overlay-type.js';
 import { reportWithoutEffect, reportIdleMembers } from '../remarks.js';
 import { computeAccruals, BASIS_POINT, subtractCosts, assertPositive, computeYearFractions } from '../steps.js';
@@ -19,7 +19,7 @@ const schema = defineObject(() => ({
       params: { finding: 'OUT_OF_RANGE' },
     })
     .meta({ description: 'Multiple of the daily return; negative is inverse.' }),
-  financing: rateSeries('rate of financing').nullable().default(null),
+  financing: defineRateSeries('rate of financing').nullable().default(null),
   spread_bps: z
     .number()
     .min(0)
@@ -27,7 +27,7 @@ const schema = defineObject(() => ({
     .default(0)
     .meta({ description: 'Spread over the rate, basis points per year.' }),
   cost_bps: costBps,
-  basis: basis(360),
+  basis: defineBasis(360),
 }));
 
 export const leverage = defineOverlayType({
@@ -42,7 +42,7 @@ export const leverage = defineOverlayType({
   series: ({ financing }) => (financing === null ? [] : [{ path: 'financing', series: financing, currency: null }]),
   sentences: ({ factor, financing, spread_bps, cost_bps, basis: days }) => [
     `On every session it earns ${factor} times the return of the underlying index; the exposure is reset at the close.`,
-    ...carrySentences(factor, rateText(financing, spread_bps, factor), days),
+    ...describeCarry(factor, formatRate(financing, spread_bps, factor), days),
     ...describeCosts(cost_bps),
   ],
   remarks(spec) {
@@ -75,7 +75,7 @@ export const leverage = defineOverlayType({
 });
 
 /** Describes interest on borrowing or cash. */
-function carrySentences(factor: number, rate: string | null, days: number): string[] {
+function describeCarry(factor: number, rate: string | null, days: number): string[] {
   if (factor === 1) return [];
   const share = formatShare(Number(Math.abs(factor - 1).toPrecision(12)));
   const what = factor > 1 ? `Its borrowing, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
@@ -83,7 +83,7 @@ function carrySentences(factor: number, rate: string | null, days: number): stri
 }
 
 /** Returns the rate as text; null without interest. */
-function rateText(series: string | null, spreadBps: number, factor: number): string | null {
+function formatRate(series: string | null, spreadBps: number, factor: number): string | null {
   if (series === null && spreadBps === 0) return null;
   const rate = series === null ? 'a rate of 0' : `the rate ${series}`;
   return spreadBps === 0 ? rate : `${rate} ${factor > 1 ? 'plus' : 'minus'} ${spreadBps} basis points`;

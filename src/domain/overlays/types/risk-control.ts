@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { requireExactlyOne } from '../../schema/one-of.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
-import { annualisation, basis, costBps, describeCosts, rateSeries } from '../fields.js';
+import { annualisation, defineBasis, costBps, describeCosts, defineRateSeries } from '../fields.js';
 import { defineOverlayType, type OverlaySource } from '../overlay-type.js';
 import { reportWithoutEffect, reportIdleMembers, type Remark } from '../remarks.js';
 import { computeAccruals, BASIS_POINT, subtractCosts, assertPositive, computeYearFractions } from '../steps.js';
@@ -39,7 +39,7 @@ const schema = defineObject(() => ({
     .default(2)
     .meta({ description: 'Number of sessions from the last return used to the exposure.' }),
   ...reviewFields,
-  cash: rateSeries('rate of cash').nullable().default(null),
+  cash: defineRateSeries('rate of cash').nullable().default(null),
   spread_bps: z
     .number()
     .min(0)
@@ -47,7 +47,7 @@ const schema = defineObject(() => ({
     .optional()
     .meta({ description: 'Spread over the rate, for borrowing at an exposure above 1. Default: 0.' }),
   cost_bps: costBps,
-  basis: basis(360),
+  basis: defineBasis(360),
   annualisation,
 }));
 
@@ -93,8 +93,8 @@ export const riskControl = defineOverlayType({
       basis: 'no interest is counted',
     };
     return [
-      ...repeat(half_lives ?? []),
-      ...cap(spec),
+      ...reportRepeated(half_lives ?? []),
+      ...reportCap(spec),
       ...listReviewRemarks(spec),
       ...(borrows ? [] : reportIdleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
       ...(cash === null && !(borrows && spread_bps > 0)
@@ -104,7 +104,7 @@ export const riskControl = defineOverlayType({
   },
   path(spec, context) {
     const source = context.sources[0]!;
-    const targets = targetExposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
+    const targets = computeTargetExposures({ ...spec, annualisation: spec.annualisation ?? context.periods }, source);
     const reviewed = reviewExposures(targets.exposure, spec, context);
     const { exposure } = reviewed;
     const interest = computeAccruals(context, spec.cash, spec.basis);
@@ -126,14 +126,14 @@ export const riskControl = defineOverlayType({
   },
 });
 
-const repeat = (halfLives: readonly number[]): Remark[] =>
+const reportRepeated = (halfLives: readonly number[]): Remark[] =>
   halfLives.flatMap((halfLife, k) => {
     const first = halfLives.indexOf(halfLife);
     return first === k ? [] : [reportWithoutEffect(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
   });
 
 /** Reports a maximum exposure below the target, which is reached only at volatilities that no index has. */
-const cap = ({ target, max_leverage }: Terms): Remark[] =>
+const reportCap = ({ target, max_leverage }: Terms): Remark[] =>
   max_leverage >= target
     ? []
     : [
@@ -161,15 +161,17 @@ interface AnnualTerms extends Terms {
  * Returns the exposures at which the index would have the target volatility, [T]: before the first return 1, or the
  * maximum exposure if that is less.
  */
-function targetExposures(
+function computeTargetExposures(
   { target, half_lives, sessions, max_leverage, lag, annualisation: year }: AnnualTerms,
   { growth, before }: OverlaySource,
 ): TargetExposures {
   const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
   const volatilities =
     sessions === null
-      ? half_lives!.map((sessionsOfHalf) => decayed(squares, { decay: raiseToPower(0.5, 1 / sessionsOfHalf), year }))
-      : [windowMean(squares, { sessions, year })];
+      ? half_lives!.map((sessionsOfHalf) =>
+          computeDecayed(squares, { decay: raiseToPower(0.5, 1 / sessionsOfHalf), year }),
+        )
+      : [computeWindowMean(squares, { sessions, year })];
   const volatility = growth.map((_, t) => {
     const used = before.length + t - 1 - lag;
     return used < 0 ? Number.NaN : Math.max(...volatilities.map((of) => of[used]!));
@@ -181,7 +183,7 @@ function targetExposures(
 }
 
 /** Returns the annual volatility up to each return from squared returns with exponentially decaying weights, [R]. */
-function decayed(
+function computeDecayed(
   squares: Float64Array,
   { decay, year }: { readonly decay: number; readonly year: number },
 ): Float64Array {
@@ -198,7 +200,7 @@ function decayed(
  * Returns the annual volatility from the latest squared returns with equal weights, of which there are fewer at the
  * beginning, [R].
  */
-function windowMean(
+function computeWindowMean(
   squares: Float64Array,
   { sessions, year }: { readonly sessions: number; readonly year: number },
 ): Float64Array {

@@ -8,8 +8,8 @@ import { toMonthNumber } from '../../time/days.js';
 import { LIMITS } from '../../refusals/limits.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSection, CrossSections } from '../../datapoints/cross-section.js';
-import { requestLatest } from '../../datapoints/field-request.js';
-import { resolve } from '../../datapoints/resolution.js';
+import { createLatestRequest } from '../../datapoints/field-request.js';
+import { resolveName } from '../../datapoints/resolution.js';
 import type { FactorEstimator, FactorFit, FactorModel } from '../factor-model.js';
 import { computePrincipalFactors, computePrincipalParts } from '../principal-factors.js';
 import type { Coverage, ReturnWindow } from '../return-panel.js';
@@ -181,8 +181,8 @@ export function readCrossSection(datapoints: CrossSections, session: number, col
  * securities if the market has no such datapoint.
  */
 export function computeWeights(cross: CrossSection, columns: Int32Array): Float64Array {
-  const field = requestLatest('MARKET_CAP');
-  if ('missing' in resolve(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
+  const field = createLatestRequest('MARKET_CAP');
+  if ('missing' in resolveName(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
   const roots = cross.numbers(field, columns).map((value) => (value > 0 ? Math.sqrt(value) : 0));
   const known = roots.filter((root) => root > 0);
   const mean = known.reduce((sum, root) => sum + root, 0) / Math.max(1, known.length);

@@ -71,7 +71,7 @@ interface MonthRegression {
 }
 
 /** Exposures and contributions of a period, by factor. */
-interface EarnedReturn {
+interface FactorContributions {
   readonly exposures: ReadonlyMap<string, number>;
   readonly contributions: ReadonlyMap<string, number>;
   readonly specific: number;
@@ -122,7 +122,7 @@ export function attributeToFactors(input: FactorAttributionInput): FactorAttribu
 }
 
 /** Returns the factors of all periods in model order: the market, sectors, styles. */
-function listFactors(earned: readonly EarnedReturn[]): string[] {
+function listFactors(earned: readonly FactorContributions[]): string[] {
   const results = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
   const styles = STYLE_NAMES.filter((name) => results.delete(name));
   const hasMarket = results.delete(MARKET_FACTOR);
@@ -154,7 +154,7 @@ function computeEarned(
   { columns, weightsBefore }: FactorAttributionInput,
   month: MonthRegression | UnexplainedMonth,
   { period, session }: { readonly period: number; readonly session: number },
-): EarnedReturn {
+): FactorContributions {
   const weights = weightsBefore(period);
   if ('needed' in month) return { exposures: NO_EXPOSURES, contributions: NO_EXPOSURES, specific: 0, covered: 0 };
   const K = month.factors.length;

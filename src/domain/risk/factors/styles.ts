@@ -1,6 +1,6 @@
 import type { CrossSection } from '../../datapoints/cross-section.js';
-import { requestLatest, type FieldRequest } from '../../datapoints/field-request.js';
-import { resolve } from '../../datapoints/resolution.js';
+import { createLatestRequest, type FieldRequest } from '../../datapoints/field-request.js';
+import { resolveName } from '../../datapoints/resolution.js';
 import { computeZScores } from '../../datapoints/transforms.js';
 
 /** Number of sessions of a year and of a month. */
@@ -19,26 +19,26 @@ const computeLogarithm = (value: number): number => (value > 0 ? Math.log(value)
 
 /** Styles of a factor model, in factor order. */
 export const STYLES = {
-  SIZE: { fields: [requestLatest('MARKET_CAP')], of: computeLogarithm, meaning: 'logarithm of MARKET_CAP' },
+  SIZE: { fields: [createLatestRequest('MARKET_CAP')], of: computeLogarithm, meaning: 'logarithm of MARKET_CAP' },
   VALUE: {
-    fields: [requestLatest('BOOK_TO_PRICE'), requestLatest('EARNINGS_YIELD')],
+    fields: [createLatestRequest('BOOK_TO_PRICE'), createLatestRequest('EARNINGS_YIELD')],
     meaning: 'mean of the scores of BOOK_TO_PRICE and EARNINGS_YIELD',
   },
   MOMENTUM: {
-    fields: [requestLatest('MOMENTUM', { window: YEAR_SESSIONS - MONTH_SESSIONS, lag: MONTH_SESSIONS })],
+    fields: [createLatestRequest('MOMENTUM', { window: YEAR_SESSIONS - MONTH_SESSIONS, lag: MONTH_SESSIONS })],
     meaning: 'MOMENTUM over 231 sessions, 21 sessions back',
   },
   VOLATILITY: {
-    fields: [requestLatest('VOLATILITY', { window: YEAR_SESSIONS })],
+    fields: [createLatestRequest('VOLATILITY', { window: YEAR_SESSIONS })],
     meaning: 'VOLATILITY over 252 sessions',
   },
   LIQUIDITY: {
-    fields: [requestLatest('VALUE_TRADED', { window: 3 * MONTH_SESSIONS, aggregate: 'mean' })],
+    fields: [createLatestRequest('VALUE_TRADED', { window: 3 * MONTH_SESSIONS, aggregate: 'mean' })],
     of: computeLogarithm,
     meaning: 'logarithm of mean VALUE_TRADED over 63 sessions, orthogonalised to SIZE',
   },
-  QUALITY: { fields: [requestLatest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
-  DIVIDEND: { fields: [requestLatest('DIVIDEND_YIELD')], meaning: 'DIVIDEND_YIELD' },
+  QUALITY: { fields: [createLatestRequest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
+  DIVIDEND: { fields: [createLatestRequest('DIVIDEND_YIELD')], meaning: 'DIVIDEND_YIELD' },
 } as const satisfies Readonly<Record<string, StyleEntry>>;
 export type StyleName = keyof typeof STYLES;
 
@@ -56,7 +56,7 @@ function findStyle(name: StyleName): StyleEntry {
 
 /** Returns the styles whose datapoints a market has. */
 export function listStyles({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
-  return STYLE_NAMES.filter((name) => findStyle(name).fields.some((field) => 'dataset' in resolve(market, field)));
+  return STYLE_NAMES.filter((name) => findStyle(name).fields.some((field) => 'dataset' in resolveName(market, field)));
 }
 
 /**
@@ -85,7 +85,7 @@ export function computeStyleExposures(
  * value.
  */
 function computeScores(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
-  const held = fields.filter((field) => 'dataset' in resolve(cross.market.market, field));
+  const held = fields.filter((field) => 'dataset' in resolveName(cross.market.market, field));
   const parts = held.map((field) => {
     const values = cross.numbers(field, columns);
     return winsorise(of === undefined ? values : values.map(of));

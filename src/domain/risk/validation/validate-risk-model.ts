@@ -41,7 +41,7 @@ export interface PortfolioValidation extends ForecastStatistics {
 }
 
 /** Forecast of a portfolio. */
-export interface TriedForecast {
+export interface ForecastOutcome {
   readonly family: PortfolioFamily;
   readonly number: number;
   /** Forecast standard deviation over the horizon. */
@@ -57,7 +57,7 @@ export interface ForecastDay {
   readonly until: Day;
   /** Number of securities with an estimate. */
   readonly names: number;
-  readonly tried: readonly TriedForecast[];
+  readonly tried: readonly ForecastOutcome[];
 }
 
 export interface RiskValidation {
@@ -116,7 +116,7 @@ function forecastAtSession(engine: Engine, input: ValidationInput, session: numb
   const returns = computeReturnsAfter(window, columns, { session, horizon: terms.horizon });
   const scale = terms.horizon / estimatePeriodsPerYear(sm.sessions);
   const product = engine.allocate(n);
-  const tried = trials.flatMap(({ family, number, weights }): TriedForecast[] => {
+  const tried = trials.flatMap(({ family, number, weights }): ForecastOutcome[] => {
     engine.symv(covariance, weights, product);
     const forecast = Math.sqrt(Math.max(0, scale * dot(weights, product)));
     return forecast > 0 ? [{ family, number, forecast, outcome: dot(weights, returns) }] : [];
@@ -171,7 +171,7 @@ function computeReturnsAfter(
 function summarisePortfolios(days: readonly ForecastDay[], { window, terms }: ValidationInput): PortfolioValidation[] {
   const { horizon } = terms;
   const periods = estimatePeriodsPerYear(window.sm.sessions);
-  const series = new Map<string, TriedForecast[]>();
+  const series = new Map<string, ForecastOutcome[]>();
   for (const { tried } of days)
     for (const one of tried) {
       const name = `${one.family} ${one.number}`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { roundUpTolerantly, roundDownTolerantly } from '../rounding.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -12,7 +12,7 @@ import {
   describeMissingPolicy,
   nameUsedField,
   readValues,
-  type Chosen,
+  type ChosenMembers,
 } from '../verdicts.js';
 
 const rank = z.int().min(1).max(100_000).nullable().default(null);
@@ -65,7 +65,7 @@ export const bufferedTopN = defineSelectionClass({
   },
   behaviour({ field, count, enter_rank, exit_rank, ascending, group_by, missing }) {
     const value = useNumber(field, 'field');
-    const group = group_by === null ? null : category(group_by, 'group_by');
+    const group = group_by === null ? null : useCategory(group_by, 'group_by');
     const enter = enter_rank ?? Math.max(1, roundDownTolerantly(0.8 * count));
     const exit = exit_rank ?? roundUpTolerantly(1.2 * count);
     return {
@@ -98,7 +98,7 @@ export const bufferedTopN = defineSelectionClass({
   },
 });
 
-interface Buffer {
+interface BufferTerms {
   readonly count: number;
   readonly enter: number;
   readonly exit: number;
@@ -110,7 +110,7 @@ interface Buffer {
  * Selects securities up to the entry rank, then constituents up to the exit rank while the count is not reached, then
  * the best other securities.
  */
-function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }: Buffer): Chosen {
+function selectBuffered(order: Int32Array, { count, enter, exit, isConstituent }: BufferTerms): ChosenMembers {
   const isKept = new Uint8Array(order.length).fill(1, 0, enter);
   let size = Math.min(enter, order.length);
   let stayed = size;

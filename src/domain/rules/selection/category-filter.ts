@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category } from '../../datapoints/field-use.js';
+import { useCategory } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
-import { listText, describeMissingPolicy, createReason } from '../verdicts.js';
+import { formatList, describeMissingPolicy, createReason } from '../verdicts.js';
 
 const categories = z.array(z.string()).min(1).max(1000).nullable().default(null);
 
@@ -30,12 +30,12 @@ export const categoryFilter = defineSelectionClass({
     params: { field: 'SECTOR', exclude: ['Financials', 'Real Estate'] },
   },
   behaviour({ field, include, exclude, missing }) {
-    const use = category(field, 'field');
+    const use = useCategory(field, 'field');
     const wanted = include === null ? null : new Set(include);
     const unwanted = new Set(exclude ?? []);
     const conditions = [
-      ...(include === null ? [] : [`one of ${listText(include)}`]),
-      ...(exclude === null ? [] : [`none of ${listText(exclude)}`]),
+      ...(include === null ? [] : [`one of ${formatList(include)}`]),
+      ...(exclude === null ? [] : [`none of ${formatList(exclude)}`]),
     ].join(' and ');
     return {
       reads: [use],

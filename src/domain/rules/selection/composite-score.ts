@@ -6,7 +6,7 @@ import * as parameters from '../parameters.js';
 import { listAllPositions } from '../../datapoints/ranking.js';
 import { defineSelectionClass } from '../selection-class.js';
 import type { RankThreshold } from '../thresholds.js';
-import { keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chosen } from '../verdicts.js';
+import { keepRanked, describeMissingPolicy, nameUsedField, readValues, type ChosenMembers } from '../verdicts.js';
 
 const Term = defineObject(() => ({
   field: parameters.field,
@@ -25,7 +25,7 @@ export const compositeScore = defineSelectionClass({
       .nullable()
       .default(null)
       .meta({ label: 'Count', help: 'Number of best scores that are kept. Default: no limit.', unit: 'securities' }),
-    minimum: parameters.bound('Minimum', 'Minimum score; null: no minimum.', 'z units'),
+    minimum: parameters.defineBound('Minimum', 'Minimum score; null: no minimum.', 'z units'),
     missing: parameters.missing,
   })).refine(({ count, minimum }) => count !== null || minimum !== null, {
     path: ['count'],
@@ -88,7 +88,7 @@ interface ScoreLimits {
 }
 
 /** Selects the best scores, limited in number and by a minimum. Securities without a score come last. */
-function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): Chosen {
+function createBestScores(order: Int32Array, { scores, count, minimum }: ScoreLimits): ChosenMembers {
   const isScored = (position: number): boolean => !Number.isNaN(scores[position]!);
   const good = order.filter((position) => !isScored(position) || minimum === null || scores[position]! >= minimum);
   const scored = good.filter(isScored).length;

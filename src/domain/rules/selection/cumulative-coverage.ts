@@ -1,11 +1,18 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import type { FindingCode } from '../../refusals/findings.js';
 import type { RankThreshold } from '../thresholds.js';
-import { readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues, type Chosen } from '../verdicts.js';
+import {
+  readGroups,
+  keepRanked,
+  describeMissingPolicy,
+  nameUsedField,
+  readValues,
+  type ChosenMembers,
+} from '../verdicts.js';
 import { formatShare } from '../../catalogue/sentence-numbers.js';
 
 /** Tolerance of the cumulative share, so that a share that is reached up to rounding counts as reached. */
@@ -50,14 +57,14 @@ export const cumulativeCoverage = defineSelectionClass({
     }),
     missing: parameters.missing,
   })).superRefine((params, context) => {
-    for (const { name, code, message } of bandProblems(params))
+    for (const { name, code, message } of listBandProblems(params))
       context.addIssue({ code: 'custom', path: [name], input: params[name], params: { finding: code }, message });
   }),
   example: { id: 'standard', type: 'CumulativeCoverage', params: { coverage: 0.85, buffer: 0.05 } },
   behaviour({ field, coverage, buffer, group_by, rank_field, ascending, lower, upper, missing }) {
     const size = useNumber(field, 'field');
     const rank = rank_field === null ? size : useNumber(rank_field, 'rank_field');
-    const group = group_by === null ? null : category(group_by, 'group_by');
+    const group = group_by === null ? null : useCategory(group_by, 'group_by');
     const limits = { coverage, buffer, bands: lower === null || upper === null ? null : { lower, upper } };
     return {
       reads: [size, ...(rank === size ? [] : [rank]), ...(group === null ? [] : [group])],
@@ -65,7 +72,7 @@ export const cumulativeCoverage = defineSelectionClass({
       remembers: buffer > 0 || limits.bands !== null,
       sentence:
         `From the ${ascending ? 'smallest' : 'largest'} ${nameUsedField(rank)} ${ascending ? 'up' : 'down'}, keep securities until they cover ${formatShare(coverage)} of the total${rank === size ? '' : ` of ${nameUsedField(size)}`}${group_by === null ? '' : ` in each ${group_by}`}, including the crossing security; ` +
-        `${staySentence(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+        `${describeStay(limits)}; ${describeMissingPolicy(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
         const sizes = readValues(scope, size);
@@ -83,8 +90,8 @@ export const cumulativeCoverage = defineSelectionClass({
             const isConstituent = (position: number): boolean => incumbents?.[columns[position]!] === 1;
             const covered = { order, sizes: ordered, isConstituent, hasConstituents: incumbents !== null };
             return limits.bands === null
-              ? withinBuffer(covered, limits)
-              : withinBands(covered, { ...limits.bands, coverage });
+              ? selectWithinBuffer(covered, limits)
+              : selectWithinBands(covered, { ...limits.bands, coverage });
           },
         });
       },
@@ -100,7 +107,7 @@ interface BandParams {
 }
 
 /** Returns problems of the bands in combination with other parameters. */
-function bandProblems({ coverage, buffer, lower, upper }: BandParams) {
+function listBandProblems({ coverage, buffer, lower, upper }: BandParams) {
   const problems: {
     readonly name: 'buffer' | 'lower' | 'upper';
     readonly code: FindingCode;
@@ -125,12 +132,12 @@ interface Limits {
   readonly bands: { readonly lower: number; readonly upper: number } | null;
 }
 
-const staySentence = ({ buffer, bands, coverage }: Limits): string =>
+const describeStay = ({ buffer, bands, coverage }: Limits): string =>
   bands === null
     ? `constituents stay up to ${formatShare(buffer)} more`
     : `first the best up to ${formatShare(bands.lower)} enter, then constituents up to ${formatShare(bands.upper)} stay, then the best others fill up to ${formatShare(coverage)}`;
 
-interface Covered {
+interface CoverageInput {
   /** Positions, best first. */
   readonly order: Int32Array;
   /** Sizes in the order of `order`. */
@@ -139,12 +146,12 @@ interface Covered {
   isConstituent(position: number): boolean;
 }
 
-function withinBuffer(
-  { order, sizes, hasConstituents, isConstituent }: Covered,
+function selectWithinBuffer(
+  { order, sizes, hasConstituents, isConstituent }: CoverageInput,
   { coverage, buffer }: Pick<Limits, 'coverage' | 'buffer'>,
-): Chosen {
-  const cutoff = reachedBy(sizes, coverage);
-  const stay = hasConstituents ? reachedBy(sizes, Math.min(1, coverage + buffer)) : cutoff;
+): ChosenMembers {
+  const cutoff = countReaching(sizes, coverage);
+  const stay = hasConstituents ? countReaching(sizes, Math.min(1, coverage + buffer)) : cutoff;
   return {
     kept: order.filter((position, i) => i < cutoff || (i < stay && isConstituent(position))),
     alone: cutoff,
@@ -160,11 +167,11 @@ function withinBuffer(
  * Selects the best securities up to the lower band, then constituents up to the upper band while the coverage is not
  * reached, then the best other securities.
  */
-function withinBands(
-  { order, sizes, isConstituent }: Covered,
+function selectWithinBands(
+  { order, sizes, isConstituent }: CoverageInput,
   { lower, upper, coverage }: { readonly lower: number; readonly upper: number; readonly coverage: number },
-): Chosen {
-  const [enter, stay] = [reachedBy(sizes, lower), reachedBy(sizes, upper)];
+): ChosenMembers {
+  const [enter, stay] = [countReaching(sizes, lower), countReaching(sizes, upper)];
   const needed = coverage * sizes.reduce((sum, size) => sum + size, 0) * (1 - SHARE_TOLERANCE);
   const isKept = new Uint8Array(order.length);
   let covered = 0;
@@ -193,7 +200,7 @@ function withinBands(
 }
 
 /** Returns the number of leading sizes whose sum reaches a share of the total. */
-function reachedBy(sizes: Float64Array, part: number): number {
+function countReaching(sizes: Float64Array, part: number): number {
   const total = sizes.reduce((sum, size) => sum + size, 0);
   return total > 0 && part > 0 ? countUntil(sizes, part * total) : 0;
 }

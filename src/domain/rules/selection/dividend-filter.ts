@@ -40,7 +40,7 @@ export const dividendFilter = defineSelectionClass({
           bounds: { minimum: minimum_yield, maximum: null },
           missing,
         });
-        const years = calendarYears(cross.day, minimum_years);
+        const years = listCalendarYears(cross.day, minimum_years);
         const computePaidYears = (column: number) =>
           years.filter(({ first, last }) => cross.dividends.paidBetween(column, first, last)).length;
         return {
@@ -73,7 +73,7 @@ interface Year {
 }
 
 /** Returns the full calendar years before the year of a day. */
-function calendarYears(day: Day, count: number): Year[] {
+function listCalendarYears(day: Day, count: number): Year[] {
   const { year } = toCivilDate(day);
   return Array.from({ length: count }, (_, i) => ({
     first: toDay({ year: year - 1 - i, month: 1, day: 1 }),

@@ -1,7 +1,7 @@
 import { defineObject } from '../../schema/define-object.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
-import { listText, createReason } from '../verdicts.js';
+import { formatList, createReason } from '../verdicts.js';
 
 export const excludeList = defineSelectionClass({
   type: 'ExcludeList',
@@ -14,7 +14,7 @@ export const excludeList = defineSelectionClass({
     return {
       reads: [],
       remembers: false,
-      sentence: `Remove these securities: ${listText(listed)}.`,
+      sentence: `Remove these securities: ${formatList(listed)}.`,
       select: ({ columns, identifiers }) => ({
         kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 0 : 1)),
         because: (position) => createReason('not on the list', { value: !set.has(identifiers[columns[position]!]!) }),

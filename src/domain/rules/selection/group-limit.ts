@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -26,7 +26,7 @@ export const groupLimit = defineSelectionClass({
   })),
   example: { id: 'sector-limit', type: 'GroupLimit', params: { field: 'SECTOR', maximum: 20 } },
   behaviour({ field, rank_field, maximum, missing }) {
-    const group = category(field, 'field');
+    const group = useCategory(field, 'field');
     const value = useNumber(rank_field, 'rank_field');
     return {
       reads: [group, value],

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { roundUpTolerantly } from '../rounding.js';
@@ -29,7 +29,7 @@ export const historyFilter = defineSelectionClass({
   })),
   example: { id: 'history', type: 'HistoryFilter', params: { sessions: 252, coverage: 0.95 } },
   behaviour({ sessions, coverage, missing }) {
-    const field = requestLatest('CLOSE', { aggregate: 'count', window: sessions });
+    const field = createLatestRequest('CLOSE', { aggregate: 'count', window: sessions });
     const value = useNumber(field);
     return {
       reads: [value],

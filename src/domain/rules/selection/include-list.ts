@@ -1,7 +1,7 @@
 import { defineObject } from '../../schema/define-object.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
-import { listText, createReason } from '../verdicts.js';
+import { formatList, createReason } from '../verdicts.js';
 
 export const includeList = defineSelectionClass({
   type: 'IncludeList',
@@ -14,7 +14,7 @@ export const includeList = defineSelectionClass({
     return {
       reads: [],
       remembers: false,
-      sentence: `Keep only these securities: ${listText(listed)}.`,
+      sentence: `Keep only these securities: ${formatList(listed)}.`,
       select: ({ columns, identifiers }) => ({
         kept: Uint8Array.from(columns, (column) => (set.has(identifiers[column]!) ? 1 : 0)),
         because: (position) => createReason('on the list', { value: set.has(identifiers[columns[position]!]!) }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { requestLatest } from '../../datapoints/field-request.js';
+import { createLatestRequest } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -11,13 +11,17 @@ export const liquidityFilter = defineSelectionClass({
   label: 'Liquidity filter',
   help: 'Keeps securities with a minimum daily traded value; constituents may have a separate minimum.',
   params: defineObject(() => ({
-    minimum: parameters.moneyRequired('Minimum', 'Minimum daily traded value.', 'money per day in index currency'),
-    window: parameters.window(60),
+    minimum: parameters.defineMoneyRequired(
+      'Minimum',
+      'Minimum daily traded value.',
+      'money per day in index currency',
+    ),
+    window: parameters.defineWindow(60),
     statistic: z
       .enum(['median', 'mean'])
       .default('median')
       .meta({ label: 'Statistic', help: 'Aggregate of the daily values.' }),
-    incumbent_minimum: parameters.moneyPerDay(
+    incumbent_minimum: parameters.defineMoneyPerDay(
       'Incumbent minimum',
       'Minimum daily traded value of a constituent. Default: same as for others.',
     ),
@@ -29,7 +33,7 @@ export const liquidityFilter = defineSelectionClass({
     params: { minimum: 5_000_000, window: 60, incumbent_minimum: 3_000_000 },
   },
   behaviour({ minimum, window, statistic, incumbent_minimum, missing }) {
-    const value = useNumber(requestLatest('VALUE_TRADED', { aggregate: statistic, window }));
+    const value = useNumber(createLatestRequest('VALUE_TRADED', { aggregate: statistic, window }));
     const bounds = { minimum, maximum: null, incumbentMinimum: incumbent_minimum };
     return {
       reads: [value],

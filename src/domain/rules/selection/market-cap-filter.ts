@@ -5,17 +5,17 @@ import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-const order = parameters.sortBy('minimum', 'maximum');
+const order = parameters.requireOrder('minimum', 'maximum');
 
 export const marketCapFilter = defineSelectionClass({
   type: 'MarketCapFilter',
   label: 'Market capitalisation filter',
   help: 'Keeps securities with a market capitalisation between two bounds; constituents may have a separate minimum.',
   params: defineObject(() => ({
-    minimum: parameters.moneyBound('Minimum', 'Minimum market capitalisation; null: no minimum.'),
-    maximum: parameters.moneyBound('Maximum', 'Maximum market capitalisation; null: no maximum.'),
+    minimum: parameters.defineMoneyBound('Minimum', 'Minimum market capitalisation; null: no minimum.'),
+    maximum: parameters.defineMoneyBound('Maximum', 'Maximum market capitalisation; null: no maximum.'),
     free_float: z.boolean().default(true).meta({ label: 'Free float', help: 'Count only the shares in free float.' }),
-    incumbent_minimum: parameters.moneyBound(
+    incumbent_minimum: parameters.defineMoneyBound(
       'Incumbent minimum',
       'Minimum market capitalisation of a constituent. Default: same as for others.',
     ),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -12,7 +12,7 @@ export const momentumFilter = defineSelectionClass({
   help: 'Keeps securities with a minimum total return over a window that skips the latest sessions; growth over missing price bars counts.',
   params: defineObject(() => ({
     window: parameters
-      .window(252)
+      .defineWindow(252)
       .meta({ label: 'Window', help: 'Trailing sessions up to those skipped.', unit: 'sessions' }),
     skip: z
       .int()
@@ -30,7 +30,7 @@ export const momentumFilter = defineSelectionClass({
   })),
   example: { id: 'winners', type: 'MomentumFilter', params: { window: 252, skip: 21, minimum: 0 } },
   behaviour({ window, skip, minimum, missing }) {
-    const value = useNumber(requestLatest('MOMENTUM', { window, lag: skip }));
+    const value = useNumber(createLatestRequest('MOMENTUM', { window, lag: skip }));
     const bounds = { minimum, maximum: null };
     return {
       reads: [value],

@@ -1,11 +1,11 @@
 import { defineObject } from '../../schema/define-object.js';
-import { requestLatest } from '../../datapoints/field-request.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { createLatestRequest } from '../../datapoints/field-request.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-const NONE = new Int32Array(0);
+const NO_POSITIONS = new Int32Array(0);
 
 export const onePerIssuer = defineSelectionClass({
   type: 'OnePerIssuer',
@@ -16,7 +16,7 @@ export const onePerIssuer = defineSelectionClass({
       .default('ISSUER')
       .meta({ label: 'Issuer field', help: 'Column that names the issuer.' }),
     field: parameters.fieldName.default('VALUE_TRADED'),
-    window: parameters.window(60),
+    window: parameters.defineWindow(60),
     missing: parameters.missing,
   })),
   example: {
@@ -25,15 +25,15 @@ export const onePerIssuer = defineSelectionClass({
     params: { issuer_field: 'ISSUER', field: 'VALUE_TRADED', window: 60 },
   },
   behaviour({ issuer_field, field, window, missing }) {
-    const issuer = category(issuer_field, 'issuer_field');
-    const value = useNumber(requestLatest(field, { aggregate: 'median', window }), 'field');
+    const issuer = useCategory(issuer_field, 'issuer_field');
+    const value = useNumber(createLatestRequest(field, { aggregate: 'median', window }), 'field');
     return {
       reads: [issuer, value],
       remembers: false,
       sentence: `Of each ${issuer_field} keep the line with the largest ${nameUsedField(value)}; a security without an issuer is an issuer by itself; ${describeMissingPolicy(missing)}.`,
       select(scope) {
         const byIssuer = readGroups(scope, issuer);
-        const alone = Array.from(byIssuer.get(null) ?? NONE).map((position): [string | null, Int32Array] => [
+        const alone = Array.from(byIssuer.get(null) ?? NO_POSITIONS).map((position): [string | null, Int32Array] => [
           `\u0000${position}`,
           Int32Array.of(position),
         ]);

@@ -4,15 +4,15 @@ import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-const order = parameters.sortBy('minimum', 'maximum');
+const order = parameters.requireOrder('minimum', 'maximum');
 
 export const priceFilter = defineSelectionClass({
   type: 'PriceFilter',
   label: 'Price filter',
   help: 'Keeps securities with a close between two bounds.',
   params: defineObject(() => ({
-    minimum: parameters.moneyBound('Minimum', 'Minimum close; null: no minimum.'),
-    maximum: parameters.moneyBound('Maximum', 'Maximum close; null: no maximum.'),
+    minimum: parameters.defineMoneyBound('Minimum', 'Minimum close; null: no minimum.'),
+    maximum: parameters.defineMoneyBound('Maximum', 'Maximum close; null: no maximum.'),
     missing: parameters.missing,
   })).refine(order.check, order.issue),
   example: { id: 'no-penny-shares', type: 'PriceFilter', params: { minimum: 5 } },

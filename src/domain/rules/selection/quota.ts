@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -34,7 +34,7 @@ export const quota = defineSelectionClass({
     params: { field: 'SECTOR', quotas: { Financials: 10, Technology: 15 }, rank_field: 'FREE_FLOAT_MARKET_CAP' },
   },
   behaviour({ field, quotas, rank_field, ascending, missing }) {
-    const group = category(field, 'field');
+    const group = useCategory(field, 'field');
     const value = useNumber(rank_field, 'rank_field');
     const counts = new Map<string | null, number>(Object.entries(quotas));
     const list = Object.entries(quotas)

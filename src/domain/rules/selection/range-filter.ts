@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { formatBounds, keepWithin, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
 
-const order = parameters.sortBy('minimum', 'maximum');
+const order = parameters.requireOrder('minimum', 'maximum');
 
 export const rangeFilter = defineSelectionClass({
   type: 'RangeFilter',
@@ -13,8 +13,8 @@ export const rangeFilter = defineSelectionClass({
   help: 'Keeps securities with a datapoint between two bounds.',
   params: defineObject(() => ({
     field: parameters.field,
-    minimum: parameters.bound('Minimum', 'Lower bound; null: no bound.'),
-    maximum: parameters.bound('Maximum', 'Upper bound; null: no bound.'),
+    minimum: parameters.defineBound('Minimum', 'Lower bound; null: no bound.'),
+    maximum: parameters.defineBound('Maximum', 'Upper bound; null: no bound.'),
     inclusive: z.boolean().default(true).meta({ label: 'Inclusive', help: 'True if a value equal to a bound passes.' }),
     missing: parameters.missing,
   })).refine(order.check, order.issue),

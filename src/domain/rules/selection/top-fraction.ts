@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { roundUpTolerantly } from '../rounding.js';
 import { defineSelectionClass } from '../selection-class.js';
@@ -25,7 +25,7 @@ export const topFraction = defineSelectionClass({
   example: { id: 'value', type: 'TopFraction', params: { field: 'DIVIDEND_YIELD', fraction: 0.3, group_by: 'SECTOR' } },
   behaviour({ field, fraction, ascending, group_by, missing }) {
     const value = useNumber(field, 'field');
-    const group = group_by === null ? null : category(group_by, 'group_by');
+    const group = group_by === null ? null : useCategory(group_by, 'group_by');
     return {
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,

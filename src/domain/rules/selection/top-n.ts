@@ -1,5 +1,5 @@
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { defineSelectionClass } from '../selection-class.js';
 import { keepBest, readGroups, keepRanked, describeMissingPolicy, nameUsedField, readValues } from '../verdicts.js';
@@ -18,7 +18,7 @@ export const topN = defineSelectionClass({
   example: { id: 'size', type: 'TopN', params: { field: 'MARKET_CAP', count: 100 } },
   behaviour({ field, count, ascending, group_by, missing }) {
     const value = useNumber(field, 'field');
-    const group = group_by === null ? null : category(group_by, 'group_by');
+    const group = group_by === null ? null : useCategory(group_by, 'group_by');
     return {
       reads: [value, ...(group === null ? [] : [group])],
       ranks: true,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { solveEqualRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { useNumber } from '../../datapoints/field-use.js';
-import { requestLatest } from '../../datapoints/field-request.js';
+import { createLatestRequest } from '../../datapoints/field-request.js';
 import { expandSolved, refuseSolver } from './solved-weights.js';
 import { defineWeightingClass } from '../weighting-class.js';
 import { selectMovingBlock } from './moving-block.js';
@@ -16,7 +16,7 @@ export const equalRiskWeight = defineWeightingClass({
   example: { type: 'EqualRiskWeight', params: { window: 252, target: 'constant_correlation' } },
   behaviour(params) {
     return {
-      reads: [useNumber(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
+      reads: [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window: params.window }))],
       sentence: `Weight constituents so that each contributes the same risk, by ${describeRiskEstimate(params)}.`,
       formula: 'variance / (count * marginal), marginal = (covariance * weights) of the security',
       weigh(scope) {

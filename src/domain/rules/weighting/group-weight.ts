@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
-import { category, useNumber } from '../../datapoints/field-use.js';
+import { useCategory, useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { readGroups, readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -42,7 +42,7 @@ export const groupWeight = defineWeightingClass({
   }),
   example: { type: 'GroupWeight', params: { field: 'SECTOR', between: 'equal', within: 'market_cap' } },
   behaviour({ field, between, group_weights, within }) {
-    const group = category(field, 'field');
+    const group = useCategory(field, 'field');
     const size = useNumber('FREE_FLOAT_MARKET_CAP');
     const readsSize = between === 'market_cap' || within === 'market_cap';
     const given = Object.entries(group_weights ?? {})

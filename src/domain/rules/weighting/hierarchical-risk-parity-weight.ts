@@ -6,14 +6,14 @@ import {
   TREE_DISTANCES,
   type HierarchyTerms,
 } from '#kernels/weighting/hierarchical-risk-parity.js';
-import { requestLatest } from '../../datapoints/field-request.js';
+import { createLatestRequest } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { Refusal, type ErrorCode } from '../../refusals/refusal.js';
 import { readModelCovariance } from '../../risk/stored-model.js';
 import { Id } from '../../schema/shape.js';
 import * as parameters from '../parameters.js';
-import { defineWeightingClass, type Unweighed, type WeightingScope } from '../weighting-class.js';
+import { defineWeightingClass, type WeightingRefusal, type WeightingScope } from '../weighting-class.js';
 import { selectMovingBlock } from './moving-block.js';
 import { estimateRisk, type RiskEstimate } from './risk-panel.js';
 import { expandSolved } from './solved-weights.js';
@@ -24,7 +24,7 @@ export const hierarchicalRiskParityWeight = defineWeightingClass({
   help: 'Orders securities by a tree of their correlations and splits the weight from the root down, in inverse proportion to the variance of each half.',
   params: defineObject(() => ({
     window: parameters
-      .window(252)
+      .defineWindow(252)
       .meta({ label: 'Window', help: 'Number of trailing returns of the sample covariance.', unit: 'sessions' }),
     linkage: z.enum(LINKAGES).default('single').meta({
       label: 'Linkage',
@@ -46,16 +46,16 @@ export const hierarchicalRiskParityWeight = defineWeightingClass({
     const by =
       modelId === null ? `the sample covariance of ${window} returns` : `the covariance of the risk model ${modelId}`;
     return {
-      reads: modelId === null ? [useNumber(requestLatest('RETURN', { aggregate: 'std', window }))] : [],
+      reads: modelId === null ? [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window }))] : [],
       sentence: `Weight constituents by hierarchical risk parity on ${by}: a tree by ${linkage} linkage of ${DISTANCE_WORDS[distance]}, then recursive bisection of its order of leaves by inverse-variance cluster variances.`,
       formula: 'product of (1 - variance / (variance + variance of the other half)) from the root to the leaf',
       weigh(scope) {
         const { columns } = scope;
         const most = LIMITS.MAX_HIERARCHY_SECURITIES;
-        if (columns.length > most) return tooMany(columns.length, most);
-        const risk = modelId === null ? sampleRisk(scope, window) : createStoredRisk(scope, modelId);
+        if (columns.length > most) return refuseTooMany(columns.length, most);
+        const risk = modelId === null ? estimateSampleRisk(scope, window) : createStoredRisk(scope, modelId);
         if (risk.kind === 'refused') return risk;
-        return split(risk, { linkage, distance }, columns.length);
+        return computeWeights(risk, { linkage, distance }, columns.length);
       },
     };
   },
@@ -66,14 +66,14 @@ const DISTANCE_WORDS: Readonly<Record<HierarchyTerms['distance'], string>> = {
   correlation: 'the correlation distance',
 };
 
-function split(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
+function computeWeights(risk: RiskEstimate, terms: HierarchyTerms, count: number) {
   const { covariance, positions } = selectMovingBlock(risk);
   const weights = new Float64Array(positions.length);
   solveHierarchicalRiskParity(covariance, terms, weights);
   return expandSolved({ weights, positions, count, covariance });
 }
 
-const sampleRisk = (scope: WeightingScope, window: number): RiskEstimate | Unweighed =>
+const estimateSampleRisk = (scope: WeightingScope, window: number): RiskEstimate | WeightingRefusal =>
   estimateRisk(scope, { window, target: 'constant_correlation', intensity: 0 });
 
 /** Refusals of a stored model for which the rebalance is suspended. */
@@ -82,7 +82,7 @@ const MODEL_REFUSALS: ReadonlySet<ErrorCode> = new Set(['LOOK_AHEAD', 'MODEL_LAC
 function createStoredRisk(
   { cross, columns, identifiers, riskModel }: WeightingScope,
   modelId: string,
-): RiskEstimate | Unweighed {
+): RiskEstimate | WeightingRefusal {
   const request = { identifiers: Array.from(columns, (column) => identifiers[column]!), day: cross.day };
   try {
     const covariance = readModelCovariance(riskModel(modelId), request);
@@ -94,7 +94,7 @@ function createStoredRisk(
   }
 }
 
-function tooMany(count: number, most: number): Unweighed {
+function refuseTooMany(count: number, most: number): WeightingRefusal {
   const message = `Hierarchical risk parity was requested for ${count} securities; the maximum is ${most}.`;
   return { kind: 'refused', code: 'VALIDATION_FAILED', finding: { code: 'OUT_OF_RANGE', message, path: 'type' } };
 }

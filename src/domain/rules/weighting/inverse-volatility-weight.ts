@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { computeDeviation } from '../../datapoints/aggregates.js';
-import { requestLatest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -16,7 +16,7 @@ export const inverseVolatilityWeight = defineWeightingClass({
   help: 'Weights in proportion to the inverse of annualised volatility, of the returns between price bars on consecutive sessions.',
   params: defineObject(() => ({
     window: parameters
-      .window(252)
+      .defineWindow(252)
       .meta({ label: 'Window', help: 'Number of trailing sessions of the volatility.', unit: 'sessions' }),
     minimum_observations: z
       .int()
@@ -27,7 +27,7 @@ export const inverseVolatilityWeight = defineWeightingClass({
   })),
   example: { type: 'InverseVolatilityWeight', params: { window: 252, minimum_observations: 60 } },
   behaviour({ window, minimum_observations }) {
-    const field = requestLatest('RETURN', { aggregate: 'std', window });
+    const field = createLatestRequest('RETURN', { aggregate: 'std', window });
     const value = useNumber(field);
     return {
       reads: [value],

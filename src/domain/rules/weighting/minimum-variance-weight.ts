@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
-import { requestLatest } from '../../datapoints/field-request.js';
+import { createLatestRequest } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import { defineWeightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';
@@ -24,7 +24,7 @@ export const minimumVarianceWeight = defineWeightingClass({
   example: { type: 'MinimumVarianceWeight', params: { window: 252, upper: 0.05 } },
   behaviour(params) {
     return {
-      reads: [useNumber(requestLatest('RETURN', { aggregate: 'std', window: params.window }))],
+      reads: [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window: params.window }))],
       sentence: `Weight constituents for the least variance, long only and at most ${formatShare(params.upper)} each, by ${describeRiskEstimate(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {

@@ -3,7 +3,7 @@ import { expandCovariance, estimateLowRankCovariance } from '#kernels/moments/lo
 import type { ShrinkageTarget } from '#kernels/moments/shrinkage-target.js';
 import { LIMITS } from '../../refusals/limits.js';
 import { findCoverage, readReturns, type ReturnWindow } from '../../risk/return-panel.js';
-import type { Unweighed, WeightingScope } from '../weighting-class.js';
+import type { WeightingRefusal, WeightingScope } from '../weighting-class.js';
 
 export interface RiskRequest {
   /** Number of trailing returns. */
@@ -28,7 +28,7 @@ export interface RiskEstimate {
 export function estimateRisk(
   { engine, cross, columns }: WeightingScope,
   { window, target, intensity }: RiskRequest,
-): RiskEstimate | Unweighed {
+): RiskEstimate | WeightingRefusal {
   const { market, session } = cross;
   const returns: ReturnWindow = {
     sm: market,

@@ -5,7 +5,7 @@ import * as parameters from '../parameters.js';
 /** Parameters of weightings that estimate a covariance. */
 export const riskParameters = {
   window: parameters
-    .window(252)
+    .defineWindow(252)
     .meta({ label: 'Window', help: 'Number of trailing returns of the covariance.', unit: 'sessions' }),
   target: z
     .enum(SHRINKAGE_TARGETS)

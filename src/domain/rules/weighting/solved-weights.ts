@@ -1,9 +1,9 @@
-import { createWeights, type RawWeights, type Unweighed } from '../weighting-class.js';
+import { createWeights, type RawWeights, type WeightingRefusal } from '../weighting-class.js';
 
 /** Solved weight below which a security counts as not held; the limit follows from the accuracy of the solver. */
 const WEIGHT_MIN = 1e-9;
 
-export interface Solved {
+export interface SolvedWeights {
   /** Weights by covered security. */
   readonly weights: Float64Array;
   /** Position of each covered security among the selected securities. */
@@ -15,7 +15,7 @@ export interface Solved {
 }
 
 /** Expands the weights of the covered securities to all selected securities; the others are not held. */
-export function expandSolved({ weights, positions, count, covariance }: Solved): RawWeights {
+export function expandSolved({ weights, positions, count, covariance }: SolvedWeights): RawWeights {
   const values = new Float64Array(count);
   weights.forEach((weight, k) => {
     if (weight >= WEIGHT_MIN) values[positions[k]!] = weight;
@@ -37,7 +37,7 @@ export function expandSolved({ weights, positions, count, covariance }: Solved):
   });
 }
 
-export function refuseSolver(what: string): Unweighed {
+export function refuseSolver(what: string): WeightingRefusal {
   return {
     kind: 'refused',
     code: 'SOLVER_FAILED',

@@ -9,7 +9,7 @@ import { nameUsedField, readValues } from '../verdicts.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
 
 /** Limit to which absolute z-scores are winsorised. */
-const WINSORISED_AT = 3;
+const WINSORISED_SCORE = 3;
 
 const strength = z
   .number()
@@ -58,7 +58,7 @@ export const tiltWeight = defineWeightingClass({
     const size = base === 'MarketCapWeight' ? useNumber('FREE_FLOAT_MARKET_CAP') : null;
     const words = all.map(
       (tilt) =>
-        `${tilt.direction} ${nameUsedField(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_AT}, to the power of ${tilt.strength}`,
+        `${tilt.direction} ${nameUsedField(tilt.value)}: times the normal probability of its z-score, winsorised at ${WINSORISED_SCORE}, to the power of ${tilt.strength}`,
     );
     return {
       reads: [...(size === null ? [] : [size]), ...all.map(({ value }) => value)],
@@ -68,7 +68,7 @@ export const tiltWeight = defineWeightingClass({
         const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : readValues(scope, size);
         const scores = all.map(({ value, sign }) =>
           computeZScores(readValues(scope, value)).map(
-            (score) => sign * Math.min(WINSORISED_AT, Math.max(-WINSORISED_AT, score)),
+            (score) => sign * Math.min(WINSORISED_SCORE, Math.max(-WINSORISED_SCORE, score)),
           ),
         );
         const tilted = all.reduce(
@@ -76,13 +76,13 @@ export const tiltWeight = defineWeightingClass({
             weights.map((weight, i) => weight * raiseToPower(computeNormalProbability(scores[k]![i]!), tilt.strength)),
           sizes,
         );
-        const partsOf = (position: number, k: number) => {
+        const listParts = (position: number, k: number) => {
           const z = scores[k]![position]!;
           const suffix = k === 0 ? '' : `_${k + 1}`;
           return { [`z${suffix}`]: Number.isNaN(z) ? null : z, [`strength${suffix}`]: all[k]!.strength };
         };
         return createWeights(tilted, (position) =>
-          Object.assign({ base: sizes[position]! }, ...all.map((_, k) => partsOf(position, k))),
+          Object.assign({ base: sizes[position]! }, ...all.map((_, k) => listParts(position, k))),
         );
       },
     };

@@ -25,7 +25,7 @@ export const createFolderSender = (places: Pick<DeliveryDestinations, 'assertFol
     await mkdir(folder, { recursive: true });
     await places.assertFolder(folder); // a link may have been created meanwhile
     const place = join(folder, readFileName(file.path));
-    const before = await hashOf(place, file.bytes);
+    const before = await readHash(place, file.bytes);
     if (before !== file.sha256) {
       const content = await file.content();
       // The checksum is removed first, so that readers do not mistake the old file for the new file.
@@ -51,7 +51,7 @@ export const createFolderSender = (places: Pick<DeliveryDestinations, 'assertFol
  * Returns the SHA-256 of a file; undefined if the file does not exist, and a text that is not a hash if its size
  * differs.
  */
-async function hashOf(path: string, bytes: number): Promise<string | undefined> {
+async function readHash(path: string, bytes: number): Promise<string | undefined> {
   const result = await stat(path).catch(() => undefined);
   if (result === undefined) return undefined;
   if (result.size !== bytes) return 'other';

@@ -40,10 +40,10 @@ export const createMailSender =
       // Files of an attempt with an unknown result form the same mail again.
       const uncertain = small.filter((file) => file.isUncertain);
       const others = small.filter((file) => !file.isUncertain);
-      for (const batch of [...batchesOf(uncertain), ...batchesOf(others)]) {
+      for (const batch of [...groupByMail(uncertain), ...groupByMail(others)]) {
         job.signal.throwIfAborted();
         for (const file of batch) await job.begin(file);
-        const message = await messageOf(batch, job, server.from);
+        const message = await createMessage(batch, job, server.from);
         const { messageId } = await transport.sendMail(message).catch((thrown: unknown) => {
           throw new DeliveryFault(`The mail server did not accept the mail: ${reasonOf(thrown)}.`, { cause: thrown });
         });
@@ -61,7 +61,7 @@ function divide(files: readonly OutgoingFile[]): [OutgoingFile[], OutgoingFile[]
   return [files.filter(fits), files.filter((file) => !fits(file))];
 }
 
-function batchesOf(files: readonly OutgoingFile[]): OutgoingFile[][] {
+function groupByMail(files: readonly OutgoingFile[]): OutgoingFile[][] {
   const batches: OutgoingFile[][] = [];
   let room = 0;
   for (const file of files) {
@@ -75,7 +75,7 @@ function batchesOf(files: readonly OutgoingFile[]): OutgoingFile[][] {
   return batches;
 }
 
-async function messageOf(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'mail'>>, from: string) {
+async function createMessage(batch: readonly OutgoingFile[], job: SendJob<TargetOf<'mail'>>, from: string) {
   const { target, client, schedule, date } = job;
   const terms = { file: '', client, schedule, table: '', day: parseValidDay(date) };
   const names = batch.map(({ path }) => readFileName(path));

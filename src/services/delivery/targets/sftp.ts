@@ -37,7 +37,7 @@ export const sftpSender: Sender<'sftp'> = async (job) => {
     }
   };
   try {
-    const root = await rootOf(sftp, target.url);
+    const root = await resolveRoot(sftp, target.url);
     await sendEachFile(job, async (file) => {
       await job.begin(file);
       return limitTime(() => send(sftp, file, { root, hasChecksum: target.checksum, made })).catch(
@@ -105,7 +105,7 @@ function connect(
 const removePadding = (fingerprint: string): string => fingerprint.replaceAll('=', '');
 
 /** Returns the folder of an address on the server; `/~/` begins in the user's folder. */
-async function rootOf(sftp: Sftp, url: string): Promise<string> {
+async function resolveRoot(sftp: Sftp, url: string): Promise<string> {
   const path = trimTrailingSlashes(decodeURIComponent(new URL(url).pathname));
   if (path !== '/~' && !path.startsWith('/~/')) return path;
   return (await ask<string>((done) => sftp.realpath('.', done))) + path.slice('/~'.length);
@@ -122,7 +122,7 @@ async function send(sftp: Sftp, file: OutgoingFile, { root, hasChecksum, made }:
   const folder = [root, readFolder(file.path)].filter((part) => part !== '').join('/');
   await makeFolders(sftp, { root, folder, made });
   const place = `${folder}/${readFileName(file.path)}`;
-  const before = await hashOf(sftp, place, file.bytes);
+  const before = await readHash(sftp, place, file.bytes);
   if (before !== file.sha256) {
     // The checksum is removed first, so that readers do not mistake the old file for the new file.
     if (before !== undefined && hasChecksum)
@@ -167,7 +167,7 @@ async function makeFolders(
  * Returns the SHA-256 of a file; undefined if the file does not exist or is unreadable, and `other` if its size
  * differs.
  */
-async function hashOf(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
+async function readHash(sftp: Sftp, path: string, bytes: number): Promise<string | undefined> {
   const result = await ask<{ readonly size: number }>((done) => sftp.stat(path, done)).catch(() => undefined);
   if (result === undefined) return undefined;
   if (result.size !== bytes) return 'other';

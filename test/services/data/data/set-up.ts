@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest';
 import { liveService, type LiveService } from '../../../real/live.js';
 
-/** Every answer is checked against the document the service publishes. */
+/** Each response is checked against the OpenAPI document that the service publishes. */
 export let service: LiveService;
 beforeAll(async () => {
   service = await liveService();
@@ -15,7 +15,8 @@ export const createFrame = (columns: readonly string[], data: readonly (readonly
 });
 
 /**
- * Two securities over seven days: B splits 2 for 1 on the fourth, A pays a dividend before that day and lacks a bar.
+ * Two securities over seven days. B splits 2 for 1 on the fourth day; A pays a dividend before that day and lacks a
+ * bar.
  */
 export const TABLES = {
   market: createFrame(

@@ -25,7 +25,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     ];
     const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
     const all = [...views, ...overlays];
-    /** Output of each view for a series, and for a security: the stores are changed once. */
+    /** Responses of each view for a series and for a security. The stores are changed once. */
     let told: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
     beforeAll(async () => {
       const readAnswers = async () => {
@@ -89,7 +89,7 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
         await remove('/analytics/ALL/record');
         const asBenchmark = await get<CompareView>('/analytics/compare?ids=LISTED&benchmark=ALL');
         expect(asBenchmark.index_ids).toEqual(asRun.index_ids);
-        // A benchmark is not a run and has neither its id nor its version.
+        // a benchmark is not a run, so it has neither the id nor the version of a run
         const figuresOf = ({ entries, ...view }: CompareView): object => ({
           ...view,
           entries: entries.map((entry) => ({ ...entry, run_id: null, index_version: null })),

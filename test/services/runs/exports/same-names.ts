@@ -1,6 +1,6 @@
 import { INDEX_FILE_TABLES } from '#domain/exports/index-file-tables.js';
 import { describe, expect, test } from 'vitest';
-import { EXPORT_NAMES, exportTable } from '#domain/exports/catalogue.js';
+import { EXPORT_NAMES, findExportTable } from '#domain/exports/catalogue.js';
 import { runHere } from '../../../cli/process.js';
 import { csvTable } from './csv-table.js';
 import { IDS, jsonOf, service, type Row } from './set-up.js';
@@ -91,7 +91,7 @@ export function describeSameNames(): void {
   describe('of the exports', () => {
     const named = new Map<string, Set<string | null>>();
     for (const table of EXPORT_NAMES)
-      for (const [column, { unit }] of Object.entries(exportTable(table).columns))
+      for (const [column, { unit }] of Object.entries(findExportTable(table).columns))
         named.set(column, (named.get(column) ?? new Set()).add(unit));
 
     test('a column of one name has one unit, but for the price of an index and of a share', () => {

@@ -5,7 +5,7 @@ import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import { tableFromIPC } from 'apache-arrow';
 import { expect } from 'vitest';
 import type { ExportView } from '#contract/exports.js';
-import { exportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
+import { listExportColumns, type ExportTableName } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { formatDay } from '#domain/time/days.js';
 import { liveService, type LiveService } from '../../../real/live.js';
@@ -95,7 +95,7 @@ export interface Asked {
 }
 
 /** Columns of a table: the synthetic store has none of the identifiers of other vendors. */
-const columnsOf = (table: ExportTableName) => exportColumns(table, []);
+const columnsOf = (table: ExportTableName) => listExportColumns(table, []);
 
 /** Returns the request for a table; for announced compositions, on a session that has one. */
 export const askedOf = (id: string, table: ExportTableName): Asked => ({

@@ -87,7 +87,7 @@ export function Publication({ id, run }: PublicationProps) {
   );
 }
 
-/** Reads the log; null if nothing was ever published, for which the service has no log. */
+/** Reads the published log; returns null if nothing was ever published. */
 async function readLog(id: string, signal: AbortSignal): Promise<PublishedLog | null> {
   const params = { index_id: id };
   const { has_published: isPublished } = await service.value.call('listRuns', { params, query: { limit: 1 }, signal });

@@ -65,7 +65,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const isDisabled = isBusy || wrong !== null || first === null;
   return (
     <Section title="Publish" aside={isDone ? 'all closes of the run are published' : toCome(first)}>
-      {isRestated && <Restated trouble={trouble} />}
+      {isRestated && <RestatedCloses trouble={trouble} />}
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
       <Form
         asked={asked}
@@ -110,7 +110,7 @@ interface NotCurrentProps {
   readonly first: readonly string[] | null;
 }
 
-/** Renders the steps before a run that is not current can be published; the page has the reasons. */
+/** Renders the steps that are required before an outdated run can be published. */
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
   <Section title="Publish">
     <Facts
@@ -211,7 +211,7 @@ function firstWords(first: readonly string[], isRestated: boolean): string {
 }
 
 /** Renders the published closes that differ from the run. */
-function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
+function RestatedCloses({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
   return (
     <Banner kind="warning" title={message}>
       <p>Nothing was published. A restatement is appended to the log; it removes nothing.</p>
@@ -224,7 +224,12 @@ function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble 
 /** Renders the number and size of the differences between the run and the log. */
 function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
   // Detail of the error RESTATEMENT.
-  const { dates = [], total = dates.length, levels_changed: levels, largest } = (detail ?? {}) as Partial<Refused>;
+  const {
+    dates = [],
+    total = dates.length,
+    levels_changed: levels,
+    largest,
+  } = (detail ?? {}) as Partial<RefusedPublication>;
   return (
     <Facts
       facts={[
@@ -241,7 +246,7 @@ function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
 }
 
 function Dates({ detail }: { readonly detail: Trouble['detail'] }) {
-  const { dates = [], total = dates.length } = (detail ?? {}) as Partial<Refused>;
+  const { dates = [], total = dates.length } = (detail ?? {}) as Partial<RefusedPublication>;
   return (
     <details>
       <summary>Dates</summary>
@@ -251,7 +256,7 @@ function Dates({ detail }: { readonly detail: Trouble['detail'] }) {
   );
 }
 
-interface Refused {
+interface RefusedPublication {
   readonly dates: readonly string[];
   readonly total: number;
   readonly levels_changed: number;

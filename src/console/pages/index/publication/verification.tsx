@@ -16,14 +16,14 @@ interface VerificationProps {
 }
 
 /** Result of a verification, with the hash of the last entry at that time. */
-interface Found {
+interface VerificationState {
   readonly head: string;
   readonly verdict: Verdict;
 }
 
 /** Renders the verification of the log in the browser, which uses only the log and the public keys. */
 export function Verification({ id, entries }: VerificationProps) {
-  const [found, setFound] = useState<Found | null>(null);
+  const [found, setFound] = useState<VerificationState | null>(null);
   const [isBusy, setBusy] = useState(false);
   const last = entries.at(-1)!; // the section is rendered only if there are entries
   const verify = () =>

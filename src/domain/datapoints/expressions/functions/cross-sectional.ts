@@ -1,22 +1,22 @@
 import { computeQuantile, computeMedian as medianOf } from '../../../numbers/order-statistics.js';
-import { computeCumulativeShares, subtractMean, spreadOf, transformValues } from '../../transforms.js';
+import { computeCumulativeShares, subtractMean, computeSpread, transformValues } from '../../transforms.js';
 import type { FunctionNode } from '../tree.js';
-import { PLAIN, type Unit } from '../units.js';
+import { DIMENSIONLESS, type Unit } from '../units.js';
 import type { CrossSectional } from './function-entry.js';
 
-type Described = Pick<CrossSectional, 'name' | 'help' | 'example' | 'across'> & Partial<CrossSectional>;
+type CrossSectionalEntry = Pick<CrossSectional, 'name' | 'help' | 'example' | 'across'> & Partial<CrossSectional>;
 
-const sameUnit = ([unit]: readonly Unit[]): Unit => unit!;
+const copyUnit = ([unit]: readonly Unit[]): Unit => unit!;
 
 /** Creates a function of one operand, with optional groups. */
-const acrossAll = (entry: Described): CrossSectional => ({
+const defineAcross = (entry: CrossSectionalEntry): CrossSectional => ({
   form: 'cross_section',
   signature: `${entry.name}(x, by=COLUMN, over="selection")`,
   operands: ['number'],
   least: 1,
   most: 1,
   options: ['by', 'over'],
-  unit: () => PLAIN,
+  unit: () => DIMENSIONLESS,
   ...entry,
 });
 
@@ -24,7 +24,7 @@ const acrossAll = (entry: Described): CrossSectional => ({
  * Creates a function that returns a single number for all securities of the set, including those without a value. The
  * number is missing if no security has a value.
  */
-const single =
+const createSingleValue =
   (of: (present: Float64Array) => number): CrossSectional['across'] =>
   (values) => {
     const present = values.filter((value) => !Number.isNaN(value));
@@ -33,7 +33,7 @@ const single =
 
 const sumOf = (present: Float64Array): number => present.reduce((total, value) => total + value, 0);
 
-const winsorise = acrossAll({
+const winsorise = defineAcross({
   name: 'winsorise',
   signature: 'winsorise(x, k) or winsorise(x, low=0.05, high=0.95), both with by= and over=',
   help: 'x, limited to k standard deviations from the mean, or within the percentiles low and high.',
@@ -41,66 +41,68 @@ const winsorise = acrossAll({
   operands: ['number', 'constant'],
   most: 2,
   options: ['by', 'over', 'low', 'high'],
-  unit: sameUnit,
+  unit: copyUnit,
   problem({ operands, low, high }) {
     const isAtDeviations = operands.length === 2;
     const isAtPercentiles = low !== undefined || high !== undefined;
     if (isAtDeviations === isAtPercentiles) return 'needs either a number of standard deviations, or low= and high=';
     if (isAtPercentiles && (low ?? 0) >= (high ?? 1)) return `has low=${low ?? 0} at or above high=${high ?? 1}`;
-    return isAtDeviations && !(deviationsOf(operands) > 0)
+    return isAtDeviations && !(readDeviations(operands) > 0)
       ? 'needs a positive number of standard deviations'
       : undefined;
   },
   across(values, { operands, low = 0, high = 1 }) {
     const [least, most] =
-      operands.length === 2 ? aroundMean(values, deviationsOf(operands)) : percentilesOf(values, low, high);
+      operands.length === 2
+        ? computeBandAroundMean(values, readDeviations(operands))
+        : computePercentiles(values, low, high);
     return values.map((value) => Math.min(Math.max(value, least), most));
   },
 });
 
-function deviationsOf(operands: FunctionNode['operands']): number {
+function readDeviations(operands: FunctionNode['operands']): number {
   const k = operands[1];
   return k?.node === 'value' && typeof k.value === 'number' ? k.value : NaN;
 }
 
-function aroundMean(values: Float64Array, k: number): [number, number] {
-  const { mean, deviation } = spreadOf(values);
+function computeBandAroundMean(values: Float64Array, k: number): [number, number] {
+  const { mean, deviation } = computeSpread(values);
   return [mean - k * deviation, mean + k * deviation];
 }
 
-function percentilesOf(values: Float64Array, low: number, high: number): [number, number] {
+function computePercentiles(values: Float64Array, low: number, high: number): [number, number] {
   const sorted = values.filter((value) => !Number.isNaN(value)).sort();
   return [computeQuantile(sorted, low), computeQuantile(sorted, high)];
 }
 
 export const CROSS_SECTIONAL: readonly CrossSectional[] = [
-  acrossAll({
+  defineAcross({
     name: 'zscore',
     help: 'Distance from the mean in standard deviations (population); 0 where all values are equal.',
     example: 'zscore(DIVIDEND_YIELD, by=SECTOR)',
     across: (values) => transformValues(values, 'zscore'),
   }),
-  acrossAll({
+  defineAcross({
     name: 'percentile',
     help: 'Share of the other securities that are ranked lower, from 0 to 1; 1 for a single security.',
     example: 'percentile(VOLATILITY(window=126))',
     across: (values) => transformValues(values, 'percentile'),
   }),
-  acrossAll({
+  defineAcross({
     name: 'rank',
     help: '1 for the largest value; securities with equal values share a rank.',
     example: 'rank(MARKET_CAP, by=COUNTRY, over="universe")',
     across: (values) => transformValues(values, 'rank'),
   }),
   winsorise,
-  acrossAll({
+  defineAcross({
     name: 'demean',
     help: 'Distance from the mean.',
     example: 'demean(DIVIDEND_YIELD, by=COUNTRY)',
-    unit: sameUnit,
+    unit: copyUnit,
     across: subtractMean,
   }),
-  acrossAll({
+  defineAcross({
     name: 'share',
     help: 'Share of the sum of the values.',
     example: 'share(FREE_FLOAT_MARKET_CAP, over="universe")',
@@ -109,31 +111,31 @@ export const CROSS_SECTIONAL: readonly CrossSectional[] = [
       return values.map((value) => (total === 0 ? NaN : value / total));
     },
   }),
-  acrossAll({
+  defineAcross({
     name: 'coverage',
     help: 'Share of the sum from x and all larger values; securities with equal values have the same share.',
     example: 'coverage(FREE_FLOAT_MARKET_CAP, by=SECTOR, over="universe")',
     across: computeCumulativeShares,
   }),
-  acrossAll({
+  defineAcross({
     name: 'sum',
     help: 'Sum of the values, for every security of the set.',
     example: 'FREE_FLOAT_MARKET_CAP / sum(FREE_FLOAT_MARKET_CAP, by=SECTOR)',
-    unit: sameUnit,
-    across: single(sumOf),
+    unit: copyUnit,
+    across: createSingleValue(sumOf),
   }),
-  acrossAll({
+  defineAcross({
     name: 'mean',
     help: 'Mean of the values, for every security of the set.',
     example: 'coalesce(DIVIDEND_YIELD, mean(DIVIDEND_YIELD, by=SECTOR))',
-    unit: sameUnit,
-    across: single((present) => sumOf(present) / present.length),
+    unit: copyUnit,
+    across: createSingleValue((present) => sumOf(present) / present.length),
   }),
-  acrossAll({
+  defineAcross({
     name: 'median',
     help: 'Median of the values, for every security of the set.',
     example: 'MARKET_CAP / median(MARKET_CAP, over="universe")',
-    unit: sameUnit,
-    across: single(medianOf),
+    unit: copyUnit,
+    across: createSingleValue(medianOf),
   }),
 ];

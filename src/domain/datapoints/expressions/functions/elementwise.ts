@@ -1,13 +1,16 @@
 import { computeExponential, computeLogarithm } from '#kernels/power.js';
 import type { Constant, FunctionNode } from '../tree.js';
-import { findCommonUnit, PLAIN, raiseUnit } from '../units.js';
+import { findCommonUnit, DIMENSIONLESS, raiseUnit } from '../units.js';
 import { TRUE, UNKNOWN } from '../truth-values.js';
 import type { Elementwise } from './function-entry.js';
 
-type Described = Omit<Elementwise, 'form' | 'options' | 'values'>;
+type ElementwiseEntry = Omit<Elementwise, 'form' | 'options' | 'values'>;
 
 /** Creates a function of one number. */
-const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x: number) => number): Elementwise => ({
+const defineUnary = (
+  entry: Omit<ElementwiseEntry, 'operands' | 'least' | 'most'>,
+  apply: (x: number) => number,
+): Elementwise => ({
   ...entry,
   form: 'elementwise',
   operands: ['number'],
@@ -21,8 +24,8 @@ const ofOne = (entry: Omit<Described, 'operands' | 'least' | 'most'>, apply: (x:
 const toFinite = (x: number): number => (x - x === 0 ? x : NaN);
 
 /** Creates a function that folds its operands from left to right; missing if an operand is missing. */
-const fold = (
-  entry: Omit<Described, 'operands' | 'least' | 'most' | 'unit'>,
+const defineFold = (
+  entry: Omit<ElementwiseEntry, 'operands' | 'least' | 'most' | 'unit'>,
   apply: (a: number, b: number) => number,
 ) =>
   ({
@@ -111,20 +114,20 @@ const ladder: Elementwise = {
   least: 3,
   most: 3,
   options: [],
-  unit: () => PLAIN,
+  unit: () => DIMENSIONLESS,
   problem(node) {
-    const [edges, values] = listsOf(node);
+    const [edges, values] = readLists(node);
     if (values.length !== edges.length + 1)
       return `has ${edges.length} edges and ${values.length} values; there must be one value more than edges`;
     return edges.every((edge, i) => i === 0 || edge > edges[i - 1]!) ? undefined : 'has edges that do not ascend';
   },
   values(node, at) {
-    const [edges, values] = listsOf(node);
-    return at.numbers(node.operands[0]!).map((x) => (Number.isNaN(x) ? NaN : values[stepOf(edges, x)]!));
+    const [edges, values] = readLists(node);
+    return at.numbers(node.operands[0]!).map((x) => (Number.isNaN(x) ? NaN : values[countEdgesBelow(edges, x)]!));
   },
 };
 
-function listsOf({ operands }: FunctionNode): [edges: readonly number[], values: readonly number[]] {
+function readLists({ operands }: FunctionNode): [edges: readonly number[], values: readonly number[]] {
   const listAt = (place: number) => {
     const node = operands[place];
     const value: Constant = node?.node === 'value' ? node.value : [];
@@ -134,7 +137,7 @@ function listsOf({ operands }: FunctionNode): [edges: readonly number[], values:
 }
 
 /** Returns the number of edges below x. */
-function stepOf(edges: readonly number[], x: number): number {
+function countEdgesBelow(edges: readonly number[], x: number): number {
   let [low, high] = [0, edges.length];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -145,7 +148,7 @@ function stepOf(edges: readonly number[], x: number): number {
 }
 
 export const ELEMENTWISE: readonly Elementwise[] = [
-  fold(
+  defineFold(
     {
       name: 'min',
       signature: 'min(x, y, ...)',
@@ -154,7 +157,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
     },
     Math.min,
   ),
-  fold(
+  defineFold(
     {
       name: 'max',
       signature: 'max(x, y, ...)',
@@ -163,7 +166,7 @@ export const ELEMENTWISE: readonly Elementwise[] = [
     },
     Math.max,
   ),
-  ofOne(
+  defineUnary(
     {
       name: 'abs',
       signature: 'abs(x)',
@@ -173,27 +176,27 @@ export const ELEMENTWISE: readonly Elementwise[] = [
     },
     Math.abs,
   ),
-  ofOne(
+  defineUnary(
     {
       name: 'log',
       signature: 'log(x)',
       help: 'Natural logarithm; missing if x is not positive.',
       example: 'log(MARKET_CAP)',
-      unit: () => PLAIN,
+      unit: () => DIMENSIONLESS,
     },
     computeLogarithm,
   ),
-  ofOne(
+  defineUnary(
     {
       name: 'exp',
       signature: 'exp(x)',
       help: 'e to the power of x.',
       example: 'exp(-zscore(VOLATILITY))',
-      unit: () => PLAIN,
+      unit: () => DIMENSIONLESS,
     },
     computeExponential,
   ),
-  ofOne(
+  defineUnary(
     {
       name: 'sqrt',
       signature: 'sqrt(x)',

@@ -29,7 +29,7 @@ export interface DecisionFacts {
   yearsOfGrowth(): Float64Array;
 }
 
-interface Described {
+interface FunctionDescription {
   readonly name: string;
   /** Notation of a call for documentation. */
   readonly signature: string;
@@ -48,20 +48,20 @@ interface Described {
 }
 
 /** Function of the values of one security. */
-export interface Elementwise extends Described {
+export interface Elementwise extends FunctionDescription {
   readonly form: 'elementwise';
   values(node: FunctionNode, at: Evaluator): Float64Array;
 }
 
 /** Function of the values of all securities of a set or of a group. */
-export interface CrossSectional extends Described {
+export interface CrossSectional extends FunctionDescription {
   readonly form: 'cross_section';
   /** Computes the values of a set or group. @param values NaN if missing, [n] @returns [n] */
   across(values: Float64Array, node: FunctionNode): Float64Array;
 }
 
 /** Function of the values of one security over trailing sessions. */
-export interface OverTime extends Described {
+export interface OverTime extends FunctionDescription {
   readonly form: 'over_time';
   readonly statistic: Statistic;
   /** Equivalent aggregate of a datapoint request. */
@@ -71,7 +71,7 @@ export interface OverTime extends Described {
 }
 
 /** Function of data known at the decision in addition to the columns of the market. */
-export interface OfDecision extends Described {
+export interface OfDecision extends FunctionDescription {
   readonly form: 'decision';
   values(node: FunctionNode, facts: DecisionFacts): Float64Array;
 }

@@ -1,5 +1,5 @@
 import type { FunctionNode } from '../tree.js';
-import { PLAIN, YEARS } from '../units.js';
+import { DIMENSIONLESS, YEARS } from '../units.js';
 import type { OfDecision } from './function-entry.js';
 
 /** Returns the id of the index to which an operand refers. */
@@ -31,7 +31,7 @@ export const OF_DECISION: readonly OfDecision[] = [
     least: 0,
     most: 0,
     options: [],
-    unit: () => PLAIN,
+    unit: () => DIMENSIONLESS,
     values: (_node, facts) => facts.constituents(),
   },
   {
@@ -44,7 +44,7 @@ export const OF_DECISION: readonly OfDecision[] = [
     least: 1,
     most: 1,
     options: [],
-    unit: () => PLAIN,
+    unit: () => DIMENSIONLESS,
     values: (node, facts) => facts.membersOf(readIndexName(node)),
   },
   {
@@ -57,7 +57,7 @@ export const OF_DECISION: readonly OfDecision[] = [
     least: 1,
     most: 1,
     options: [],
-    unit: () => PLAIN,
+    unit: () => DIMENSIONLESS,
     values: (node, facts) => facts.weightsIn(readIndexName(node)),
   },
 ];

@@ -1,13 +1,13 @@
 import { STATISTICS, type Statistic } from '../../aggregates.js';
-import { PLAIN, multiplyUnits, type Unit } from '../units.js';
+import { DIMENSIONLESS, multiplyUnits, type Unit } from '../units.js';
 import type { OverTime } from './function-entry.js';
 
-type Described = Pick<OverTime, 'name' | 'help' | 'example' | 'statistic'> & Partial<OverTime>;
+type OverTimeEntry = Pick<OverTime, 'name' | 'help' | 'example' | 'statistic'> & Partial<OverTime>;
 
 const sessions: Unit = { money: 0, shares: 0, sessions: 1, years: 0 };
-const sameUnit = ([unit]: readonly Unit[]): Unit => unit!;
+const copyUnit = ([unit]: readonly Unit[]): Unit => unit!;
 
-const overWindow = (entry: Described): OverTime => ({
+const defineOverWindow = (entry: OverTimeEntry): OverTime => ({
   form: 'over_time',
   signature: `${entry.name}(x, window=60, lag=0)`,
   operands: ['number'],
@@ -15,7 +15,7 @@ const overWindow = (entry: Described): OverTime => ({
   most: 1,
   options: ['window', 'lag'],
   required: 'window',
-  unit: sameUnit,
+  unit: copyUnit,
   ...entry,
 });
 
@@ -29,7 +29,7 @@ const count: Statistic = ({ cells, starts, length, enough }, out) => {
 };
 
 /** Creates the statistic that returns the first or last value of each window. */
-const valueFrom =
+const createValueFrom =
   (end: 'first' | 'last'): Statistic =>
   ({ cells, starts, length }, out) => {
     for (let k = 0; k < starts.length; k++) {
@@ -65,75 +65,75 @@ const slope: Statistic = ({ cells, starts, length, enough }, out) => {
 };
 
 export const OVER_TIME: readonly OverTime[] = [
-  overWindow({
+  defineOverWindow({
     name: 'mean',
     help: 'Mean over trailing sessions.',
     example: 'mean(CLOSE * VOLUME, window=60)',
     aggregate: 'mean',
     statistic: STATISTICS.mean,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'median',
     help: 'Median over trailing sessions.',
     example: 'median(VALUE_TRADED, window=60)',
     aggregate: 'median',
     statistic: STATISTICS.median,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'std',
     help: 'Sample standard deviation over trailing sessions.',
     example: 'std(RETURN, window=252, lag=21)',
     aggregate: 'std',
     statistic: STATISTICS.std,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'sum',
     help: 'Sum over trailing sessions.',
     example: 'sum(VOLUME, window=21)',
     aggregate: 'sum',
     statistic: STATISTICS.sum,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'min',
     help: 'Smallest value over trailing sessions.',
     example: 'CLOSE / min(CLOSE, window=252)',
     aggregate: 'min',
     statistic: STATISTICS.min,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'max',
     help: 'Largest value over trailing sessions.',
     example: 'CLOSE / max(CLOSE, window=252)',
     aggregate: 'max',
     statistic: STATISTICS.max,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'count',
     help: 'Number of values over trailing sessions; missing if fewer than half of the sessions have one.',
     example: 'count(CLOSE, window=252)',
     aggregate: 'count',
     statistic: count,
-    unit: () => PLAIN,
+    unit: () => DIMENSIONLESS,
   }),
-  overWindow({
+  defineOverWindow({
     name: 'first',
     help: 'The first value of trailing sessions.',
     example: 'CLOSE / first(CLOSE, window=21)',
-    statistic: valueFrom('first'),
+    statistic: createValueFrom('first'),
     needsOne: true,
   }),
   {
-    ...overWindow({
+    ...defineOverWindow({
       name: 'last',
       signature: 'last(x, lag=5) or last(x, window=60, lag=0)',
       help: 'x as it was known lag sessions before; with a window the last value of trailing sessions.',
       example: 'last(CLOSE, lag=21) / last(CLOSE, lag=252)',
-      statistic: valueFrom('last'),
+      statistic: createValueFrom('last'),
       needsOne: true,
     }),
     required: 'lag',
   },
-  overWindow({
+  defineOverWindow({
     name: 'slope',
     help: 'Slope of the least-squares line through the values of trailing sessions, by session.',
     example: 'slope(log(CLOSE), window=126)',

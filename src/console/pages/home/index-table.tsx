@@ -245,9 +245,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 120,
-    ideal: 206,
-    grow: 9,
+    width: 208,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
     copy: ({ run, failed }) =>

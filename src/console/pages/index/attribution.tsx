@@ -134,7 +134,7 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
       <Metrics
         label={`Active return against ${benchmark}`}
         metrics={[
-          ...term(`Return, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
+          ...term(`Portfolio, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
           ...term(addReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
           ...term('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
           ...term('Allocation', effects.allocation, 'All groups: effect of different group weights'),

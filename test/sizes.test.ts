@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-/** The violations of size limits in these files, by file. */
+/** Returns the violations of size limits, by file. */
 function problemsOf(files: Readonly<Record<string, string>>): readonly string[] {
   for (const [file, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
@@ -27,7 +27,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A function with a number of lines, including these. */
+/** Returns a function with a total number of lines, including its first and last lines. */
 const formatLines = (count: number, within = '') => {
   const inner = within === '' ? 0 : within.split('\n').length;
   return `export function f() {\n${within}${within === '' ? '' : '\n'}${'  g();\n'.repeat(count - 2 - inner)}}`;

@@ -15,7 +15,7 @@ const newFolder = temporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 const OTHER = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
-/** A log of five writes, with signatures after the third and the last. */
+/** Audit log of five writes, signed after the third and the last write. */
 let entries: AuditEntry[];
 let seals: readonly AuditSeal[];
 beforeAll(async () => {
@@ -39,7 +39,7 @@ interface Written {
   readonly key?: object;
 }
 
-/** Runs the command on the log, as `GET /audit` returns its lines, and on its keys. */
+/** Runs the command on the lines of the log in the form of `GET /audit`, and on the signing keys. */
 async function verifyAudit({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
   const folder = await newFolder();
   const { private_key: _, ...shown } = key as typeof KEY;
@@ -57,7 +57,7 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: Written
   return `${status} ${out}${err}`.trimEnd();
 }
 
-/** Entries with recomputed numbers and hashes, as an attacker without a key would write them. */
+/** Recomputes the numbers and hashes of entries, as an attacker without a signing key would. */
 function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {
@@ -104,7 +104,7 @@ test('another key, an edited signature and a removed one are found', async () =>
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
   expect(await verifyAudit({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
   expect(await verifyAudit({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
-  // An entry without a signature could be replaced by any other.
+  // Anybody could replace an entry that no signature covers.
   expect(await verifyAudit({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
   expect(await verifyAudit({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
   expect(await verifyAudit({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);

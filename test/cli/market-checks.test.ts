@@ -7,7 +7,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 const takeBack: (() => void)[] = [];
 afterEach(() => takeBack.splice(0).forEach((take) => take()));
 
-/** 1,024 dates x 512 names x 3 columns x 8 bytes: 12 MiB. */
+/** 1,024 dates x 512 securities x 3 columns x 8 bytes: 12 MiB. */
 const served = {
   market: {
     datasetId: 'eod',

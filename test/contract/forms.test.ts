@@ -16,7 +16,7 @@ interface Form {
   readonly error?: unknown;
 }
 
-/** Returns the formats of texts in a schema that have no description: clients would see a regular expression. */
+/** Returns the formats of strings in a schema that have no description: clients would see only a regular expression. */
 function wordless(schema: z.ZodType): string[] {
   const results: string[] = [];
   const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {

@@ -10,7 +10,7 @@ interface Ladder {
   readonly group?: { readonly above: number; readonly together: number; readonly to: number };
 }
 
-/** Weights by a key after two stages: single caps, then a cap on the sum of the large ones. */
+/** Caps weights by key in two stages: first each weight, then the sum of the large weights. */
 export function laddered<K>(weights: ReadonlyMap<K, number>, { single, group }: Ladder): Map<K, number> {
   const keys = [...weights.keys()];
   const cutTo = (list: readonly number[], shares: readonly number[], cap: number): number[] => {

@@ -5,14 +5,14 @@ import { selectBuffered, capWeights, proportional, ranked, sum, type Weights } f
 
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 
-/** An index of market values whose constituents change between its reviews. */
+/** State of a market-capitalisation index whose constituents change between its reviews. */
 interface Changing {
   readonly market: Market;
-  /** Money that a weight of one represents, by free-float market value of securities below the cap. */
+  /** Free-float market value that a weight of one represents, for securities below the cap. */
   unit: number;
 }
 
-/** Returns weights under a cap; those below it determine the market value of a weight. */
+/** Returns capped weights. The weights below the cap determine the market value that one unit of weight represents. */
 function weighed(changing: Changing, t: number, { held, cap }: { held: readonly number[]; cap: number }): Weights {
   const { market } = changing;
   const weights = capWeights(
@@ -24,7 +24,7 @@ function weighed(changing: Changing, t: number, { held, cap }: { held: readonly 
   return weights;
 }
 
-/** Replaces a security in index shares by another one, at the market value of the latter. */
+/** Replaces a security in the index shares by another security, at the market value of the new security. */
 function entering(
   { market, unit }: Changing,
   shares: Shares,
@@ -42,7 +42,7 @@ interface Vacant {
   passes(security: number): boolean;
 }
 
-/** Replaces securities that left at a close by the first qualified ones. */
+/** Replaces the securities that left at a close by the first qualified securities. */
 function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
   const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
   return left.reduce((next) => {
@@ -51,7 +51,10 @@ function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, pas
   }, shares);
 }
 
-/** The hundred largest; a security that leaves is replaced by the largest that the last review did not select. */
+/**
+ * Holds the hundred largest securities. A security that leaves is replaced by the largest security that the last review
+ * did not select.
+ */
 export const largest100: Rulebook = (market, baseDate) => {
   const changing: Changing = { market, unit: NaN };
   let leftOut: readonly number[] = [];
@@ -76,15 +79,15 @@ export const largest100: Rulebook = (market, baseDate) => {
 
 interface Leaders {
   readonly coverage: number;
-  /** Last rank at which a constituent stays between reviews. */
+  /** Lowest rank at which a constituent stays between reviews. */
   readonly exit: number;
 }
 
 const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL', 'PT']);
 
 /**
- * Returns the largest securities of each sector, as close to a coverage as possible, and constituents; the largest
- * first.
+ * Returns the largest securities of each sector up to the nearest coverage, with a preference for constituents; the
+ * largest first.
  */
 function selectionList(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
   const size = (i: number) => market.floatCap(i, t);

@@ -17,19 +17,22 @@ function levelsOf(base: number, length: number, growth: (t: number) => number): 
 const daysBetween = ({ store }: Market, t: number): number =>
   (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
 
-/** Growth of a run over a session. */
+/** Returns the growth of a run over a session. */
 const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
-/** Interest of the session at the rate of the previous close, by calendar days over 360. */
+/** Returns the interest of a session at the rate of the previous close, by calendar days over 360. */
 const computeInterest = (market: Market, series: string, t: number): number =>
   ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
 
 interface RiskTerms {
   readonly target: number;
   readonly most: number;
-  /** Number of sessions of a year. */
+  /** Number of sessions in a year. */
   readonly year?: number;
-  /** Distance from its target within which an exposure does not change, and its largest single change. */
+  /**
+   * Tolerance around the target within which the exposure does not change. A second member is the largest single
+   * change.
+   */
   readonly tolerance?: number;
   readonly step?: number;
   /** True if exposures change only after the last session of a month. */
@@ -37,8 +40,8 @@ interface RiskTerms {
 }
 
 /**
- * Exposure to a target volatility: uses the larger of two volatilities with decaying weights, as known two sessions
- * before.
+ * Computes the exposure for a target volatility, from the larger of two exponentially weighted volatilities as known
+ * two sessions earlier.
  */
 function riskControl(
   market: Market,
@@ -93,7 +96,7 @@ const createQuanto =
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
 
-/** The ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
+/** Holds the ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
 export const cryptoCapped: Rulebook = (market, baseDate) => {
   const parent = runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
@@ -150,8 +153,8 @@ const leveraged =
   };
 
 /**
- * Returns the end of the month after a session: the last session of its month, or of the next month if it is that
- * session.
+ * Returns the month end after a session: the last session of its month, or of the next month if the session is itself a
+ * month end.
  */
 function monthEndAfter({ store: { dates } }: Market, t: number): number {
   const lastOf = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
@@ -160,15 +163,15 @@ function monthEndAfter({ store: { dates } }: Market, t: number): number {
 }
 
 /**
- * Returns the index in euros with forwards on the dollar that run to the end of the month. The hedged amount is the
- * level at the last month end, or at every session.
+ * Returns the index in euros with forwards on the dollar that run to the month end. The hedged amount is the level at
+ * the last month end, or is reset on every session.
  */
 function hedgeMonthly(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
   const computeEuros = (t: number): number => 1 / series['EURUSD']![t]!;
   const day = (t: number): number => Date.parse(dates[t]!) / DAY;
-  /** Value on a session of a forward that is agreed on `from` and expires on `to`. */
+  /** Returns the value on a session of a forward that is agreed on `from` and expires on `to`. */
   const mark = (t: number, from: number, to: number): number => {
     const tenor = day(to) - day(from);
     if (tenor <= 0) return computeEuros(t);
@@ -216,7 +219,7 @@ interface Part {
   readonly weight: number;
 }
 
-/** Returns parts whose weights drift and are restored at month ends of the year. */
+/** Returns a blend of parts whose weights drift and are reset at the month ends in given months of a year. */
 function blended(market: Market, parts: readonly Part[], month: number): PlainRun {
   const { dates } = market.store;
   const { base } = parts[0]!.run;
@@ -243,7 +246,7 @@ const blend: Rulebook = (market, baseDate) => {
   return { ...classes, ...tranches, '': blended(market, quarters, 12) };
 };
 
-/** Rules of overlays. */
+/** Rulebooks of overlays, by template. */
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'risk-control': riskControlled(150),
   'dynamic-risk-control': dynamic(150),

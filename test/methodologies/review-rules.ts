@@ -5,8 +5,8 @@ import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
 import { selectBuffered, capWeights, proportional, ranked, type Weights } from './plain.js';
 
 /**
- * Selects forty securities: a constituent that ranks after `exit` is replaced by one of rank 47 or better, and a
- * security of rank `entry` or better replaces the lowest-ranked constituent after rank 47.
+ * Selects forty securities. A constituent that ranks below `exit` is replaced by a security of rank 47 or better, and a
+ * security of rank `entry` or better replaces the lowest-ranked constituent below rank 47.
  */
 function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {
   if (members === null) return order.slice(0, 40);
@@ -14,7 +14,7 @@ function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, 
   const held = new Set(order.filter((i) => members.has(i)));
   const worst = () => order.findLast((i) => held.has(i))!;
   const others = () => order.filter((i) => !held.has(i));
-  while (held.size < 40) held.add(others()[0]!); // A delisting left a free place.
+  while (held.size < 40) held.add(others()[0]!); // a delisting leaves fewer than forty
   for (const candidate of others()) {
     const leaving = worst();
     if (rank.get(candidate)! > entry || rank.get(leaving)! <= 47) break;

@@ -23,11 +23,11 @@ const SUBJECT = { kind: 'store', id: 'db' } as const;
 const URL_WITH = (password: string) => `postgresql://reader:${password}@db.example/prices`;
 const AT = '2026-01-01T00:00:00.000000+00:00';
 
-/** A store as declared by release 0.2.0, which had fewer members, with its password. */
+/** Returns a store with its password as declared by release 0.2.0, which had fewer members. */
 const declared = (password: string) => ({ store_id: 'db', name: 'Db', kind: 'database', source: URL_WITH(password) });
 const storeSource = (password: string) => ({ ...declared(password), location: URL_WITH(password), active: false });
 
-/** Writes data that earlier releases left: a version with each password, and a replaced signing key. */
+/** Writes data that earlier releases left behind: a version with each password, and a replaced signing key. */
 async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
@@ -50,7 +50,7 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
   });
 }
 
-/** Returns everything that is stored, with unpacked versions, except the documents of stores. */
+/** Returns the whole stored content, with versions unpacked and without the documents of stores. */
 async function everythingBut(documents: DocumentEngine, left: string): Promise<string> {
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)

@@ -31,17 +31,17 @@ async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
   return entries;
 }
 
-/** A log of six writes. */
+/** Creates a log of six writes. */
 async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
   const documents = await openAudited();
   const put = (body: object, over: object = {}) =>
     documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...by, ...over } });
   await put({ name: 'a' });
-  await put({ name: 'a' }); // It changes nothing.
+  await put({ name: 'a' }); // an unchanged document is not logged
   await put({ name: 'b' });
   await put({ name: 'a' }, { restores: 1 });
   await documents.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
-  await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // no document of anybody's
+  await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // documents of jobs are not logged
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by });
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: { ...by, purges: true } });
   const entries = await entriesOf(documents);
@@ -70,7 +70,7 @@ test('content and activation of a store are logged next to its declaration, and 
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
     documents.transaction((tx) => tx.put(kind, id, body), { by });
   await put('store', 'm', store);
-  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // Content is unchanged.
+  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // the content is unchanged
   await put('store', 'm', { ...store, content_hash: 'b' });
   await put('store', 'm', { ...store, content_hash: 'b', active: true });
   await put('data-version', 'm/0000000003', { version: 3 });
@@ -137,7 +137,7 @@ test('every edit, omission, repetition and exchange of entries is found, and whe
     expect(seqOf(entries.filter((_, i) => i !== at))).toBe(at === 5 ? 6 : at + 1);
     expect(seqOf([...entries.slice(0, at + 1), ...entries.slice(at)])).toBe(at + 2);
   }
-  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // It cannot be determined.
+  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // the number of signed entries cannot be determined
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {
@@ -162,7 +162,7 @@ const [OLD, NEW] = [
 const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NEW];
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));
 
-/** Returns a log of six writes that one key signed up to the third, and the next key up to the last. */
+/** Returns a log of six writes: one key signed it up to the third write, and the next key up to the last. */
 async function createSignedLog(): Promise<{
   readonly entries: readonly AuditEntry[];
   readonly seals: readonly AuditSeal[];
@@ -180,7 +180,7 @@ async function createSignedLog(): Promise<{
   return { entries, seals };
 }
 
-/** Returns a log rewritten by an attacker who can compute hashes but has no key. */
+/** Rewrites a log as an attacker who can compute hashes but has no key. */
 function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
@@ -208,7 +208,7 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
       });
     expect(verdictOf(writtenAgain(entries.toSpliced(at, 1)))).toHaveProperty('reason');
   }
-  // The end is missing: nobody has to remember the head.
+  // The end of the log is missing, which is detected without a remembered head.
   expect(verdictOf(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
 });
 
@@ -233,7 +233,7 @@ test('each edit of a signature is found, and a key that was not valid then', asy
   });
 });
 
-/** Returns a log of eight signed writes; the first signatures are not chained, as in earlier releases. */
+/** Returns a log of eight signed writes, in which the first signatures are not chained, as in earlier releases. */
 async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof createSignedLog>>> {
   const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {
@@ -246,7 +246,7 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
   return { entries, seals };
 }
 
-/** Signs as 0.2.0 did. */
+/** Signs the log as release 0.2.0 did. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await readAuditHead(tx);
   const stated = { seq, entry_hash, at: NEW.valid_from, key_id: NEW.key_id };
@@ -278,7 +278,7 @@ test('signatures made before they were chained hold and are counted; the chain b
   const { entries, seals } = await createSealedEachTime(3);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
-  // As before, it cannot be determined.
+  // as before, the missing signature cannot be detected
   expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 });
   for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
   expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });

@@ -18,10 +18,10 @@ import { plainDecider } from './test-deciders.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
-/** A and B are shares of one issuer. */
+/** Issuer of each security: A and B share one issuer. */
 const ISSUERS = [0, 0, 1, 2, 3, 4];
 
-/** Prices of six names, [sessions][names]. */
+/** Prices of six securities, [sessions][securities]. */
 const randomPrices = fc
   .array(fc.array(fc.integer({ min: -80, max: 80 }), { minLength: 6, maxLength: 6 }), { minLength: 30, maxLength: 60 })
   .map((steps) => {
@@ -52,7 +52,7 @@ const indexOn = (lag: number, frequency: string, treatment: object): IndexDocume
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
-/** Weights that depend on the close at which they are decided: nearly equal, slightly tilted by price. */
+/** Computes nearly equal weights from the closes of the decision, tilted slightly by price. */
 const tilted = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);
@@ -77,7 +77,7 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   },
 });
 
-/** Which of the two sentences of UCITS 20/35 holdings break. */
+/** Returns which of the two limits of UCITS 20/35 the holdings breach. */
 function listBrokenRules(weights: readonly number[]): boolean[] {
   const sums = [0, 0, 0, 0, 0];
   weights.forEach((weight, i) => (sums[ISSUERS[i]!]! += weight));
@@ -90,7 +90,7 @@ interface Brute {
   readonly called: number[];
 }
 
-/** The definition of the rule, applied to one close after the other, in shares. */
+/** Applies the definition of the rule directly, one close at a time and in shares. */
 function bruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
   const levels = [100];
   const called: number[] = [];
@@ -151,7 +151,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
   expect(count).toBeGreaterThan(RUNS);
 });
 
-/** Random definitions with a rule that at most six securities breach occasionally. */
+/** Random definitions with a rule that at most six securities can breach now and then. */
 const watchedDocument = randomDocument.map((document) =>
   IndexDocument.parse({
     ...document,
@@ -164,7 +164,7 @@ const watchedDocument = randomDocument.map((document) =>
   }),
 );
 
-/** Records the sessions of decisions in the order in which they are decided. */
+/** Creates deciders that record the session of each decision, in the order of the decisions. */
 const inOrder = (sessions: number[]): DeciderFactory => {
   return (document, composer) => {
     const decider = plainDecider(document, composer);
@@ -197,7 +197,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
   expect(between).toBeGreaterThan(0);
 });
 
-/** Risk weights, whose decider keeps measurements from one decision to the next. */
+/** Includes risk weights, whose decider keeps measurements between decisions. */
 test('later data change no rebalance, also with weights by risk', () => {
   let called = 0;
   fc.assert(

@@ -17,12 +17,12 @@ import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 
-/** A request, and the decider of its index. */
+/** A run request with a decider for its index. */
 const randomSignedRequest = fc
   .tuple(randomRequest, randomDecider)
   .map(([request, createDecider]) => ({ ...request, createDecider }));
 
-/** Returns the rows of a market up to a position, and the actions that take effect by then. */
+/** Returns the rows of a market up to a position, and the actions that take effect within these rows. */
 function truncated(market: MarketData, rows: number): MarketData {
   return { ...rowsUpTo(market, rows), actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!) };
 }
@@ -56,7 +56,7 @@ function renamed(market: MarketData, rename: (identifier: string) => string): Ma
   };
 }
 
-/** Returns the weights of a book on a date by identifier, without securities that it does not hold. */
+/** Returns the weights of a book on a date by identifier, excluding securities with a weight of zero. */
 function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, number][] {
   return [...columns].flatMap((column, slot): [string, number][] => {
     const weight = weights[at * columns.length + slot]!;
@@ -64,7 +64,7 @@ function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, n
   });
 }
 
-/** Returns the exact values of a run that are known by a date: levels, weights, divisor, compositions. */
+/** Returns all values of a run that are known on a date, unrounded: levels, weights, divisor, compositions. */
 function knownBy(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
   const countSessions = (book: Book): number =>
@@ -93,7 +93,7 @@ function knownBy(run: Run, day: number) {
   };
 }
 
-/** Returns the header of a column file without the positions of its blocks, and the bytes of each block. */
+/** Returns the header of a column file without block positions, followed by the bytes of each block. */
 function blocksOf(bytes: Uint8Array): readonly unknown[] {
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const size = { f64: 8, i32: 4, u8: 1 };
@@ -241,7 +241,7 @@ describe('on random markets', () => {
             fields: new Map([...market.fields, ['CLOSE', close]]),
             actions: [spinOff],
           };
-          const pipeline = document.pipeline!; // Random documents are not derived.
+          const pipeline = document.pipeline!; // random documents always have a pipeline
           const daily: IndexDocument = {
             ...document,
             rebalance: { ...document.rebalance, frequency: 'daily' },
@@ -282,7 +282,7 @@ describe('on random markets', () => {
         const other = tryRun(doubled, document, request);
         expect(other === undefined).toBe(first === undefined);
         if (!first || !other) return;
-        // Doubling is exact in binary arithmetic, so there is no rounding difference.
+        // Doubling is exact in binary arithmetic, so no values differ by rounding.
         expect(other.level).toEqual(first.level);
         expect(other.index.book.value).toEqual(first.index.book.value);
       }),
@@ -299,11 +299,11 @@ describe('on random markets', () => {
         fc.integer({ min: 5, max: 20 }),
         fc.nat(7),
         ({ market: drawn }, document, request, row, column) => {
-          const market: MarketData = { ...drawn, adjustment: 'none' }; // A split has no effect on adjusted prices.
+          const market: MarketData = { ...drawn, adjustment: 'none' }; // adjusted prices would hide the split
           const names = market.identifiers.length;
           const identifier = market.identifiers[column]!;
           if (
-            document.pipeline!.weighting.type === 'PriceWeight' || // holds one share of what was split
+            document.pipeline!.weighting.type === 'PriceWeight' || // holds one share, so a split changes its weights
             identifier === 'EURUSD' ||
             market.actions.some((action) => action.identifier === identifier || action.related === identifier)
           )

@@ -4,7 +4,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
 
-/** Returns the sessions of an exchange between two days, both included. */
+/** Returns the sessions of an exchange from one day to another, both inclusive. */
 function sessions(code: string, from: string, to: string): string[] {
   const { sessions } = calendars.get(code)!;
   return [...sessions].filter((day) => day >= parseValidDay(from) && day <= parseValidDay(to)).map(formatDay);

@@ -15,8 +15,8 @@ import { readCorrections, readReferences } from '#market/serving/calendar-refere
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SHARED = join(ROOT, '../shared/calendars');
 /**
- * Days on which the calendars follow an announcement of the exchange instead of the reference; sources in
- * data/calendars/README.md.
+ * Days on which the calendars follow an exchange's announcement instead of the reference; data/calendars/README.md
+ * lists the sources.
  */
 const CONFIRMED: Corrections = {
   XIDX: [{ close: ['2025-08-18'], open: [], confidence: 'confirmed' }],
@@ -144,7 +144,7 @@ describe('the shipped calendars', () => {
   );
 });
 
-/** Returns `count:hash` of the sessions of each year, as the answer key writes it. */
+/** Returns `count:hash` of each year's sessions, in the form of the stored answer key. */
 function yearKeys(code: string): Map<number, string> {
   const byYear = new Map<number, string[]>();
   for (const day of calendars.get(code)!.sessions) {

@@ -38,8 +38,8 @@ const selectLargest = (count: number) => ({
 });
 
 describe('a rule of concentration that breaches call rebalances for', () => {
-  // By hand: eleven weights of 9 % sum to 99 %, all above 5 %; with two weights of 25 %, one too many is above 20 %;
-  // and so on.
+  // Computed by hand: eleven weights of 9 % sum to 99 %, all above 5 %; of two weights of 25 %, one too many is above
+  // 20 %; and similarly for the other cases.
   test.each([
     ['UCITS_5_10_40', weightCapped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
     ['UCITS_5_10_40', weightCapped(0.12), ['12 %', '10 %', 'at most 5 %']],
@@ -79,8 +79,8 @@ describe('a rule of concentration that breaches call rebalances for', () => {
 
   test('is reported by a run whose own weights are beyond it, with how often', () => {
     const names = Array.from({ length: 24 }, (_, i) => `N${String(i).padStart(2, '0')}`);
-    // Half of the securities have a hundredth of the weight of the others: a cap of 9 % binds none of them, and a cap
-    // of 5 % binds all of the others.
+    // Half of the securities have a hundredth of the weight of the other half: a cap of 9 % binds no small security,
+    // and a cap of 5 % binds every large one.
     const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
     const market = buildMarket({ dates: WEEK, close });
     const run = (cap: number) =>
@@ -95,7 +95,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     const matches = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
     expect(matches).toHaveLength(1);
     expect(matches[0]!.count).toBe(run(0.09).index.compositions.list.length);
-    // Twelve of 100/1212 are 99.01 %, 59.01 points above 40 %.
+    // Twelve weights of 100/1212 sum to 99.01 %, which is 59.01 points above 40 %.
     expect(matches[0]!.message).toContain('59.0099 percentage points');
     expect(run(0.05).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT')).toEqual([]);
   });

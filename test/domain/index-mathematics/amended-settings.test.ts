@@ -15,19 +15,19 @@ import {
   listWeekdays,
 } from './index-case.js';
 
-// Weekdays from Monday 4 March 2024; the reviews on the Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
+// Weekdays from Monday 4 March 2024; the reviews on Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
 const DAYS = listWeekdays(16);
 const REVIEW = 9;
-/** Returns prices that change at the given sessions. */
+/** Returns prices that change on the given sessions. */
 const listSteps = (first: number, changes: Readonly<Record<number, number>> = {}): number[] => {
   let price = first;
   return DAYS.map((_, t) => (price = changes[t] ?? price));
 };
 
-/** Returns a price of 100 up to a session. */
+/** Returns a price of 100 up to a session, and no price afterwards. */
 const priceUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
-/** Returns an index whose settings are amended from the review of 15 March on. */
+/** Runs an index with settings that are amended from the review of 15 March on. */
 function amendedTo(changes: object, more: Partial<IndexCase>): Run {
   return runIndexCase({
     close: { A: listSteps(100), B: listSteps(100) },
@@ -62,10 +62,10 @@ describe('an amendment of the treatment', () => {
       },
     );
     const price = levelsIn(run, 'price');
-    expectNear(price[2]!, 85); // Half of the index falls by 30 %.
-    expectNear(price[REVIEW]!, 80.75); // On the session of the review the earlier settings still apply.
-    expectNear(price[11]!, 80.75); // The previous close is 49.
-    // Before A doubles, it is worth 49 and B 63, both starting equally at 63.
+    expectNear(price[2]!, 85); // half of the index falls by 30 %
+    expectNear(price[REVIEW]!, 80.75); // the earlier settings still apply on the session of the review
+    expectNear(price[11]!, 80.75); // the previous close, less the dividend, is 49
+    // Before A doubles, A is worth 49 and B 63; both were worth 63 at the review.
     expectNear(price[12]!, (80.75 * (2 * 49 + 63)) / (49 + 63));
     expectNear(run.index.book.divisor[11]! / run.index.book.divisor[REVIEW]!, (49 + 63) / (63 + 63));
   });
@@ -183,7 +183,7 @@ test('an amendment of an overlay is followed from the close of its date on, from
   );
   const { index } = runOn(CALENDARS, market, overlay, { documents: { X } });
   const { value } = index.book;
-  expectNear(value[7]!, 100 * 0.9 ** (9 / 365)); // Wednesday 13 March, nine days after the first.
+  expectNear(value[7]!, 100 * 0.9 ** (9 / 365)); // on Wednesday 13 March, nine days after the first session
   expectNear(value[11]!, value[7]!);
   expectNear(value[12]!, value[7]! * 1.1);
 });

@@ -9,18 +9,18 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { CALENDARS, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = listWeekdays(30); // From Monday 4 March 2024.
+const DAYS = listWeekdays(30); // from Monday 4 March 2024
 const listRows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const sketch = {
   close: { A: listRows(100, 1), B: listRows(50, -0.5), C: listRows(20, 0) },
   fields: { SHARES_OUTSTANDING: { A: listRows(100, 0), B: listRows(300, 0), C: listRows(1000, 0) } },
-  rebalance: { frequency: 'weekly', anchor: 'first_session' }, // Fridays.
+  rebalance: { frequency: 'weekly', anchor: 'first_session' },
 };
 const toCap = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
 const onlyA = { universe: { kind: 'list', identifiers: ['A'] } };
 const amendedBy = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
 
-/** By review: the securities and their weights. */
+/** Returns the securities and their weights for each review. */
 function reviewsOf(run: Run): { date: string; held: Record<string, number> }[] {
   const { sm, compositions } = { sm: run.index.book.sm, compositions: run.index.compositions.list };
   return compositions.map(({ session, columns, weights }) => ({
@@ -128,7 +128,7 @@ test('a run stays that of its definition while amendments take effect after its 
     name: 'X',
     indexId: 'X',
     documents: { X: IndexDocument.parse({ ...body, ...(amendments.length === 0 ? {} : { amendments }) }) },
-    request: {} as never, // Not compared here.
+    request: {} as never, // this test does not compare requests
   });
   const [before, after] = [planOf(), planOf(createAmendment('2024-03-20', toCap))];
   const changesThrough = (date: string) =>

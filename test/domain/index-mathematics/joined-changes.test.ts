@@ -7,7 +7,10 @@ const repeatPrice = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
 
-/** Runs an index of A to D with market values 400, 300, 200 and 100; one of them is acquired at 100 on a session. */
+/**
+ * Runs an index of A to D with market values 400, 300, 200 and 100, in which the named security is acquired at 100 on a
+ * session.
+ */
 function bought(name: string, at: number, more: Partial<IndexCase> = {}) {
   const close: Record<string, (number | null)[]> = {
     A: repeatPrice(100),

@@ -11,7 +11,7 @@ const repeatPrice = (price: number): number[] => Array.from({ length: SESSIONS }
 const cutAfter = (price: number, last: number): (number | null)[] =>
   repeatPrice(price).map((p, t) => (t <= last ? p : null));
 
-/** Runs an index of A and B at 100; A has its last price on the third session. */
+/** Runs an index of A and B at 100, in which A has its last price on the third session. */
 function suspended(more: Partial<IndexCase> = {}) {
   return runIndexCase({ close: { A: cutAfter(100, 2), B: repeatPrice(100) }, ...more });
 }
@@ -21,7 +21,7 @@ function weightOf({ index: { book } }: ReturnType<typeof suspended>, at: number,
   return slot < 0 ? 0 : book.weights[at * book.columns.length + slot]!;
 }
 
-/** Delisting of a security that no index here holds. */
+/** Case with the delisting of Z, which the index does not hold. */
 const ENDING = {
   close: { A: cutAfter(100, 2), B: repeatPrice(100), Z: cutAfter(1, 3) },
   universe: ['A', 'B'],
@@ -116,10 +116,10 @@ describe('a suspended constituent', () => {
       close: { A: cutAfter(100, 2), B: [...repeatPrice(100).slice(0, 10), ...repeatPrice(50).slice(10)] },
       ...review,
     });
-    // B has halved by then, and the index returns to half of each.
+    // B has halved before the review, which restores equal weights.
     expectNear(weightOf(run, 19), 2 / 3);
     expectNear(weightOf(run, 20), 0.5);
-    // C has a price before the index begins, and none in the five sessions before the review.
+    // C has a price before the index begins, but no price in the five sessions before the review.
     const close = {
       A: repeatPrice(100),
       B: repeatPrice(100),

@@ -99,7 +99,7 @@ describe('Black-Litterman', () => {
   });
 
   test('is the precision-weighted mean of prior and views, as the other form of its formula has it', () => {
-    // mu = ((tau S)^-1 + P' O^-1 P)^-1 ((tau S)^-1 pi + P' O^-1 q), on a random market.
+    // The formula mu = ((tau S)^-1 + P' O^-1 P)^-1 ((tau S)^-1 pi + P' O^-1 q), evaluated on a random market.
     const random = seeded(3);
     const n = 4;
     const loadings = Array.from({ length: n }, () => Array.from({ length: n }, () => random() - 0.5));
@@ -138,7 +138,7 @@ describe('Black-Litterman', () => {
   });
 });
 
-/** By Gauss-Jordan. */
+/** Inverts a matrix by Gauss-Jordan elimination. */
 function inverted(matrix: readonly (readonly number[])[]): number[][] {
   const n = matrix.length;
   const rows = matrix.map((row, i) => [...row, ...matrix.map((_, j) => (i === j ? 1 : 0))]);
@@ -157,7 +157,7 @@ test('models of returns above cash add what cash earns, and views have it in the
     { weights: { GER: 1 }, value: 0.12, confidence: 1 },
     { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 },
   ];
-  // A view on one security states its total return; a view that sums to zero is the same with and without cash.
+  // A view on one security states its total return; a view with weights that sum to zero does not depend on cash.
   const above = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
   for (const [type, params, without] of [
     ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],

@@ -22,7 +22,7 @@ interface Sets {
   readonly covariance?: { readonly radius: number };
 }
 
-/** Returns the uncertainty sets of a solver; a standard error is a volatility. */
+/** Returns the uncertainty sets of a solver; the standard error of a return is its volatility. */
 function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness {
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
@@ -54,10 +54,11 @@ interface Golden {
 }
 
 const file = new URL('../../../../test/golden/robust/robust.json', import.meta.url);
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // written by make.py
 
 /**
- * Market impact with a limit on the effective number, or with short positions, takes ten times as long as the others.
+ * Indices of cases that take ten times as long: market impact with a limit on the effective number, or with short
+ * positions.
  */
 const SLOW = new Set([5, 6]);
 
@@ -95,7 +96,7 @@ const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
 const createMarket = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
   smallProblem({ names: NAMES, seed: 5, rows, objective });
 
-/** Returns sets that grow with a radius, and the parameters of the objective. */
+/** Returns uncertainty sets whose size grows with a radius, depending on the objective. */
 function setsOf(type: string, radius: number): Sets[] {
   const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
   if (type === 'max_return') return returns;
@@ -125,7 +126,7 @@ describe('a larger set', () => {
         );
         const answers = problems.flatMap((problem) => {
           const solution = solveConvex(solvers.solver, problem);
-          return solution === undefined ? [] : [{ problem, solution }]; // A ratio requires a positive numerator.
+          return solution === undefined ? [] : [{ problem, solution }]; // a ratio has no solution without a positive numerator
         });
         expect(answers.length).toBeGreaterThan(2);
         answers.forEach(({ problem, solution }, at) => {

@@ -34,11 +34,11 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
       }
     }
     expect(compared).toBeGreaterThan(50);
-    expect(told).toBeGreaterThan(compared / 4); // Otherwise nothing would be excluded.
+    expect(told).toBeGreaterThan(compared / 4); // bounds that are rarely positive would exclude nothing
   });
 });
 
-/** Returns the bounds of neighbours of a random choice, with their changes. */
+/** Returns lower bounds for the neighbours of a random choice, with their actual changes. */
 function waysFrom(seed: number, others: readonly object[]) {
   const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
   const rows = listNonConvexRows(problem).map(({ row }) => row);

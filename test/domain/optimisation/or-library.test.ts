@@ -18,7 +18,7 @@ interface Portfolio {
   readonly n: number;
   readonly means: Float64Array;
   readonly covariance: Float64Array;
-  /** Published unconstrained frontier: return and variance, by return descending. */
+  /** Published unconstrained frontier: pairs of return and variance, by descending return. */
   readonly frontier: readonly (readonly [number, number])[];
 }
 
@@ -41,7 +41,7 @@ function read(number: number): Portfolio {
   };
 }
 
-/** Minimum variance at a return: long only, fully invested. */
+/** Returns the minimum-variance portfolio for a return, long only and fully invested. */
 function minimiseVariance({ n, means, covariance }: Portfolio, target: number): number {
   const metric = createDenseMetric(covariance, n);
   const { point } = solvers.solver.solve({
@@ -67,8 +67,8 @@ function minimiseVariance({ n, means, covariance }: Portfolio, target: number): 
 }
 
 /**
- * The portfolio of ten securities of at least one percent each that trades variance against return at a rate, as
- * distance to a target: proven best for few securities.
+ * Solves for the portfolio of ten securities of at least one percent each that trades variance against return at a
+ * rate. The problem is stated as the distance to a target, for which optimality with few securities can be proven.
  */
 function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous: Float64Array | null): Float64Array {
   if (lambda === 0) {
@@ -100,10 +100,10 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
 }
 
 /**
- * Distance from the published frontier in percent: the smaller of the deviation from the smallest risk at this return
- * or more, and of the deviation from the largest return at this risk or less. So defined, both exist beyond the ends of
- * the published points as well: a portfolio with a smaller return than the minimum-variance portfolio is compared with
- * that one, as an interpolation with constant ends does.
+ * Computes the distance from the published frontier in percent: the smaller of the deviation from the lowest risk at
+ * this return or more, and the deviation from the largest return at this risk or less. Both are also defined beyond the
+ * ends of the published points: a portfolio with a smaller return than the minimum-variance portfolio is compared with
+ * the minimum-variance portfolio, as in an interpolation with constant ends.
  */
 function computeDistance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
@@ -138,8 +138,8 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
 
   /**
    * Mean and median errors of the genetic algorithm of Chang, Meade, Beasley & Sharaiha (2000), Computers & Operations
-   * Research 27, tables for fifty rates; the particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417.
-   * This solver has 1.0956 and 2.3137.
+   * Research 27, tables for fifty rates. The particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417;
+   * this solver has 1.0956 and 2.3137.
    */
   test.each([
     [1, 1.0974, 1.2182] as const,

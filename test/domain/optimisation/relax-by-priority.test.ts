@@ -10,7 +10,7 @@ import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Number of random cases of convex rows. */
+/** Number of random cases per convex row class. */
 const TRIALS = IS_SOAK ? 3 : 1;
 
 const addPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
@@ -45,7 +45,8 @@ function relaxRows(problem: Problem): { readonly moves: readonly Given[]; readon
 }
 
 describe('a row with a priority is relaxed', () => {
-  // Both concentration rules use the same search; 5/10/40 is relaxed by hand below, and here in the soak.
+  // Both concentration rules use the same search: the test below relaxes 5/10/40 by hand, and this test includes it in
+  // the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
   const all = tried.flatMap(([type, parameters]) =>
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
@@ -64,7 +65,7 @@ describe('a row with a priority is relaxed', () => {
         const result = relaxRows(problemOf([addPriority(first!, 1), ...others]));
         expect(result, place).not.toBeNull();
         expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
-        // Reducing any of the relaxations makes the problem infeasible.
+        // Any smaller relaxation of a row makes the problem infeasible.
         for (const less of result!.moves) {
           const isWhole =
             Number.isInteger(less.from) &&
@@ -92,7 +93,10 @@ describe('a row with a priority is relaxed', () => {
 
 const NAMES = ['AA', 'BB', 'CC', 'DD'];
 
-/** Four equal, uncorrelated securities of a quarter each; 30 % was held in securities that have left. */
+/**
+ * Returns a problem of four uncorrelated securities with index weights of a quarter each; 30 % was held in securities
+ * that have left.
+ */
 function four(rows: readonly Row[]): Problem {
   return createProblem({
     identifiers: NAMES,
@@ -118,7 +122,7 @@ describe('by hand', () => {
       four([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
     )!;
     expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
-    // No remaining security is sold, and purchases go to the largest shortfall.
+    // No remaining security is sold, and the purchases go to the securities furthest below their index weight.
     expect([...weights].map((weight) => Math.round(weight * 1e8) / 1e8)).toEqual([0.4, 0.3, 0.15, 0.15]);
   });
 
@@ -127,7 +131,7 @@ describe('by hand', () => {
       createRow('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
       createRow('PositionBounds', { upper: 0.3, priority: cap }),
     ];
-    // With AA at most 0.3, another 0.1 is sold.
+    // If AA may have at most 0.3, another 0.1 is sold.
     expect(relaxRows(four(listRows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
     expect(relaxRows(four(listRows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
   });
@@ -137,8 +141,8 @@ describe('by hand', () => {
       createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
       createRow('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
     ];
-    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single limit
-    // helps.
+    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single-security
+    // limit resolves the conflict.
     const { moves, weights } = relaxRows(four(rows))!;
     expect(moves).toEqual([
       { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
@@ -177,7 +181,7 @@ describe('by hand', () => {
     // Securities without traded value cannot be traded; the previous weights sum to 0.7.
     const { moves } = relaxRows(four([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
     expect(moves).toMatchObject([{ row: 0, parameter: null }]);
-    // Four securities share the missing 0.3.
+    // The missing 0.3 is divided among four securities.
     expect(moves[0]!.to).toBeCloseTo(0.075, 8);
   });
 

@@ -20,7 +20,7 @@ const source = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 });
 
-/** Returns weekdays that the calendar of the tests contains. */
+/** Returns weekdays within the range of the test calendar. */
 function listWeekdays(from: string, count: number): string[] {
   const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
@@ -71,7 +71,7 @@ function expectClose(actual: Float64Array, expected: ArrayLike<number>): void {
   actual.forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThan(1e-12));
 }
 
-/** Returns levels from 100 on, given the growth of each session. */
+/** Returns levels that start at 100, given the growth of each session. */
 function chained(growthAt: (t: number, before: number) => number): number[] {
   const chain = [100];
   for (let t = 1; t < days.length; t++) chain.push(growthAt(t, chain[t - 1]!));
@@ -177,7 +177,7 @@ test('a hedged index is that of the published formula, month by month', () => {
 
 /**
  * S&P Dow Jones Indices, "Equity 101: Mechanics of Currency Hedged Indices", exhibit 1: 100,000 dollars in Japanese
- * shares at 100 yen a dollar; share prices are constant, the yen ends at 95 or at 105, and forwards are sold at 100.
+ * shares at 100 yen per dollar. Share prices are constant, the yen ends at 95 or at 105, and forwards are sold at 100.
  */
 test.each([
   { end: 95, unhedged: 105_263.16 },
@@ -272,7 +272,9 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   );
 });
 
-/** Nasdaq Listing Center, frequently asked questions, 1539: leveraged and inverse products, an example of four days. */
+/**
+ * Nasdaq Listing Center, frequently asked questions, 1539: leveraged and inverse products, an example over four days.
+ */
 test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88, 105.6 and 84.48 inverse', () => {
   const index = [100, 90, 108, 86.4, 103.68];
   const five = buildMarket({ dates: dates.slice(0, 5), close: { A: index, B: index } });
@@ -281,10 +283,7 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
   [100, 110, 88, 105.6, 84.48].forEach((level, t) => expect(value[t]).toBeCloseTo(level, 10));
 });
 
-/**
- * Euronext, notice of September 2023: points a year over 365 days of indices on single securities, over 360 days
- * afterwards.
- */
+/** Euronext, notice of September 2023: points a year of indices on single securities, over 365 days, later 360. */
 test('points are taken by the published formula over 360 days as well', () => {
   expectClose(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),

@@ -37,7 +37,7 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
   };
 }
 
-/** Returns a market with gaps, late listings, early ends, and actions on days with and without a price. */
+/** Returns a market with gaps, late listings, early ends, and corporate actions on days with and without prices. */
 function randomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
   const drawUpTo = (end: number): number => Math.floor(end * random.uniform());
@@ -61,7 +61,7 @@ function randomMarket(seed: number, gaps: number): MarketData {
   return marketOf(close, actions);
 }
 
-/** These returns by the market of the securities, aligned and grown. */
+/** Returns the daily returns read from a market that is reduced to the securities, aligned to sessions, and grown. */
 function alignReturns(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });
@@ -84,7 +84,7 @@ function describeSource({ sm, coverage, read }: ReturnSource): unknown {
   };
 }
 
-/** Selects columns of rows less a constant, as every engine does. */
+/** Selects columns of a matrix and subtracts a constant, as every engine does. */
 const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width, columns, less }, out) => {
   const n = columns.length;
   out.forEach((_, at) => (out[at] = x[Math.floor(at / n) * width + columns[at % n]!]! - less));

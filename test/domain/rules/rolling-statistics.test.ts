@@ -40,9 +40,9 @@ function randomMarket(seed: number, missingRate: number, sessions = SESSIONS): S
 }
 const sm = randomMarket(9, 0.03);
 
-/** Constituents, which change occasionally; the array is the same object while they do not. */
+/** Constituents, which change occasionally; while they are unchanged, the same array is passed. */
 const held = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
-/** A universe of one security has no return where that security lacks a bar. */
+/** Universe of one security, which has no mean return while the security has no price. */
 const alone = EVERY_NAME.subarray(4, 5);
 const heldOn = (session: number): Int32Array => held[Math.floor(session / 17) % held.length]!;
 const universeOn = (session: number): Int32Array => (session % 40 < 8 ? alone : heldOn(session));
@@ -52,7 +52,7 @@ const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) =>
 
 interface Asked {
   readonly market?: SessionMarket;
-  /** Securities whose windows are updated incrementally; null if each is computed separately. */
+  /** Securities whose windows are updated incrementally; null if every window is computed separately. */
   readonly followed: Int32Array | null;
 }
 

@@ -5,7 +5,9 @@ import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
 import { randomPanel, randomSymmetric } from './random-matrices.js';
 
-/** Compares an engine's eigenvalues and vectors with the definition's, for matrices of several orders. */
+/**
+ * Compares the eigenvalues and eigenvectors of an engine with those of the definition, for matrices of several orders.
+ */
 export function testEigenAgreement(engine: Engine, orders: readonly number[]): void {
   test.each(orders)('finds the eigenvalues of order %i', (n) => {
     const a = randomSymmetric(n);
@@ -127,8 +129,8 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
 }
 
 /**
- * Returns a matrix with duplicated securities or of rank 10: clusters of equal eigenvalues, where divide and conquer
- * deflates most.
+ * Returns a matrix with duplicated securities or of rank 10: its clusters of equal eigenvalues are deflated most by
+ * divide and conquer.
  */
 function degenerate(n: number, duplicated: boolean): Float64Array {
   const panel = randomPanel(duplicated ? 2 * n : 10, n, 8);

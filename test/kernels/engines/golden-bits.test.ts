@@ -12,7 +12,7 @@ import type { CovarianceCase } from '../moments/sample-covariance.test.js';
 import { programOf, trackingCases } from '../optimisation/tracking-cases.js';
 import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
-/** Panels of the golden covariances, and one whose products are large enough for every native kernel. */
+/** Panels of the golden covariances, and a panel whose products are large enough for every native kernel. */
 const PANELS = [
   ...golden<CovarianceCase[]>('covariance').map(({ returns, assets }) => ({ returns, assets })),
   { returns: randomPanel(420, 210), assets: 210 },
@@ -24,7 +24,7 @@ const hashOf = (...values: readonly (ArrayLike<number> | number)[]): string => {
   return hash.digest('hex');
 };
 
-/** Risk models with their eigenvalues, by shrinkage. */
+/** Returns risk models with their eigenvalues, by shrinkage. */
 function modelsBy(engine: Engine): string[] {
   return PANELS.map(({ returns, assets }) => {
     const out = new Float64Array(assets * assets);
@@ -48,7 +48,7 @@ function modelsBy(engine: Engine): string[] {
   });
 }
 
-/** Golden optimisations with their multipliers. */
+/** Returns golden optimisations with their multipliers. */
 function optimisationsBy(engine: Engine): string[] {
   return trackingCases.map((problem) => {
     const { point } = createSolver(engine).solve(programOf(problem).program);
@@ -63,7 +63,7 @@ function pairsBy(engine: Engine, n: number): string {
   return hashOf(values, vectors);
 }
 
-/** The ends of the eigenvalues of a definite matrix. */
+/** Returns the smallest and the largest eigenvalue of a definite matrix. */
 function endsBy(engine: Engine, n: number): string {
   const { smallest, largest } = findExtremeEigenvalues(engine, randomDefinite(n), n)!;
   return hashOf(smallest, largest);

@@ -11,7 +11,10 @@ import { baseAmongRows, expectCertified, largestDifference, requireSolution } fr
 const NAMES = 20;
 const PLANES = 200;
 
-/** Returns a programme with a budget and planes that touch a ball around a portfolio: some bind, most do not. */
+/**
+ * Returns a programme with a budget and with planes that touch a ball around a portfolio; some planes bind, most do
+ * not.
+ */
 function besidePlanes(seed: number): Program {
   const random = seeded(seed);
   const { plain, count, coefficients } = baseAmongRows(NAMES, PLANES, random);

@@ -1,6 +1,6 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** Exponent of the unit 2^-1074, of which every double is a multiple. */
+/** Negated exponent of the unit 2^-1074; every double is a multiple of this unit. */
 const EXPONENT = 1074n;
 
 const bits = new DataView(new ArrayBuffer(8));
@@ -25,7 +25,7 @@ function exactProducts(values: Float64Array, factorOf: (i: number) => number): b
   return total;
 }
 
-/** A number of units of 2^-(1074 k), rounded. */
+/** Converts a number of units of 2^-(1074 k) to the nearest double. */
 function roundUnits(units: bigint, k: bigint): number {
   const size = units < 0n ? -units : units;
   const length = BigInt(size.toString(2).length);
@@ -36,18 +36,19 @@ function roundUnits(units: bigint, k: bigint): number {
 
 const createMagnitude = (value: bigint): bigint => (value < 0n ? -value : value);
 
-/** Distance of a point with its multipliers from an optimum, as defined by benchmarks of solvers. */
+/** Distance of a point and its multipliers from an optimum, as solver benchmarks define it. */
 export interface RationalResiduals {
   /** Largest violation of a bound or row. */
   readonly primal: number;
-  /** Largest entry of the gradient of the Lagrangian; for an infinite bound, its whole multiplier. */
+  /** Largest entry of the gradient of the Lagrangian; the multiplier of an infinite bound counts as a whole. */
   readonly dual: number;
-  /** Magnitude of x'Px + linear'x + the products of multipliers and bounds. */
+  /** Magnitude of x'Px + linear'x plus the products of multipliers and bounds. */
   readonly gap: number;
 }
 
 /**
- * Computes residuals without rounding for a programme with a dense metric, centre 0 and neither kinks, norms nor ridge.
+ * Computes residuals in exact arithmetic, for a programme with a dense metric, centre 0 and neither kinks, norms nor
+ * ridge.
  */
 export function rationalResiduals(
   { n, metric, linear, lower, upper, rows }: Program,
@@ -68,7 +69,7 @@ export function rationalResiduals(
     if (Number.isFinite(most)) primal = max(primal, value - exactly(most) * ONE);
   };
   let dual = 0n;
-  let gap = 0n; // In units of 2^-3222 for the quadratic part.
+  let gap = 0n; // in units of 2^-3222, as the quadratic part requires
   for (let i = 0; i < n; i++) {
     see(exactly(x[i]!) * ONE, lower[i]!, upper[i]!);
     const curved = exactProducts(x, (j) => matrix[i * n + j]!);

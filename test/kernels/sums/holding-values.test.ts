@@ -5,9 +5,9 @@ import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 const NAMES = 67;
 const CELLS = NAMES * Math.ceil(PANEL_BYTES_MIN / 8 / NAMES);
 
-/** Returns a panel with values of both signs, and a holding of a number of its securities. */
+/** Returns a panel with values of both signs and of different magnitudes. */
 function somePanel(): Float64Array {
-  const panel = createValuePanel(CELLS, NAMES)!; // The memory is large enough.
+  const panel = createValuePanel(CELLS, NAMES)!; // the memory is large enough
   for (let i = 0; i < panel.length; i++) panel[i] = Math.sin(i) * 10 ** (i % 7);
   return panel;
 }

@@ -5,7 +5,10 @@ import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance
 import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
+/**
+ * Returns the covariance of `n` securities from `rows` random returns around a common factor; positive definite if rows
+ * > n.
+ */
 function randomCovariance(n: number, rows: number, seed: number): Float64Array {
   const random = createGenerator(seed);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
@@ -93,8 +96,8 @@ describe('minimum variance weights', () => {
   });
 
   test('a security that only adds risk is left out', () => {
-    // Perfectly diversified by hand: the covariance of the second security with the first one exceeds the variance of
-    // the first.
+    // Maximum diversification computed by hand: the covariance of both securities exceeds the variance of the first
+    // security.
     const w = new Float64Array(2);
     solveMinimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
     expect(Array.from(w)).toEqual([1, 0]);
@@ -153,7 +156,7 @@ describe('minimum variance weights', () => {
   });
 });
 
-/** Slow reference: gradient steps projected on the capped simplex by bisection. */
+/** Computes a slow reference: gradient steps, projected on the capped simplex by bisection. */
 function listProjectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));

@@ -55,7 +55,7 @@ async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
 }
 
 /**
- * Returns the dates of dividends that the repaired file changes: another amount, or another step of the adjusted price.
+ * Returns the dates of dividends that the repaired file changes, either in amount or in the step of the adjusted price.
  */
 function wrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));

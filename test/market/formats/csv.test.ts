@@ -7,7 +7,7 @@ import { createMarketRecords } from '#market/sources/csv.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-/** Cuts bytes into pieces of the given sizes, repeatedly. */
+/** Divides bytes into chunks of the given sizes, which are repeated. */
 function* inPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
   for (let from = 0, i = 0; from < bytes.length; i++) {
     const size = sizes[i % sizes.length]!;
@@ -26,7 +26,7 @@ async function rowsOf(text: string, sizes = [1 << 20]) {
   return { header, rows };
 }
 
-/** Returns the numbers that the market reads from texts of one CLOSE column. */
+/** Returns the numbers that the market reads from the texts of a CLOSE column. */
 async function closeOf(texts: readonly string[]) {
   const problems = createProblems();
   const rows = createMarketRows(problems);

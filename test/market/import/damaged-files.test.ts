@@ -14,7 +14,7 @@ import { readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Returns a market large enough that damage falls into pages, dictionaries and footer. */
+/** Returns a market file that is large enough for damage in pages, dictionaries and footer. */
 async function marketFile(): Promise<Buffer> {
   const folder = join(await folderFor(), 'store');
   const random = createCounterRandom({ seed: 1, stream: 0 });
@@ -37,13 +37,18 @@ async function marketFile(): Promise<Buffer> {
   return readFileSync(join(folder, 'market.parquet'));
 }
 
-/** Number of damages of each kind: 58 in total in the soak, otherwise a few at both ends and in the middle. */
+/**
+ * Number of damaged files of each kind: 58 in total in the soak, otherwise a few at both ends and in the middle of the
+ * file.
+ */
 const [CUTS, TURNED, BLANKS] = IS_SOAK
   ? [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 40, [0, 0.3, 0.6, 0.95]]
   : [[1, 5, 10], 6, [0, 0.6, 0.95]];
 const DAMAGES = CUTS.length + TURNED + 2 * BLANKS.length;
 
-/** Yields damage of every kind: truncated at many lengths, inverted bytes, ranges of zeros and of ones. */
+/**
+ * Yields damaged files of every kind: truncated at many lengths, with inverted bytes, and with ranges of zeros or ones.
+ */
 function* damages(bytes: Buffer): Generator<readonly [string, Buffer]> {
   const random = createCounterRandom({ seed: 2, stream: bytes.length });
   for (const i of CUTS) yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];

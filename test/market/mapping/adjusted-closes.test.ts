@@ -47,7 +47,7 @@ async function derivedFrom(
 
 /**
  * Computes adjusted closes as vendors do: a dividend multiplies the prices before its ex-date by 1 - dividend /
- * previous close, a split divides them.
+ * previous close, and a split divides them.
  */
 function computeAdjustedGrowth(
   closes: readonly number[],
@@ -66,7 +66,7 @@ function computeAdjustedGrowth(
 
 describe('a dividend', () => {
   test('is the amount paid: previous close x (1 - multiple before / multiple after)', async () => {
-    // 2 per share after a close of 100: earlier closes are multiplied by 1 - 2 / 100.
+    // For a dividend of 2 per share after a close of 100, earlier closes are multiplied by 1 - 2 / 100.
     const factor = 98 / 100;
     const {
       actions,
@@ -175,11 +175,11 @@ describe('a split', () => {
   });
 });
 
-/** Common ratios of splits. */
+/** Common split ratios. */
 const SPLITS = [2, 3, 4, 1.5, 5, 10, 20, 0.1, 0.05, 1.25, 7, 0.5, 0.2, 50, 15];
 
 describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) => {
-  /** Returns a security with two years of dividends each quarter, one of them up to three sessions before its split. */
+  /** Returns a security with quarterly dividends over two years, one of them up to three sessions before its split. */
   function splitName(k: number) {
     const chance = seeded(decimals * 100 + k);
     const ratio = SPLITS[k % SPLITS.length]!;
@@ -211,7 +211,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       expect(actions.filter(({ type }) => type === 'SPLIT')).toEqual(planted.filter(({ type }) => type === 'SPLIT'));
       if (decimals > 2) expect(actions).toEqual(planted);
       expect(found).toEqual([]);
-      // Both ends of a growth are rounded: half a unit each.
+      // Both prices of a growth factor are rounded by half a unit.
       const unit = 10 ** -decimals;
       const first = Number(written[0]);
       computeAdjustedGrowth(closes, days, actions).forEach((level, t) => {
@@ -253,10 +253,13 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
   expect(actions).toEqual(planted);
 });
 
-/** Real files with repaired dividends, and with the vendor's adjusted closes and dividends. */
+/** Real files with repaired dividends, and with adjusted closes and dividends of the vendor. */
 const REPAIRED = ['1398-HK', '4063-T', 'ABDP-L', 'ADIG-L', 'PSH-L', 'RGL-L', 'SERE-L', 'TENT-L', 'SAND', 'KEN-TA'];
 
-/** A dividend of which the vendor's column contains half, while its adjusted closes include all of it. */
+/**
+ * Returns true for a dividend that the vendor's column states at half its amount, while the adjusted closes reflect the
+ * whole amount.
+ */
 const isHalved = (name: string, date: string) => name === 'SAND' && date === '2024-01-16';
 
 describe.skipIf(!hasRealSets)('real adjusted closes', () => {

@@ -13,7 +13,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Panels of two blocks of days that are large enough for a separate thread. */
+/** Returns panels of two blocks of days, large enough for a separate thread. */
 function largePanels(seed: number): Panels {
   const days = 2 * BLOCK_DAYS;
   const assets = Math.ceil(THREAD_BYTES_MIN / (2 * 8 * days));

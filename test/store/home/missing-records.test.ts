@@ -21,7 +21,7 @@ const recordServed = (documents: DocumentStore, datasetId: string, contentHash: 
     return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: AT, ...none }, 1);
   });
 
-/** Records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
+/** Creates records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
 async function recorded(): Promise<readonly StoredEntry[]> {
   const engine = createMemoryEngine();
   const documents = createVersionedStore(engine.open());
@@ -49,7 +49,7 @@ async function recorded(): Promise<readonly StoredEntry[]> {
   return entries;
 }
 
-/** The errors found in documents. */
+/** Returns the errors found in documents. */
 async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   const reader: DocumentsReader = {
     async *entries() {
@@ -60,7 +60,7 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   };
   const parts = await verifyHome({ stores: '' } as HomeFolders, {
     openDocuments: async () => reader,
-    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // No document references any.
+    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // no document references an artifact
   });
   return parts.flatMap(({ part, damaged }) => damaged.map(({ name, reason }) => `${part} ${name}: ${reason}`));
 }

@@ -27,7 +27,7 @@ const tokenOf = async (folder: string): Promise<string> =>
 
 interface Process {
   readonly ownership: StoreOwnership;
-  /** Messages of lost ownerships. */
+  /** Messages about lost ownerships. */
   readonly lost: string[];
 }
 
@@ -39,7 +39,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
   return { ownership, lost };
 }
 
-/** Creates a database with a place, in the state that its first process leaves. */
+/** Creates a database with a results folder, in the state in which its first process leaves them. */
 async function livingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
@@ -63,7 +63,7 @@ test('the first process of a database owns its place at once, the next one once 
   expect([second.ownership.isConfirmed(), second.ownership.isHolder()]).toEqual([false, false]);
   await expect.poll(() => second.ownership.isConfirmed()).toBe(true);
   expect([second.ownership.isHolder(), second.lost]).toEqual([false, []]);
-  ownership.close(); // The holder ends without a notification.
+  ownership.close(); // the holder ends without a notification
   await expect.poll(() => second.ownership.isHolder()).toBe(true);
 });
 
@@ -102,7 +102,7 @@ test('a physical copy of the database, of the same server and name, ends and rem
   const clone = await begin(copied, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
   const result = join(folder, `${'a'.repeat(32)}.art`);
-  await writeFile(result, CONTENT); // A result that only the live database references.
+  await writeFile(result, CONTENT); // a result that only the live database references
   const seenByClone = createOwnedArtifacts(artifacts, clone.ownership);
   const sweep = () => seenByClone.sweep(async () => new Set());
   expect(await sweep()).toBe(0);
@@ -135,7 +135,7 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
   await expect.poll(() => tokenOf(folder)).not.toBe('next-token');
   const marker = join(folder, 'divisor-store.json');
   const text = await readFile(marker, 'utf8');
-  await writeFile(marker, text.replace(await tokenOf(folder), token)); // A process was stopped while it wrote it.
+  await writeFile(marker, text.replace(await tokenOf(folder), token)); // simulates a process that was stopped while writing the marker
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });
@@ -162,7 +162,7 @@ test('a half-written draft is removed, and the whole file of its name stays', as
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
   const named = await artifacts.write(CONTENT, SHA256);
-  await writeFile(join(folder, `${named.name}.new`), 'half'); // A process was stopped while it wrote it.
+  await writeFile(join(folder, `${named.name}.new`), 'half'); // simulates a process that was stopped while writing the file
   expect(await artifacts.sweep(async () => new Set([named.name]))).toBe(1);
   expect(await artifacts.isIntact(named)).toBe(true);
   expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
@@ -179,7 +179,7 @@ test('a database that was set back takes its place over once no service renews i
     message: /was renewed during the check/,
   });
   ownership.close();
-  // A renewal that began before the close may still end.
+  // A renewal that began before the close may still finish.
   const takeOver = () => takeStoreOver(earlier, at(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);

@@ -15,7 +15,7 @@ const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to)
 
 const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
-/** A datapoint that some securities lack on some days. */
+/** Returns a datapoint that some securities lack on some days. */
 const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
 const asked: Omit<ExposuresInput, 'keep'> = {
   window: { start: null, end: null },
@@ -38,7 +38,7 @@ const asked: Omit<ExposuresInput, 'keep'> = {
   },
 };
 
-/** Returns a cache of figures like that of a thread, and the number of requests for one. */
+/** Returns a cache of figures like the cache of a thread, and the number of requests for a figure. */
 function keeping(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
   const keep: KeepFigures = (what, size) => {
@@ -81,7 +81,7 @@ test('the text of a part of earlier output equals that of the part written separ
     { start: '2020-02-03', end: '2020-12-30' },
     { start: '2020-02-04', end: '2020-12-29' },
     { start: '2020-08-03', end: '2020-08-03' },
-    { start: null, end: '2020-03-31' }, // Begins before the cached dates, and is shorter.
+    { start: null, end: '2020-03-31' }, // begins before the cached dates and is shorter
     { start: null, end: null },
     { start: '2020-07-01', end: null },
   ];

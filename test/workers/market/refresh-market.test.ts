@@ -14,7 +14,9 @@ const folderFor = temporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
-/** Returns a market of a range of days: each security has bars from a random day on, with occasional gaps. */
+/**
+ * Returns the content of a range of days, in which each security has bars from a random day on, with occasional gaps.
+ */
 function contentOf(
   from: number,
   to: number,
@@ -31,7 +33,7 @@ function contentOf(
       if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
     }
   }
-  // A source has no security without a bar: its reader omits them.
+  // A source contains no security without a bar, because its reader omits such securities.
   const panels = removeEmptyLines({
     identifiers: names,
     dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
@@ -58,10 +60,10 @@ function contentOf(
   };
 }
 
-/** The fourth security is listed on the due day, the others from the start. */
+/** Returns the first day of a security: the fourth security is listed on the due day, the others from the start. */
 const findFirstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 
-/** Returns a content as a process that read it transfers it. */
+/** Returns a content in the form in which the process that read it transfers it. */
 async function loaded(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
@@ -87,7 +89,7 @@ const add = (
     { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: { codes: [] } },
     control,
   );
-/** Returns true if two handles share memory: writes through one are visible through the other. */
+/** Returns true if two handles share memory, so that writes through one handle are visible through the other. */
 function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
   const before = a[0]!;

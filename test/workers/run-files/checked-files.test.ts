@@ -24,7 +24,7 @@ beforeEach(async () => {
   checked = createCheckedFiles(destination)!;
 });
 
-/** Writes a file as the task of a run does. */
+/** Writes a file in the same way as the task of a run. */
 async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
   await openArtifactWriter(destination).write([{ name, bytes }], {
     onWritten: (file) => rememberWritten(checked, file),
@@ -32,7 +32,7 @@ async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
   return join(folder, name);
 }
 
-/** Checks that a file has a content, and that it was read for this check. */
+/** Checks that a file has the expected content, and that the check read the file. */
 function looked(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
   let parts = 0;
   const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);
@@ -43,7 +43,7 @@ const UNREAD = { isIntact: true, isRead: false };
 const READ = { isIntact: true, isRead: true };
 const DAMAGED = { isIntact: false, isRead: true };
 
-/** Changes a bit at an offset; the size does not change. */
+/** Changes a bit at an offset without changing the file size. */
 function flip(path: string, at = 1000): void {
   const file = openSync(path, 'r+');
   writeSync(file, new Uint8Array([BYTES[at]! ^ 1]), 0, 1, at);
@@ -141,7 +141,7 @@ describe('after a restart', () => {
   test('a file that has just been touched is read until a later touch shows', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
-    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // As after a clock was set back.
+    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // as after a backward step of the clock
     expect([looked(path), looked(path)]).toEqual([READ, READ]);
     const longAgo = new Date(0);
     utimesSync(path, longAgo, longAgo);
@@ -160,7 +160,7 @@ test('no more files are remembered than there is room for, the last one always',
     expect(looked(paths.at(-1)!, hash)).toEqual(UNREAD);
   }
   const unread = paths.filter((path) => {
-    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // The content after another read.
+    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // the content after the next read
     copy.set(checked);
     return !looked(path, hash, copy).isRead;
   });

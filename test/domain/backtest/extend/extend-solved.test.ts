@@ -72,7 +72,7 @@ test('a strategy under a constraint set resumes with what its solves left', () =
   expect(Object.keys(tally.reasons)).not.toContain('rebalance');
 });
 
-/** Three years of sixteen names. */
+/** Returns a market of sixteen securities over three years. */
 function longMarket(calendars: Calendars) {
   const sessions = calendars
     .get('XNYS')!

@@ -19,7 +19,7 @@ const FIRST = createFieldGroup({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
 const SECOND = createFieldGroup({ name: field.fixed(({ name }) => name), values: field.later(values) });
 
-/** Stores arrays by their index in a list. */
+/** Creates storage that identifies arrays by their position in a list. */
 function memory() {
   const arrays: Numbers[] = [];
   const into: Packing = {

@@ -26,7 +26,7 @@ const MARKET = buildMarket({ dates: DATES, close: { A: listPrices(3), B: listPri
 const createTerms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
 const runRows = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
 
-/** Returns a run of the first rows, extended day by day. */
+/** Runs the first rows of a market and extends the run day by day. */
 function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
   const first = runRows(rows);
   let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
@@ -46,7 +46,7 @@ describe('the files of an extended run', () => {
       files,
       stored: { columns },
     } = daily({ rows: 20, to: 60, datesMax: 8 });
-    expect(files).toHaveLength(6); // 20 dates, and 40 in five files of 8.
+    expect(files).toHaveLength(6); // one file of 20 dates, and 40 more dates in five files of 8
     expect(files.map((bytes) => openColumns((start, end) => bytes.slice(start, end)).header.dates)).toEqual([
       20, 28, 36, 44, 52, 60,
     ]);
@@ -117,7 +117,7 @@ test('names of one currency share a row of exchange rates, also where one of the
         { CURRENCY: currency },
       ]),
     ),
-    // D belongs to the universe from the added day on.
+    // D joins the universe on the appended day.
     universes: ['A', 'B', 'C', 'D'].map((identifier) => ({
       universe: 'U',
       identifier,
@@ -181,7 +181,7 @@ test('a run whose foreign securities had a row each is the run in which they sha
   });
 });
 
-/** Returns a file with a header in the form of version 2. */
+/** Returns a file with a header in the format of version 2. */
 function inOldForm(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const body = 16 + view.getUint32(8, true);

@@ -11,7 +11,7 @@ import { interpret, truthOf, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
 const NAMES = 9;
-/** The market continues after the decision; nothing may read those rows. */
+/** Row of the decision; the market continues after it, and an evaluation must not read later rows. */
 const DECISION = 10;
 
 const cell = fc.oneof(

@@ -1,26 +1,26 @@
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** Market as tables: rows of numbers by session, NaN where missing, and constant texts, null where missing. */
+/** Market as tables: one row of numbers per session, NaN where missing, and constant strings, null where missing. */
 export interface Tables {
   readonly numbers: Readonly<Record<string, readonly (readonly number[])[]>>;
   readonly texts: Readonly<Record<string, readonly (string | null)[]>>;
 }
 
-/** Securities by their positions in the tables. */
+/** Session to evaluate, and positions of the selected securities and of the universe in the tables. */
 export interface Asked {
   readonly session: number;
   readonly selection: readonly number[];
   readonly universe: readonly number[];
 }
 
-/** Number of sessions for which a value is carried. */
+/** Number of sessions for which a missing value is carried forward. */
 const STALE = 5;
 
 type Truth = boolean | null;
 
 /**
- * Evaluates an expression for one security by the definitions of the guide: one security, one session and one node at a
- * time. NaN where missing.
+ * Evaluates an expression for one security by the definitions of the guide, one session and one node at a time. Returns
+ * NaN if the value is missing.
  */
 export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
   const { session, security } = asked;
@@ -146,7 +146,7 @@ function meets(left: number | string, comparison: string, right: unknown): boole
   return comparison === 'gt' ? a > b : comparison === 'ge' ? a >= b : comparison === 'lt' ? a < b : a <= b;
 }
 
-/** Returns the values of the sessions of a window; they are not carried. */
+/** Returns the values of an expression over the sessions of a window; missing values are not carried forward. */
 function overTime(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
   const end = asked.session - (call.lag ?? 0);
   const start = Math.max(0, end - call.window! + 1);
@@ -184,7 +184,7 @@ function overTime(call: Call, tables: Tables, asked: Asked & { readonly security
   }
 }
 
-/** Evaluates an expression on one session of a window: its columns are read at that session. */
+/** Evaluates an expression for one session of a window; its columns are read on this session. */
 function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
   const bare: Tables = {
     texts: tables.texts,
@@ -193,7 +193,7 @@ function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readon
   return interpret(shifted(node), bare, { ...asked, session: asked.session * (STALE + 1) });
 }
 
-/** Separates rows by empty ones, so that no value is carried to the next row. */
+/** Inserts empty rows between rows, so that no value is carried to the next row. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
   const known = SPREAD.get(rows);
   if (known !== undefined) return known;
@@ -204,7 +204,7 @@ const spread = (rows: readonly (readonly number[])[]): number[][] => {
 };
 const SPREAD = new WeakMap<object, number[][]>();
 
-/** Returns the expression for spread rows: a session spans this number of rows. */
+/** Returns the expression for spread rows: lags also count the empty rows. */
 function shifted(node: ExpressionNode): ExpressionNode {
   return JSON.parse(JSON.stringify(node), (key, value: unknown) =>
     key === 'lag' ? (value as number) * (STALE + 1) : value,

@@ -8,13 +8,11 @@ const window = styleWindow(market, [0, T - 1]);
 const first = window.sm.sessions.indexOf(market.dates[0]!);
 const close = market.fields.get('CLOSE')!;
 const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
-/** Weights of the golden file. */
+/** Weights used in the golden file. */
 const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
 const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
 
-/**
- * Returns the attribution of periods that end on consecutive sessions, with the same weights at the beginning of each.
- */
+/** Returns the attribution of periods that end on consecutive sessions; every period begins with the same weights. */
 function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
   return attributeToFactors({
@@ -34,7 +32,7 @@ describe('the return of a session', () => {
   test('is earned by styles as numpy finds their returns', () => {
     const { factors, contributions, specific, other, coveredWeight } = attributed('styles', [400, 400]);
     expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
-    // No security pays a dividend, so the style has no return.
+    // No security pays a dividend, so the dividend factor has no return.
     expect(factors.at(-1)).toBe('DIVIDEND');
     const expected = [...golden.attribution.contributions, 0];
     expect(contributions).toHaveLength(expected.length);
@@ -105,7 +103,7 @@ test('months in which too few securities have returns are reported with both num
   });
   const held = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
   expect(months).toBe(held.size);
-  // The market and three sectors are four factors: four securities would leave no degrees of freedom.
+  // The market and three sectors are four factors, so four securities would leave no degrees of freedom.
   expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));
   expect(other).toBeCloseTo(totalReturn, 12);
   expect(coveredWeight).toBe(0);

@@ -15,7 +15,7 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // The format of the file is known.
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
 
 interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
   readonly terms?: Partial<RiskValidationRequest>;
@@ -72,7 +72,7 @@ describe('forecasts', () => {
 
   test('scale with returns, so that standardised outcomes stay', () => {
     const small = validated(returns);
-    // Returns over a horizon compound; over one session they scale exactly.
+    // Returns compound over a horizon of several sessions; over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
       validated(rows, { terms: { horizon: 1 } }),
     );

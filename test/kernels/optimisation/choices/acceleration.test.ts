@@ -4,7 +4,7 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 
 const RATES = [0.99, 0.9, -0.5, 0.3, 0.97];
 
-/** Returns the distance from the fixed point of a linear iteration after some steps. */
+/** Returns the distance of a linear iteration from its fixed point after a number of steps. */
 function distanceAfter(steps: number, isAccelerated: boolean): number {
   const acceleration = createAcceleration(plainAlgebra, RATES.length);
   let point = Float64Array.from(RATES, () => 1);

@@ -7,7 +7,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const N = 12;
 const WORK = 1e6;
 
-/** Returns the distance from random weights by a covariance of two factors. */
+/** Returns the problem of the distance from random weights, with a covariance of two factors. */
 function quadratic(seed: number, maximum: number, groups: readonly number[][] = []): ChosenQuadratic {
   const random = createCounterRandom({ seed, stream: 1 });
   const loadings = Array.from({ length: N }, () => [1 + 0.3 * random.normal(), random.normal()]);
@@ -39,7 +39,7 @@ function quadratic(seed: number, maximum: number, groups: readonly number[][] = 
 
 const ORDERS = [Array.from({ length: N }, (_, i) => i)];
 
-/** Returns the least value of all choices within the bounds and counts, by enumeration. */
+/** Returns the minimum over all choices within the bounds and counts, by enumeration. */
 function leastOf(problem: ChosenQuadratic): number {
   const { evaluate } = createSwapMoves(plainAlgebra, problem);
   let least = Infinity;

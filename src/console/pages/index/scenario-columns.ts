@@ -24,15 +24,15 @@ export function columnsOf(
   const isUsed = (column: Column<ScenarioResult>) => results.some((row) => column.value(row) !== null);
   return [
     { id: 'name', title: 'Scenario', width: 170, grow: 1, value: ({ name }) => name },
+    ...COLUMNS.filter(isUsed),
     {
       id: 'terms',
-      title: 'Window or shock',
+      title: 'Terms',
       width: 190,
       grow: 2,
       priority: 3,
       value: ({ name }) => terms.get(name) ?? null,
     },
-    ...COLUMNS.filter(isUsed),
   ];
 }
 

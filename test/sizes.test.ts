@@ -60,8 +60,11 @@ test('a literal of any length may be the result of an arrow function, like one o
   expect(problemsOf({ 'src/h.ts': `export const h = () => ({\n${'  a: g(),\n'.repeat(70)}});\n` })).toEqual([]);
 });
 
-test('a kernel may be as long as it has to be', () => {
-  expect(problemsOf({ 'kernels/a.ts': formatLines(200) })).toEqual([]);
+test('a function of a kernel has at most 120 lines', () => {
+  expect(problemsOf({ 'kernels/a.ts': formatLines(120), 'kernels/b.ts': formatLines(121) })).toEqual([
+    'kernels/b.ts: The function has 121 lines; at most 120 are allowed.',
+    'kernels/b.ts: With inner functions it has 121 lines; at most 120 are allowed.',
+  ]);
 });
 
 test('a file has 350 lines at most, a kernel too', () => {

@@ -48,7 +48,7 @@ async function readViews(first: string, second: string): Promise<unknown> {
 }
 
 /** Returns the guide's commands that start processes, without homes and ports, which each reader chooses. */
-function guideLines(): { readonly verb: string; readonly words: string[] }[] {
+function listGuideCommands(): { readonly verb: string; readonly words: string[] }[] {
   const page = readFileSync('data/guide/several-machines.md', 'utf8');
   return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
     verb,
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     const embedded = await servingHere(await newFolder());
     const expected = await readViews(embedded.url, embedded.url);
     await embedded.stop();
-    const lines = guideLines();
+    const lines = listGuideCommands();
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     const collector = await openCollector();
     const traced = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };

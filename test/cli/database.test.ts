@@ -26,7 +26,7 @@ async function runJob(url: string, path: string, body: unknown): Promise<void> {
 }
 
 /** Creates a generated market and an index on a service. @returns the levels of the index */
-async function levelsMade(url: string): Promise<Record<string, unknown>> {
+async function createLevels(url: string): Promise<Record<string, unknown>> {
   await runJob(url, '/data/synthetic', MARKET);
   await ask(url, 'PUT', '/indices/EVEN', INDEX);
   await runJob(url, '/analytics/EVEN/backtest', {});
@@ -50,7 +50,7 @@ const KEPT = [
 ];
 
 /** Creates the stored state behind `KEPT` on a service that has already computed levels. */
-async function historyMade(url: string): Promise<void> {
+async function createHistory(url: string): Promise<void> {
   await ask(url, 'POST', '/analytics/EVEN/publish', {});
   await runJob(url, '/data/stores/market/refresh', { until: '2024-07-05' });
   await ask(url, 'PUT', '/indices/EVEN', { ...INDEX, name: 'Even again' });
@@ -87,10 +87,10 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     });
 
     const embedded = await servingHere(embeddedHome);
-    const expected = await levelsMade(embedded.url);
+    const expected = await createLevels(embedded.url);
     await embedded.stop();
     const first = await serving(home, [...FLAGS, '--database', place.url]);
-    expect(await levelsMade(first.url)).toEqual(expected);
+    expect(await createLevels(first.url)).toEqual(expected);
     // A job wrote the store and a request wrote the index; each has its first version.
     expect(await historiesIn(place.url)).toEqual(['index/EVEN', 'store/market']);
     await expect(servingHere(otherHome, [], environment)).rejects.toMatchObject({ exitStatus: 75 });
@@ -115,8 +115,8 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const [home, back] = [await temporaryFolder(), await temporaryFolder()];
     const own = await openTestDatabase();
     const embedded = await servingHere(home);
-    const expected = await levelsMade(embedded.url);
-    await historyMade(embedded.url);
+    const expected = await createLevels(embedded.url);
+    await createHistory(embedded.url);
     const readAnswers = async (url: string) => {
       const answers = [];
       for (const path of [...KEPT, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));

@@ -74,7 +74,7 @@ test.skipIf(!canTrace)(
       child.kill('SIGTERM');
       await once(child, 'close');
     }
-    const early = earlyAnswers(await readFile(trace, 'utf8'));
+    const early = countEarlyAnswers(await readFile(trace, 'utf8'));
     await rm(folder, { recursive: true, force: true });
     expect(early.answers).toBe(WRITES);
     expect(early.unflushed).toBe(0);
@@ -85,7 +85,7 @@ test.skipIf(!canTrace)(
  * Returns the number of responses in a trace, and the responses without a flush that began after the request and ended
  * before the response.
  */
-function earlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
+function countEarlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
   let requests = 0;
   let answers = 0;
   let unflushed = 0;

@@ -11,7 +11,7 @@ interface Ladder {
 }
 
 /** Caps weights by key in two stages: first each weight, then the sum of the large weights. */
-export function laddered<K>(weights: ReadonlyMap<K, number>, { single, group }: Ladder): Map<K, number> {
+export function capInStages<K>(weights: ReadonlyMap<K, number>, { single, group }: Ladder): Map<K, number> {
   const keys = [...weights.keys()];
   const cutTo = (list: readonly number[], shares: readonly number[], cap: number): number[] => {
     const total = sum(shares);
@@ -56,7 +56,7 @@ export const tenForty: Rulebook = (market, baseDate) => ({
       const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
       const before = new Map<string, number>();
       for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
-      const after = laddered(before, {
+      const after = capInStages(before, {
         single: { above: 0.09, to: 0.09 },
         group: { above: 0.045, together: 0.36, to: 0.36 },
       });

@@ -6,14 +6,18 @@ import { selectBuffered, capWeights, proportional, ranked, sum, type Weights } f
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 
 /** State of a market-capitalisation index whose constituents change between its reviews. */
-interface Changing {
+interface ChangingIndex {
   readonly market: Market;
   /** Free-float market value that a weight of one represents, for securities below the cap. */
   unit: number;
 }
 
 /** Returns capped weights. The weights below the cap determine the market value that one unit of weight represents. */
-function weighed(changing: Changing, t: number, { held, cap }: { held: readonly number[]; cap: number }): Weights {
+function computeCappedWeights(
+  changing: ChangingIndex,
+  t: number,
+  { held, cap }: { held: readonly number[]; cap: number },
+): Weights {
   const { market } = changing;
   const weights = capWeights(
     proportional(held, (i) => market.floatCap(i, t)),
@@ -25,8 +29,8 @@ function weighed(changing: Changing, t: number, { held, cap }: { held: readonly 
 }
 
 /** Replaces a security in the index shares by another security, at the market value of the new security. */
-function entering(
-  { market, unit }: Changing,
+function replaceSecurity(
+  { market, unit }: ChangingIndex,
   shares: Shares,
   { t, enters, leaves }: { readonly t: number; readonly enters: number; readonly leaves: number | null },
 ): Shares {
@@ -43,11 +47,11 @@ interface Vacant {
 }
 
 /** Replaces the securities that left at a close by the first qualified securities. */
-function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
+function replaceLeavers(changing: ChangingIndex, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
   const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
   return left.reduce((next) => {
     const enters = order.find((i) => !next.has(i) && passes(i));
-    return enters === undefined ? next : entering(changing, next, { t, enters, leaves: null });
+    return enters === undefined ? next : replaceSecurity(changing, next, { t, enters, leaves: null });
   }, shares);
 }
 
@@ -56,7 +60,7 @@ function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, pas
  * did not select.
  */
 export const largest100: Rulebook = (market, baseDate) => {
-  const changing: Changing = { market, unit: NaN };
+  const changing: ChangingIndex = { market, unit: NaN };
   let leftOut: readonly number[] = [];
   const run = runIndex(market, baseDate, {
     ...EVERY_QUARTER,
@@ -65,12 +69,12 @@ export const largest100: Rulebook = (market, baseDate) => {
       const order = ranked(market.listed(t), (i) => market.cap(i, t));
       const held = selectBuffered(order, members, { count: 100, enter: 90, exit: 110 });
       leftOut = order.filter((i) => !held.includes(i));
-      return weighed(changing, t, { held, cap: 1 });
+      return computeCappedWeights(changing, t, { held, cap: 1 });
     },
     between(t, shares, heldAfter) {
       const list = new Set(market.listed(t));
       const isListed = (i: number) => list.has(i);
-      const next = replaced(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
+      const next = replaceLeavers(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
       return next === shares ? undefined : next;
     },
   });
@@ -117,7 +121,7 @@ export const leadersOfGroups =
   ({ coverage, exit }: Leaders): Rulebook =>
   (market, baseDate) => {
     const { dates, close } = market.store;
-    const changing: Changing = { market, unit: NaN };
+    const changing: ChangingIndex = { market, unit: NaN };
     const cap = 0.1;
     const listOn = (t: number, members: Members) => selectionList(market, t, { coverage, members });
     const exits = new Set(rebalanceSessions(dates, { months: EVERY_MONTH, anchor: { day: 'date', date: 7 } }));
@@ -135,7 +139,7 @@ export const leadersOfGroups =
       return low.toReversed().reduce((next, leaves, k) => {
         const enters = better[k];
         const pays = enters !== undefined && order.indexOf(enters) < order.indexOf(leaves);
-        return pays ? entering(changing, next, { t, enters, leaves }) : next;
+        return pays ? replaceSecurity(changing, next, { t, enters, leaves }) : next;
       }, shares);
     }
 
@@ -145,7 +149,10 @@ export const leadersOfGroups =
       const order = listOn(t, new Set(shares.keys()));
       const fresh = order.slice(0, 25).filter((i) => begun.includes(i));
       const worst = ranked([...shares.keys()], (i) => order.indexOf(i));
-      return fresh.reduce((next, enters, k) => entering(changing, next, { t, enters, leaves: worst[k]! }), shares);
+      return fresh.reduce(
+        (next, enters, k) => replaceSecurity(changing, next, { t, enters, leaves: worst[k]! }),
+        shares,
+      );
     }
 
     const run = runIndex(market, baseDate, {
@@ -156,18 +163,18 @@ export const leadersOfGroups =
         const list = listOn(t, members);
         const held = selectBuffered(list, members, { count: 50, enter: 40, exit: 60 });
         leftOut = list.filter((i) => !held.includes(i));
-        return weighed(changing, t, { held, cap });
+        return computeCappedWeights(changing, t, { held, cap });
       },
       reviews: [
         {
           months: [3, 6, 12],
           anchor: THIRD_FRIDAY,
-          decide: (t, members) => weighed(changing, t, { held: [...members!], cap }),
+          decide: (t, members) => computeCappedWeights(changing, t, { held: [...members!], cap }),
         },
       ],
       between(t, shares, heldAfter) {
         const isListed = (i: number) => listOn(t, null).includes(i);
-        const filled = replaced(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
+        const filled = replaceLeavers(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
         const next = addEntries(t, addExits(t, filled, heldAfter));
         return next === shares ? undefined : next;
       },

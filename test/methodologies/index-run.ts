@@ -145,10 +145,14 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
     proportional([...held.keys()], (i) => held.get(i)! * market.price(i, t));
   for (let t = base; t < dates.length; t++) {
     if (t > base) {
-      level *= growthTo(market, shares, t, terms);
-      shares = carried(market, shares, t, terms);
+      level *= computeGrowthTo(market, shares, t, terms);
+      shares = carryShares(market, shares, t, terms);
       if (phase !== null)
-        phase = { ...phase, from: carried(market, phase.from, t, terms), to: carried(market, phase.to, t, terms) };
+        phase = {
+          ...phase,
+          from: carryShares(market, phase.from, t, terms),
+          to: carryShares(market, phase.to, t, terms),
+        };
     }
     levels.push(level);
     heldOn.set(t, shares);
@@ -160,14 +164,14 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
       const before = heldOn.get(Math.max(base, now.decision))!;
       const members = t === base ? null : new Set(before.keys());
       const weights = now.review.decide(now.decision, members, weightsOf(before, now.decision));
-      const to = pending(market, weights, { from: now.pricing, to: t, terms });
+      const to = computePendingShares(market, weights, { from: now.pricing, to: t, terms });
       const { closes = 1 } = now.review;
       if (t === base || closes === 1) shares = to;
-      else phase = { from: shares, to: scaledTo(market, to, { like: shares, t }), closes, done: 0 };
+      else phase = { from: shares, to: scaleShares(market, to, { like: shares, t }), closes, done: 0 };
     }
     if (phase !== null) {
       phase.done++;
-      shares = mixed(phase);
+      shares = mixShares(phase);
       if (phase.done === phase.closes) phase = null;
       compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
     } else if (now !== undefined || changed !== undefined)
@@ -178,7 +182,7 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
 }
 
 /** Returns the shares of target weights at the closes of a session, adjusted for splits up to a later session. */
-function pending(
+function computePendingShares(
   market: Market,
   weights: Weights,
   { from, to, terms }: { readonly from: number; readonly to: number; readonly terms: Terms },
@@ -186,19 +190,23 @@ function pending(
   let shares: Shares = new Map(
     [...weights].map(([i, weight]) => [i, terms.basket?.(i, from) ?? weight / market.price(i, from)]),
   );
-  for (let t = from + 1; t <= to; t++) shares = carried(market, shares, t, { ...terms, splitsKeepWeight: true });
+  for (let t = from + 1; t <= to; t++) shares = carryShares(market, shares, t, { ...terms, splitsKeepWeight: true });
   return shares;
 }
 
 const valueOf = (market: Market, shares: Shares, t: number): number =>
   sum([...shares].map(([i, own]) => own * market.price(i, t)));
 
-function scaledTo(market: Market, shares: Shares, { like, t }: { readonly like: Shares; readonly t: number }): Shares {
+function scaleShares(
+  market: Market,
+  shares: Shares,
+  { like, t }: { readonly like: Shares; readonly t: number },
+): Shares {
   const scale = valueOf(market, like, t) / valueOf(market, shares, t);
   return new Map([...shares].map(([i, own]) => [i, own * scale]));
 }
 
-function mixed({ from, to, done, closes }: Phase): Shares {
+function mixShares({ from, to, done, closes }: Phase): Shares {
   const share = done / closes;
   const all = new Set([...from.keys(), ...to.keys()]);
   const both = [...all].map((i): [number, number] => [i, (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0)]);
@@ -211,7 +219,7 @@ const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !==
  * Returns the growth of the level over a session: closes plus dividends, divided by the previous closes on the share
  * basis of the session.
  */
-function growthTo(market: Market, before: Shares, t: number, terms: Terms): number {
+function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms): number {
   const { split, special } = market.store;
   const { dividends = 'price', withheld = () => 0 } = terms;
   const keepsCount = keepsShares(terms);
@@ -227,7 +235,7 @@ function growthTo(market: Market, before: Shares, t: number, terms: Terms): numb
 }
 
 /** Returns the shares after a session: adjusted for splits, and without securities that leave at the close. */
-function carried(market: Market, before: Shares, t: number, terms: Terms): Shares {
+function carryShares(market: Market, before: Shares, t: number, terms: Terms): Shares {
   const { split, delisted } = market.store;
   const keepsCount = keepsShares(terms);
   const own = (i: number): number => (keepsCount ? 1 : split[i]![t]!);

@@ -1,4 +1,4 @@
-import { drawing, type RawStore } from './store.js';
+import { createGenerator, type RawStore } from './store.js';
 
 const COINS = 16;
 /** Security that has at least a fifth of the market. */
@@ -64,7 +64,7 @@ const normalOf = (random: () => number) => () =>
  * Draws crypto assets that trade on every day of the year; some are listed late, and the smallest have little volume.
  */
 export function drawCoins(): RawStore {
-  const random = drawing(39);
+  const random = createGenerator(39);
   const normal = normalOf(random);
   const dates = daysBetween('2014-12-01', '2018-06-29');
   const ids = Array.from({ length: COINS }, (_, i) => `COIN${String(i).padStart(2, '0')}`);
@@ -93,7 +93,7 @@ const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
  * designated contracts of each month, which trade from the previous month to the end of the following month.
  */
 export function drawContracts(dates: readonly string[]): RawStore {
-  const random = drawing(38);
+  const random = createGenerator(38);
   const normal = normalOf(random);
   const months = [...new Set(dates.map((date) => date.slice(0, 7)))];
   const contracts = COMMODITIES.flatMap((name) => months.map((month, k) => ({ name, month, k })));

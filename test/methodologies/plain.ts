@@ -169,7 +169,7 @@ export function capWeights(weights: Weights, cap: number): Weights {
 }
 
 /** Finds the root of an increasing function by bisection. */
-function bisected(of: (x: number) => number, wanted: number): number {
+function bisect(of: (x: number) => number, wanted: number): number {
   let [low, high] = [0, 1];
   while (of(high) < wanted && high < 1e15) high *= 2;
   for (let round = 0; round < 200; round++) {
@@ -184,7 +184,7 @@ function bisected(of: (x: number) => number, wanted: number): number {
 export function capEach(weights: Weights, capOf: (security: number) => number): Weights {
   const entries = [...weights];
   const held = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
-  const scale = bisected(held, 1);
+  const scale = bisect(held, 1);
   return new Map(entries.map(([i, weight]) => [i, Math.min(capOf(i), weight * scale)]));
 }
 
@@ -205,7 +205,7 @@ export function capByGroup(
   const full = new Set<unknown>();
   for (;;) {
     const free = entries.filter(([security]) => !full.has(groupOf(security)));
-    const scale = bisected((x) => held(free, x), 1 - full.size * groupCap);
+    const scale = bisect((x) => held(free, x), 1 - full.size * groupCap);
     const over = [...groups].filter(([group, members]) => !full.has(group) && held(members, scale) > groupCap + 1e-13);
     if (over.length > 0) {
       for (const [group] of over) full.add(group);
@@ -214,7 +214,7 @@ export function capByGroup(
     const scales = new Map(
       [...groups].map(([group, members]) => [
         group,
-        full.has(group) ? bisected((x) => held(members, x), groupCap) : scale,
+        full.has(group) ? bisect((x) => held(members, x), groupCap) : scale,
       ]),
     );
     return new Map(entries.map(([security, w]) => [security, Math.min(single, w * scales.get(groupOf(security))!)]));

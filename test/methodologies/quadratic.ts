@@ -46,10 +46,10 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
     if (worst < ENOUGH && gap < GAP) {
       const binding = rows.filter((_, k) => dual[k]! > slack[k]!);
-      return polished({ P, q, summed, rows }, binding);
+      return polishOptimum({ P, q, summed, rows }, binding);
     }
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
-    const factor = factorised(P, rows, { slack, dual });
+    const factor = factorise(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {
       // Target complementarity of each row; slack and dual variables are eliminated.
       const right = gradient.map((g) => -g);
@@ -67,13 +67,13 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
       return { dx, dy, ds, dz };
     };
     const affine = step(slack.map(() => 0));
-    const reach = Math.min(room(slack, affine.ds), room(dual, affine.dz));
+    const reach = Math.min(computeLargestStep(slack, affine.ds), computeLargestStep(dual, affine.dz));
     const after =
       slack.reduce((sum, s, k) => sum + (s + reach * affine.ds[k]!) * (dual[k]! + reach * affine.dz[k]!), 0) /
       rows.length;
     const centre = gap * (after / gap) ** 3;
     const { dx, dy, ds, dz } = step(affine.ds.map((d, k) => centre - d * affine.dz[k]!));
-    const length = PART * Math.min(room(slack, ds), room(dual, dz));
+    const length = PART * Math.min(computeLargestStep(slack, ds), computeLargestStep(dual, dz));
     x = x.map((value, i) => value + length * dx[i]!);
     y += length * dy;
     slack = slack.map((value, k) => value + length * ds[k]!);
@@ -87,7 +87,7 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
  * Refines the optimum to rounding accuracy by solving the binding rows as equations. A row that binds only by
  * degeneracy has a negative multiplier and is removed; a violated row is added, until the optimality conditions hold.
  */
-function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
+function polishOptimum({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
   let held = binding.slice();
   for (let round = 0; round < SETS_MAX; round++) {
     const { x, multipliers } = addEquations({ P, q, summed, rows: held });
@@ -127,12 +127,12 @@ function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]
  * Returns the largest step that keeps the values positive, limited to slightly more than 1, so that a full step is not
  * shortened.
  */
-function room(values: readonly number[], change: readonly number[]): number {
+function computeLargestStep(values: readonly number[], change: readonly number[]): number {
   return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / PART);
 }
 
 /** Returns the lower factor of P plus the outer products of the rows, weighted by dual / slack. */
-function factorised(
+function factorise(
   P: readonly (readonly number[])[],
   rows: readonly Row[],
   { slack, dual }: { readonly slack: readonly number[]; readonly dual: readonly number[] },

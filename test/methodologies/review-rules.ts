@@ -1,4 +1,4 @@
-import { laddered } from './cap-rules.js';
+import { capInStages } from './cap-rules.js';
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
@@ -60,7 +60,7 @@ export const growth100: Rulebook = (market, baseDate) => ({
     decide(t, members) {
       const others = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
       const order = ranked(others, (i) => market.cap(i, t));
-      return laddered(byCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
+      return capInStages(byCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
         single: { above: 0.15, to: 0.14 },
         group: { above: 0.045, together: 0.4, to: 0.385 },
       });
@@ -71,7 +71,7 @@ export const growth100: Rulebook = (market, baseDate) => ({
         anchor: THIRD_FRIDAY,
         reference: monthBefore,
         decide: (t, members) =>
-          laddered(byCap(market, t, [...members!]), {
+          capInStages(byCap(market, t, [...members!]), {
             single: { above: 0.24, to: 0.2 },
             group: { above: 0.045, together: 0.48, to: 0.4 },
           }),

@@ -96,7 +96,7 @@ export interface RawStore {
 }
 
 /** Returns a generator of random numbers from 0 to 1 (mulberry32). */
-export function drawing(seed: number): () => number {
+export function createGenerator(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -118,7 +118,7 @@ function sessionsBetween(first: string, last: string): string[] {
 
 /** Draws the store; every call returns the same store. */
 export function drawStore(): RawStore {
-  const random = drawing(SEED);
+  const random = createGenerator(SEED);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const dates = sessionsBetween('2014-01-02', '2018-06-29');
   const market = dates.map(() => 0.0003 + 0.007 * drawNormal());

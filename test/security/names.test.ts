@@ -74,20 +74,20 @@ beforeAll(async () => {
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
 /** Returns a response without times, in which hostile identifiers are replaced by harmless ones. */
-function exchanged(text: string): unknown {
+function exchangeIdentifiers(text: string): unknown {
   const named = HARMLESS.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
-  return timeless(JSON.parse(named) as unknown);
+  return removeTimes(JSON.parse(named) as unknown);
 }
 
 const TIMES = /(?:^|_)(?:at|age|refreshed|bytes|hash|id|seconds|sha256|location|etag)$/;
 
 /** Returns a value as sorted pairs, so that objects are compared by all own keys, including `__proto__`. */
-function timeless(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(timeless);
+function removeTimes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(removeTimes);
   if (typeof value !== 'object' || value === null) return value;
   return Object.entries(value)
     .filter(([key]) => !TIMES.test(key))
-    .map(([key, member]) => [key, timeless(member)]);
+    .map(([key, member]) => [key, removeTimes(member)]);
 }
 
 describe('hostile ids get the same answers as harmless ones', () => {
@@ -125,7 +125,7 @@ describe('hostile ids get the same answers as harmless ones', () => {
       }),
     );
     expect([harmless!.status, hostile!.status]).toEqual([200, 200]);
-    expect(timeless(JSON.parse(hostile!.text))).toEqual(exchanged(harmless!.text));
+    expect(removeTimes(JSON.parse(hostile!.text))).toEqual(exchangeIdentifiers(harmless!.text));
     if (harmless!.text.includes(HARMLESS[1]!)) expect(hostile!.text).toContain('__proto__');
   });
 
@@ -135,7 +135,7 @@ describe('hostile ids get the same answers as harmless ones', () => {
       ['/indices/whatif', { index_id: 'constructor', patch: { pipeline: { weighting: { cap: 0.2 } } } }],
     ] as const) {
       const [harmless, hostile] = await Promise.all(services.map((service) => service.ok('POST', path, body)));
-      expect(timeless(hostile)).toEqual(exchanged(JSON.stringify(harmless)));
+      expect(removeTimes(hostile)).toEqual(exchangeIdentifiers(JSON.stringify(harmless)));
     }
   });
 });

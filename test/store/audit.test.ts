@@ -32,7 +32,7 @@ async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
 }
 
 /** Creates a log of six writes. */
-async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
+async function createSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
   const documents = await openAudited();
   const put = (body: object, over: object = {}) =>
     documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...by, ...over } });
@@ -51,7 +51,7 @@ async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly h
 }
 
 test('each write is logged once, with its author, the change of the document, and its version', async () => {
-  const { entries } = await sixWrites();
+  const { entries } = await createSixWrites();
   expect(entries.map(({ action, kind, version }) => [action, kind, version])).toEqual([
     ['created', 'index', 1],
     ['updated', 'index', 2],
@@ -111,7 +111,7 @@ test('a refused transaction leaves nothing in the log', async () => {
 });
 
 test('a hash is the SHA-256 of the entry as canonical JSON: members in order, without the hash', async () => {
-  const { entries } = await sixWrites();
+  const { entries } = await createSixWrites();
   let previous = '0'.repeat(64);
   for (const { hash, ...stated } of entries) {
     expect(stated.previous).toBe(previous);
@@ -122,7 +122,7 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
 });
 
 test('every edit, omission, repetition and exchange of entries is found, and where', async () => {
-  const { entries, head } = await sixWrites();
+  const { entries, head } = await createSixWrites();
   const seqOf = (log: readonly unknown[], last: string | null = head): number => {
     const verdict = verifyAudit(log, { head: last });
     return 'reason' in verdict ? verdict.seq : 0;
@@ -137,11 +137,11 @@ test('every edit, omission, repetition and exchange of entries is found, and whe
     expect(seqOf(entries.filter((_, i) => i !== at))).toBe(at === 5 ? 6 : at + 1);
     expect(seqOf([...entries.slice(0, at + 1), ...entries.slice(at)])).toBe(at + 2);
   }
-  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // the number of signed entries cannot be determined
+  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // without the head, a missing last entry cannot be detected
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {
-  const { entries, head } = await sixWrites();
+  const { entries, head } = await createSixWrites();
   const faultOf = (kept: readonly AuditEntry[], last: string | undefined): number | undefined => {
     const check = createAuditCheck();
     for (const body of kept.toReversed()) check.look({ kind: 'audit', body });
@@ -181,7 +181,7 @@ async function createSignedLog(): Promise<{
 }
 
 /** Rewrites a log as an attacker who can compute hashes but has no key. */
-function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
+function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
     const stated = { ...entry, seq: i + 1, previous };
@@ -194,7 +194,7 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
   const { entries, seals } = await createSignedLog();
   const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
   expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
-  expect(verdictOf(writtenAgain(entries))).toMatchObject({ sealed: 6 });
+  expect(verdictOf(rewriteEntries(entries))).toMatchObject({ sealed: 6 });
   for (const [at, entry] of entries.entries()) {
     const signedAt = at < 3 ? 3 : 6;
     const mutants = [
@@ -203,10 +203,10 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
       ...(at === 5 ? [] : [entries.toSpliced(at, 2, entries[at + 1]!, entry)]),
     ];
     for (const mutant of mutants)
-      expect(verdictOf(writtenAgain(mutant)), `entry ${at + 1}`).toMatchObject({
+      expect(verdictOf(rewriteEntries(mutant)), `entry ${at + 1}`).toMatchObject({
         seq: at === 2 ? expect.anything() : signedAt,
       });
-    expect(verdictOf(writtenAgain(entries.toSpliced(at, 1)))).toHaveProperty('reason');
+    expect(verdictOf(rewriteEntries(entries.toSpliced(at, 1)))).toHaveProperty('reason');
   }
   // The end of the log is missing, which is detected without a remembered head.
   expect(verdictOf(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
@@ -303,6 +303,6 @@ test('a home whose log was written again is damaged by its signatures', async ()
     return check.fault();
   };
   expect(faultOf(entries)).toBeUndefined();
-  const forged = writtenAgain(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
+  const forged = rewriteEntries(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
   expect(faultOf(forged)).toEqual({ seq: 3, reason: 'it differs from the signed entry' });
 });

@@ -61,7 +61,7 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
 };
 
 /** Returns a run and a market for which no thread has computed anything. */
-function fresh(name: string): Asked {
+function createFresh(name: string): Asked {
   const columns = join(folder, name);
   writeFileSync(columns, stored);
   return { columns, market: shareMarket({ ...data, contentHash: name }) };
@@ -86,10 +86,10 @@ async function requestView(
 
 test.each(Object.keys(QUESTIONS))('%s stop at each of their looks, and say the same afterwards', async (name) => {
   const question = QUESTIONS[name]!;
-  const whole = await requestView(question(fresh(`${name} whole`)));
+  const whole = await requestView(question(createFresh(`${name} whole`)));
   expect(whole.looks).toBeGreaterThan(2);
   for (const stopAt of [0, 1, 2, whole.looks - 1]) {
-    const input = question(fresh(`${name} ${stopAt}`));
+    const input = question(createFresh(`${name} ${stopAt}`));
     expect((await requestView(input, stopAt)).text).toBeUndefined();
     expect((await requestView(input)).text).toBe(whole.text);
   }

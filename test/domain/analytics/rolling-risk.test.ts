@@ -18,7 +18,7 @@ const returnsOf = (level: Float64Array): number[] =>
   Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
 
 /** Computes the unbiased variance for weights that sum to 1. */
-function variance(values: readonly number[], weights: readonly number[]): number {
+function computeVariance(values: readonly number[], weights: readonly number[]): number {
   const mean = values.reduce((sum, value, t) => sum + weights[t]! * value, 0);
   return (
     values.reduce((sum, value, t) => sum + weights[t]! * (value - mean) ** 2, 0) /
@@ -48,7 +48,7 @@ describe('rolling risk', () => {
             const count = risk.from + k;
             const weights = weightsOf(count, memory);
             const annualise = (values: readonly number[]): number =>
-              Math.sqrt(252 * variance(values.slice(0, count), weights));
+              Math.sqrt(252 * computeVariance(values.slice(0, count), weights));
             expect(risk.volatility[k]).toBeCloseTo(annualise(own), 7);
             expect(risk.indexVolatility[k]).toBeCloseTo(annualise(its), 7);
             expect(risk.trackingError[k]).toBeCloseTo(annualise(own.map((r, t) => r - its[t]!)), 7);

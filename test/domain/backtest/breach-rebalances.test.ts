@@ -53,7 +53,7 @@ const indexOn = (lag: number, frequency: string, treatment: object): IndexDocume
   });
 
 /** Computes nearly equal weights from the closes of the decision, tilted slightly by price. */
-const tilted = (prices: readonly number[]): number[] => {
+const tiltWeights = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);
   return raw.map((value) => value / sum);
@@ -63,7 +63,7 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   decide(session) {
     const sm = composer.market(document.id);
     const columns = composer.universe(document.id, session);
-    const weights = Float64Array.from(tilted(Array.from(columns, (column) => sm.carriedClose(session, column))));
+    const weights = Float64Array.from(tiltWeights(Array.from(columns, (column) => sm.carriedClose(session, column))));
     return {
       kind: 'decided',
       columns,
@@ -91,11 +91,11 @@ interface Brute {
 }
 
 /** Applies the definition of the rule directly, one close at a time and in shares. */
-function bruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
+function applyBruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
   const levels = [100];
   const called: number[] = [];
-  let shares = tilted(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
-  let before = listBrokenRules(tilted(prices[0]!));
+  let shares = tiltWeights(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
+  let before = listBrokenRules(tiltWeights(prices[0]!));
   let coming = { at: 0, decided: 0 };
   for (let t = 1; t < prices.length; t++) {
     const values = shares.map((held, i) => held * prices[t]![i]!);
@@ -110,7 +110,7 @@ function bruteForce(prices: readonly (readonly number[])[], lag: number, schedul
       if (lag === 0) decided = t;
     }
     if (decided !== null) {
-      const pending = tilted(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
+      const pending = tiltWeights(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
       const worth = pending.map((held, i) => held * prices[t]![i]!);
       const sum = worth.reduce((total, one) => total + one, 0);
       shares = pending.map((held) => (held * value) / sum);
@@ -137,7 +137,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
         const watched = runOf(treatment);
         const { book } = watched.index;
-        const { levels, called } = bruteForce(prices, lag, scheduled);
+        const { levels, called } = applyBruteForce(prices, lag, scheduled);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
         const rows = listRebalances(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
         const dateOf = (t: number) => formatDay(watched.days[t]!);
@@ -165,7 +165,7 @@ const watchedDocument = randomDocument.map((document) =>
 );
 
 /** Creates deciders that record the session of each decision, in the order of the decisions. */
-const inOrder = (sessions: number[]): DeciderFactory => {
+const recordDecisions = (sessions: number[]): DeciderFactory => {
   return (document, composer) => {
     const decider = plainDecider(document, composer);
     return {
@@ -183,7 +183,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
     fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
       const sessions: number[] = [];
       const document = indexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
-      const result = run(marketOf(prices), document, { createDecider: inOrder(sessions) });
+      const result = run(marketOf(prices), document, { createDecider: recordDecisions(sessions) });
       expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
       const { list } = result.index.compositions;
       between += list.filter(

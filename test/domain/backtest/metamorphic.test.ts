@@ -23,11 +23,11 @@ const randomSignedRequest = fc
   .map(([request, createDecider]) => ({ ...request, createDecider }));
 
 /** Returns the rows of a market up to a position, and the actions that take effect within these rows. */
-function truncated(market: MarketData, rows: number): MarketData {
+function truncateMarket(market: MarketData, rows: number): MarketData {
   return { ...rowsUpTo(market, rows), actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!) };
 }
 
-function renamed(market: MarketData, rename: (identifier: string) => string): MarketData {
+function renameSecurities(market: MarketData, rename: (identifier: string) => string): MarketData {
   const order = [...market.identifiers.keys()].toSorted((a, b) =>
     compareText(rename(market.identifiers[a]!), rename(market.identifiers[b]!)),
   );
@@ -65,7 +65,7 @@ function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, n
 }
 
 /** Returns all values of a run that are known on a date, unrounded: levels, weights, divisor, compositions. */
-function knownBy(run: Run, day: number) {
+function listKnownValues(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
   const countSessions = (book: Book): number =>
     book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
@@ -114,10 +114,10 @@ describe('on random markets', () => {
         fc.integer({ min: 12, max: 24 }),
         ({ market }, document, request, rows) => {
           const whole = tryRun(market, document, request);
-          const cut = tryRun(truncated(market, rows), document, request);
+          const cut = tryRun(truncateMarket(market, rows), document, request);
           if (!whole || !cut) return;
           const day = market.dates[rows - 1]!;
-          expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+          expect(listKnownValues(cut, day)).toEqual(listKnownValues(whole, day));
         },
       ),
       { numRuns: RUNS },
@@ -136,7 +136,7 @@ describe('on random markets', () => {
           const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
           const longer = tryRun(market, document, { ...request, end: formatDay(later) });
           if (!shorter || !longer) return;
-          expect(knownBy(shorter, end)).toEqual(knownBy(longer, end));
+          expect(listKnownValues(shorter, end)).toEqual(listKnownValues(longer, end));
         },
       ),
       { numRuns: RUNS },
@@ -149,7 +149,7 @@ describe('on random markets', () => {
         const first = tryRun(market, document, request);
         const again = tryRun({ ...market, contentHash: 'again' }, document, request);
         const other = tryRun(
-          renamed(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)),
+          renameSecurities(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)),
           document,
           request,
         );
@@ -198,7 +198,7 @@ describe('on random markets', () => {
             ? identifier
             : `${String.fromCharCode(90 - (identifier.charCodeAt(0) - 65))}${identifier}`;
         const first = tryRun(market, document);
-        const other = tryRun(renamed(market, reversed), document);
+        const other = tryRun(renameSecurities(market, reversed), document);
         if (!first || !other) return;
         first.index.book.value.forEach((value, t) =>
           expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value),
@@ -248,11 +248,11 @@ describe('on random markets', () => {
             pipeline: { ...pipeline, treatment: { ...pipeline.treatment, ...treatment } },
           };
           const whole = tryRun(stopped, daily, { initial_capital: capital });
-          const cut = tryRun(truncated(stopped, cutAt), daily, { initial_capital: capital });
+          const cut = tryRun(truncateMarket(stopped, cutAt), daily, { initial_capital: capital });
           if (!whole || !cut) return;
           waiting += whole.portfolio.unfilled.length;
           const day = stopped.dates[cutAt - 1]!;
-          expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+          expect(listKnownValues(cut, day)).toEqual(listKnownValues(whole, day));
         },
       ),
       { numRuns: 4 * RUNS },

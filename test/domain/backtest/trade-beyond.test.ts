@@ -54,7 +54,7 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
   }));
 
 /** Returns the money in each security after the trade, per unit of money before the trade. */
-function moneyAfter(
+function computeMoneyAfter(
   { before, targets, frozen }: TradeInput,
   { retained, bought, raised }: UnpricedOutcome,
   unpriced: ReadonlySet<number> = new Set(),
@@ -71,7 +71,7 @@ describe('a trade beyond a tolerance', () => {
     fc.assert(
       fc.property(randomTrade, (input) => {
         const outcome = tradeUnpriced(input);
-        const after = moneyAfter(input, outcome);
+        const after = computeMoneyAfter(input, outcome);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
         const cash = outcome.cash * outcome.retained;
@@ -100,7 +100,7 @@ describe('a trade beyond a tolerance', () => {
     fc.assert(
       fc.property(randomShortTrade, ({ unpriced, ...input }) => {
         const outcome = tradeUnpriced(input, unpriced);
-        const after = moneyAfter(input, outcome, unpriced);
+        const after = computeMoneyAfter(input, outcome, unpriced);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
         expect(

@@ -18,9 +18,9 @@ function warningsOf(pipeline: object, universe?: object) {
   );
 }
 
-const watching = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
+const createBreachRule = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
 const weightCapped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
-const staged = (above: number, each: number, together: number) => ({
+const weightInStages = (above: number, each: number, together: number) => ({
   weighting: {
     type: 'FieldWeight',
     params: { field: 'CLOSE' },
@@ -49,13 +49,13 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['SEC_75_5_10', weightCapped(0.06), ['75 %', 'at most 5 %']],
     ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100 %', '40 %']],
     // Four weights of 12 % each exceed 10 %; five weights of 9 % together exceed 40 %.
-    ['UCITS_5_10_40', staged(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
-    ['UCITS_5_10_40', staged(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
-    ['UCITS_5_10_40', staged(0.09, 0.06, 0.36), ['in stages', '40 %']],
+    ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40 %']],
     ['UCITS_5_10_40', cappedBy('min(0.09, 3 * SHARE)'), ['capped at 9 %', '99 %']],
     ['UCITS_5_10_40', cappedBy('3 * SHARE'), ['without a cap', '100 %']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
-    const [found, ...more] = warningsOf({ ...pipeline, ...watching(rule) });
+    const [found, ...more] = warningsOf({ ...pipeline, ...createBreachRule(rule) });
     expect(more).toEqual([]);
     expect(found).toMatchObject({ severity: 'warning' });
     for (const word of words) expect(found!.message.toLowerCase()).toContain(word.toLowerCase());
@@ -67,10 +67,10 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', weightCapped(0.05)],
     ['SEC_75_5_10', weightCapped(0.05)],
     ['UCITS_5_10_40', selectLargest(20)],
-    ['UCITS_5_10_40', staged(0.09, 0.045, 0.36)],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.36)],
     ['UCITS_5_10_40', cappedBy('min(0.05, 3 * SHARE)')],
   ])('%s is kept by %j', (rule, pipeline) => {
-    expect(warningsOf({ ...pipeline, ...watching(rule) })).toEqual([]);
+    expect(warningsOf({ ...pipeline, ...createBreachRule(rule) })).toEqual([]);
   });
 
   test('is not spoken of where no breach calls for anything', () => {
@@ -87,7 +87,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
       runOn(
         CALENDARS,
         market,
-        IndexDocument.parse(createBody({ ...weightCapped(cap), ...watching('UCITS_5_10_40') })),
+        IndexDocument.parse(createBody({ ...weightCapped(cap), ...createBreachRule('UCITS_5_10_40') })),
         {
           createDecider: indexDecider,
         },

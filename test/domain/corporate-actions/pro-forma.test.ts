@@ -56,7 +56,7 @@ test('a special dividend is bought back into the security, and the divisor keeps
  * Returns the state before an action for an index with adjusted previous closes, which reinvests dividends in the whole
  * index.
  */
-const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
+const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
   const { growth, ...rest } = createBefore();
   const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;
   return { ...rest, growth: terms };
@@ -64,13 +64,13 @@ const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' |
 
 test('a special dividend that adjusts the close leaves the shares, and the divisor falls by what it takes', () => {
   // A is worth 4 x 45 of an index value of 980.
-  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), adjusting('price_only'), unknown);
+  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createAdjustedBefore('price_only'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
 
 test('an ordinary dividend that the whole index reinvests changes neither shares nor divisor', () => {
-  const after = computeProForma(createAction('DIVIDEND', 5), adjusting('price_only'), unknown);
+  const after = computeProForma(createAction('DIVIDEND', 5), createAdjustedBefore('price_only'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, 1]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
@@ -78,15 +78,15 @@ test('an ordinary dividend that the whole index reinvests changes neither shares
 test('rights are subscribed for, or change the price alone', () => {
   // One new share for each four at 30: the price ex rights is (50 + 0.25 x 30) / 1.25 = 46.
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
-  const subscribed = computeProForma(rights, adjusting('subscribe'), unknown);
+  const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), unknown);
   expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
   expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
-  const priced = computeProForma(rights, adjusting('price_only'), unknown);
+  const priced = computeProForma(rights, createAdjustedBefore('price_only'), unknown);
   expect([priced.shares, priced.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
 });
 
 test('a split of a price-weighted index leaves its shares', () => {
-  const after = computeProForma(createAction('SPLIT', 2), adjusting('price_only', 'keep'), unknown);
+  const after = computeProForma(createAction('SPLIT', 2), createAdjustedBefore('price_only', 'keep'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.9, 12)]);
   expect(after.weight).toBeCloseTo(100 / 900, 12);
 });

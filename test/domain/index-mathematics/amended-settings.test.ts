@@ -25,10 +25,10 @@ const listSteps = (first: number, changes: Readonly<Record<number, number>> = {}
 };
 
 /** Returns a price of 100 up to a session, and no price afterwards. */
-const priceUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
+const listPricesUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
 /** Runs an index with settings that are amended from the review of 15 March on. */
-function amendedTo(changes: object, more: Partial<IndexCase>): Run {
+function runAmended(changes: object, more: Partial<IndexCase>): Run {
   return runIndexCase({
     close: { A: listSteps(100), B: listSteps(100) },
     rebalance: { frequency: 'weekly', anchor: 'first_session' },
@@ -49,7 +49,7 @@ function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
 
 describe('an amendment of the treatment', () => {
   test('holds for the actions after the close of its first review: special dividends are ignored, then adjust closes', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { pipeline: { treatment: { special_dividends: 'adjust' } } },
       {
         treatment: { special_dividends: 'ignore' },
@@ -71,7 +71,7 @@ describe('an amendment of the treatment', () => {
   });
 
   test('changes the tax that is withheld from dividends', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { pipeline: { treatment: { withholding_tax: 0.3 } } },
       {
         treatment: { dividends: 'net' },
@@ -121,7 +121,7 @@ const documentOf = (rest: object): object => ({
 
 test('an amendment of the rounding makes index shares whole from its first review on, without a change of the level', () => {
   const sketch = { close: { A: listSteps(7), B: listSteps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
-  const [plain, run] = [amendedTo({ rounding: {} }, sketch), amendedTo({ rounding: { shares: 0 } }, sketch)];
+  const [plain, run] = [runAmended({ rounding: {} }, sketch), runAmended({ rounding: { shares: 0 } }, sketch)];
   const sharesOf = (of: Run, review: number): number[] =>
     Array.from(createIndexShares(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
   expect(sharesOf(run, 1)).toEqual(sharesOf(plain, 1));
@@ -133,7 +133,7 @@ test('an amendment of the rounding makes index shares whole from its first revie
 
 describe('an amendment of the changes between reviews', () => {
   test('lets share changes wait for reviews before it, and apply after it', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { events: { share_changes: 'effective' } },
       {
         weighting: { type: 'MarketCapWeight' },
@@ -147,10 +147,10 @@ describe('an amendment of the changes between reviews', () => {
   });
 
   test('replaces constituents that leave after its first review, and none before', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { events: { replacement: 'next_ranked' } },
       {
-        close: { A: priceUntil(2), B: priceUntil(11), C: listSteps(100), D: listSteps(100) },
+        close: { A: listPricesUntil(2), B: listPricesUntil(11), C: listSteps(100), D: listSteps(100) },
         fields: { SHARES_OUTSTANDING: { A: listSteps(4), B: listSteps(3), C: listSteps(2), D: listSteps(1) } },
         selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
         actions: [
@@ -166,7 +166,7 @@ describe('an amendment of the changes between reviews', () => {
 
   test('adds a review of weights', () => {
     const schedule = { frequency: 'weekly', anchor: 'first_session' };
-    const run = amendedTo(
+    const run = runAmended(
       { reviews: [{ id: 'capping', schedule, scope: 'weights' }] },
       { rebalance: { frequency: 'monthly' } },
     );

@@ -18,7 +18,7 @@ const sketch = {
 };
 const toCap = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
 const onlyA = { universe: { kind: 'list', identifiers: ['A'] } };
-const amendedBy = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
+const runAmendments = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
 
 /** Returns the securities and their weights for each review. */
 function reviewsOf(run: Run): { date: string; held: Record<string, number> }[] {
@@ -32,7 +32,7 @@ const levelsOf = ({ index }: Run): number[] => [...index.book.value];
 
 describe('an amendment', () => {
   const plain = runIndexCase(sketch);
-  const run = amendedBy({ effective_from: '2024-03-20', changes: toCap });
+  const run = runAmendments({ effective_from: '2024-03-20', changes: toCap });
 
   test('is followed from the first review on or after its date; history before it stays, bit for bit', () => {
     const [before, after] = [reviewsOf(plain), reviewsOf(run)];
@@ -53,7 +53,7 @@ describe('an amendment', () => {
   });
 
   test('is followed at once where it rebalances', () => {
-    const at = reviewsOf(amendedBy({ effective_from: '2024-03-20', rebalance: true, changes: onlyA }));
+    const at = reviewsOf(runAmendments({ effective_from: '2024-03-20', rebalance: true, changes: onlyA }));
     const dates = at.map(({ date }) => date);
     expect(dates).toContain('2024-03-20');
     expect(at.filter(({ date }) => date >= '2024-03-20').every(({ held }) => Object.keys(held).join() === 'A')).toBe(
@@ -67,7 +67,7 @@ describe('an amendment', () => {
       { effective_from: '2024-03-12', changes: { rebalance: { frequency: 'monthly' } } },
       { effective_from: '2024-04-02', rebalance: true, changes: onlyA },
     ];
-    expect(reviewsOf(amendedBy(...amendments)).map(({ date }) => date)).toEqual([
+    expect(reviewsOf(runAmendments(...amendments)).map(({ date }) => date)).toEqual([
       '2024-03-04',
       '2024-03-08',
       '2024-04-01',

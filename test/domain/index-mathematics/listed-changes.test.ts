@@ -58,7 +58,7 @@ function runOf(drawn: Drawn): Run {
 }
 
 /** Returns the changes by definition: compares every share count of every constituent on every session. */
-function plainChanges(run: Run, drawn: Drawn) {
+function listPlainChanges(run: Run, drawn: Drawn) {
   const { split, threshold, hasFloat } = drawn;
   const counts = NAMES.map((_, n) => countsOf(drawn, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
   const [adopted, latest] = [new Map<number, number | null>(), new Map<number, number>()];
@@ -95,7 +95,7 @@ test('changes of counts that a book lists at its beginning are those found by co
     fc.property(randomCase, (drawn) => {
       const run = runOf(drawn);
       const changes = shareChangesOf(run);
-      expect(changes).toEqual(plainChanges(run, drawn));
+      expect(changes).toEqual(listPlainChanges(run, drawn));
       seen += changes.length;
       // The level is continuous, because the divisor changes by the market value of the new shares.
       const { divisor, weights, columns } = run.index.book;

@@ -6,7 +6,7 @@ import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-
 const DAYS = listWeekdays(30);
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
 /** Returns prices that grow at a constant rate per session. */
-const drifting = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
+const listDriftingPrices = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
 
 /** Returns the composition weights of a day, by security. */
 function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
@@ -77,7 +77,7 @@ describe('dates of a rebalance', () => {
   test('a security that leaves between reference and pricing date is dropped, its weight is distributed', () => {
     const C = DAYS.map((_, t) => (t > 3 ? null : 50));
     const run = runIndexCase({
-      close: { A: repeatPrice(100), B: drifting(100, 0.01), C },
+      close: { A: repeatPrice(100), B: listDriftingPrices(100, 0.01), C },
       actions: [{ name: 'C', type: 'DELISTING', value: 50, ex: DAYS[3]! }],
       rebalance,
     });
@@ -89,7 +89,7 @@ describe('dates of a rebalance', () => {
 
 describe('a rebalance that is spread over closes', () => {
   test('TOPIX-like: ten steps move equal numbers of shares, and the level is that of a replay by hand', () => {
-    const close = { A: drifting(50, 0.013), B: drifting(80, -0.007) };
+    const close = { A: listDriftingPrices(50, 0.013), B: listDriftingPrices(80, -0.007) };
     const counts = { A: DAYS.map((_, t) => (t >= 4 ? 200 : 100)), B: repeatPrice(100) };
     const run = runIndexCase({
       close,
@@ -112,7 +112,7 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('GSCI-like: a roll over five closes moves a fifth at a time from one contract to the next', () => {
-    const close = { NEAR: drifting(70, 0.004), NEXT: drifting(72, -0.003) };
+    const close = { NEAR: listDriftingPrices(70, 0.004), NEXT: listDriftingPrices(72, -0.003) };
     const run = runIndexCase({
       close,
       fields: { RANK: { NEAR: DAYS.map((_, t) => (t < 8 ? 2 : 1)), NEXT: DAYS.map((_, t) => (t < 8 ? 1 : 2)) } },
@@ -130,7 +130,7 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('with weights that hold at the close, the last close has exactly the weights decided', () => {
-    const close = { A: drifting(50, 0.03), B: drifting(80, -0.02), C: repeatPrice(10) };
+    const close = { A: listDriftingPrices(50, 0.03), B: listDriftingPrices(80, -0.02), C: repeatPrice(10) };
     const run = runIndexCase({
       close,
       rebalance: {
@@ -145,7 +145,11 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('index shares of one share each: the divisor moves with each close and the level does not', () => {
-    const close = { A: drifting(400, 0.01), B: drifting(100, -0.01), C: drifting(60, 0.02) };
+    const close = {
+      A: listDriftingPrices(400, 0.01),
+      B: listDriftingPrices(100, -0.01),
+      C: listDriftingPrices(60, 0.02),
+    };
     const run = runIndexCase({
       close,
       fields: {
@@ -166,7 +170,12 @@ describe('a rebalance that is spread over closes', () => {
 
 describe('several reviews', () => {
   // Like Nasdaq-100: selected once, reweighted each week, with a largest weight of 45 %.
-  const close = { A: drifting(100, 0.01), B: drifting(60, -0.01), C: drifting(50, 0), D: drifting(20, 0.05) };
+  const close = {
+    A: listDriftingPrices(100, 0.01),
+    B: listDriftingPrices(60, -0.01),
+    C: listDriftingPrices(50, 0),
+    D: listDriftingPrices(20, 0.05),
+  };
   const fields = { SHARES_OUTSTANDING: Object.fromEntries(Object.keys(close).map((name) => [name, repeatPrice(1)])) };
   const scheduleDates = (dates: readonly (string | undefined)[]) => ({ frequency: 'custom', dates });
   const nasdaq: IndexCase = {
@@ -231,7 +240,7 @@ describe('several reviews', () => {
       B: repeatPrice(1),
       C: DAYS.map((_, t) => (t < 10 ? 1 : 2)),
     };
-    const prices = { A: repeatPrice(100), B: drifting(100, 0.01), C: repeatPrice(100) };
+    const prices = { A: repeatPrice(100), B: listDriftingPrices(100, 0.01), C: repeatPrice(100) };
     const run = runIndexCase({
       close: prices,
       fields: { SHARES_OUTSTANDING: counts },

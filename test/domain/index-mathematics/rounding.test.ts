@@ -204,7 +204,7 @@ describe('levels and weights of a document with decimals', () => {
 });
 
 test('an amendment changes the decimals of the levels after its first review, not of those before', () => {
-  const { market, document } = amendable();
+  const { market, document } = runAmendable();
   const columns = columnsOf(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
   const exact = columns.f64('levelPrice');
   const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
@@ -214,7 +214,7 @@ test('an amendment changes the decimals of the levels after its first review, no
 });
 
 /** Runs an index with weekly reviews; its levels have one decimal, and three decimals after the review of 8 March. */
-function amendable() {
+function runAmendable() {
   const dates = listWeekdays(8);
   const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };
   const market = buildMarket({ dates, close });

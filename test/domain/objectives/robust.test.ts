@@ -34,7 +34,7 @@ function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness
   return { returns: { form: 'ellipsoid', radius, metric: shape }, spread };
 }
 
-const uncertain = (problem: Problem, sets: Sets): Problem => ({
+const addUncertainty = (problem: Problem, sets: Sets): Problem => ({
   ...problem,
   robustness: robustnessOf(problem.metric, sets),
 });
@@ -70,7 +70,7 @@ describe('the optimum for the worst of a set is that of the cone programme', () 
       if (!IS_SOAK && SLOW.has(seed)) continue;
       const label = `seed ${seed} ${JSON.stringify(uncertainty)}`;
       const golden = goldenCases.find((each) => each.seed === seed)!;
-      const problem = uncertain(goldenProblem(golden, objective), uncertainty);
+      const problem = addUncertainty(goldenProblem(golden, objective), uncertainty);
       const solution = solveConvex(solvers.solver, problem);
       expect(solution, label).toBeDefined();
       const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
@@ -108,7 +108,7 @@ describe('a set of radius 0 is the problem without it', () => {
     for (const rows of [ROWS, SHORT]) {
       const plain = requireSolution(createMarket(objective, rows));
       for (const sets of setsOf(objective.type, 0)) {
-        const { weights, objective: value } = requireSolution(uncertain(createMarket(objective, rows), sets));
+        const { weights, objective: value } = requireSolution(addUncertainty(createMarket(objective, rows), sets));
         expect(value).toBeCloseTo(plain.objective, 12);
         weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
       }
@@ -122,7 +122,7 @@ describe('a larger set', () => {
       const radii = [0, 0.1, 0.3, 1];
       for (const k of setsOf(objective.type, 1).keys()) {
         const problems = radii.map((radius) =>
-          uncertain(createMarket(objective, rows), setsOf(objective.type, radius)[k]!),
+          addUncertainty(createMarket(objective, rows), setsOf(objective.type, radius)[k]!),
         );
         const answers = problems.flatMap((problem) => {
           const solution = solveConvex(solvers.solver, problem);
@@ -146,7 +146,7 @@ test('an ellipsoid with the shape of the covariance leaves the portfolio of the 
   const rows = [ROWS[0]!];
   const plain = requireSolution(createMarket(objective, rows));
   const worst = requireSolution(
-    uncertain(createMarket(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }),
+    addUncertainty(createMarket(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }),
   );
   worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
   expect(-worst.objective).toBeCloseTo(-plain.objective - 0.1, 10);
@@ -179,7 +179,7 @@ test('the worst variance is that of a covariance of the set, and no other of it 
 
 test('where everything may stay in cash, expected returns that are too uncertain hold nothing', () => {
   const rows = [{ type: 'WeightSum', params: { lower: 0, upper: 1 } }];
-  const problem = uncertain(createMarket({ type: 'max_utility', risk_aversion: 2 }, rows), {
+  const problem = addUncertainty(createMarket({ type: 'max_utility', risk_aversion: 2 }, rows), {
     returns: { set: 'ellipsoid', radius: 10 },
   });
   const { weights, objective } = requireSolution(problem);

@@ -84,7 +84,7 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
     integrality: Int32Array.from(columns, ({ isWhole }) => (isWhole ? 1 : 0)),
     rowLower: rows.map(({ lower }) => lower),
     rowUpper: rows.map(({ upper }) => upper),
-    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...byRows(rows) },
+    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...buildRowMatrix(rows) },
   });
   try {
     model.options.set({
@@ -179,7 +179,7 @@ function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; rea
   return { columns, rows };
 }
 
-function byRows(rows: readonly Row[]) {
+function buildRowMatrix(rows: readonly Row[]) {
   const starts = [0];
   for (const { entries } of rows) starts.push(starts.at(-1)! + entries.length);
   const all = rows.flatMap(({ entries }) => entries);

@@ -70,7 +70,11 @@ function minimiseVariance({ n, means, covariance }: Portfolio, target: number): 
  * Solves for the portfolio of ten securities of at least one percent each that trades variance against return at a
  * rate. The problem is stated as the distance to a target, for which optimality with few securities can be proven.
  */
-function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous: Float64Array | null): Float64Array {
+function solveTenSecurities(
+  { n, means, covariance }: Portfolio,
+  lambda: number,
+  previous: Float64Array | null,
+): Float64Array {
   if (lambda === 0) {
     const best = Array.from(means.keys())
       .toSorted((a, b) => means[b]! - means[a]!)
@@ -107,11 +111,11 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
  */
 function computeDistance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
-  const least = interpolated(
+  const least = interpolateLinearly(
     points.map(([r, s]) => [r, s]),
     mean,
   );
-  const most = interpolated(
+  const most = interpolateLinearly(
     points.map(([r, s]) => [s, r]),
     deviation,
   );
@@ -119,7 +123,7 @@ function computeDistance({ frontier }: Portfolio, mean: number, deviation: numbe
 }
 
 /** Interpolates linearly between points of descending abscissa; constant beyond them. */
-function interpolated(points: readonly (readonly [number, number])[], at: number): number {
+function interpolateLinearly(points: readonly (readonly [number, number])[], at: number): number {
   if (at >= points[0]![0]) return points[0]![1];
   const k = points.findIndex(([x]) => x <= at);
   if (k < 0) return points.at(-1)![1];
@@ -152,7 +156,7 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
       const errors: number[] = [];
       let previous: Float64Array | null = null;
       for (let k = 0; k < 50; k++) {
-        const weights: Float64Array = tenNames(portfolio, k / 49, previous);
+        const weights: Float64Array = solveTenSecurities(portfolio, k / 49, previous);
         previous = weights;
         const mean = weights.reduce((sum, weight, i) => sum + weight * portfolio.means[i]!, 0);
         const error = computeDistance(

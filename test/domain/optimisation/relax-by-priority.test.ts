@@ -15,7 +15,7 @@ const TRIALS = IS_SOAK ? 3 : 1;
 
 const addPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
 
-interface Given {
+interface Relaxation {
   readonly row: number;
   readonly parameter: string | null;
   readonly from: number;
@@ -23,7 +23,7 @@ interface Given {
 }
 
 /** Returns the relaxed rows and the resulting weights; null if none is relaxed. */
-function relaxRows(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
+function relaxRows(problem: Problem): { readonly moves: readonly Relaxation[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
   const moved = relaxByPriority(solvers, { problem, outcome });
@@ -72,7 +72,7 @@ describe('a row with a priority is relaxed', () => {
             Number.isInteger(less.to) &&
             ['minimum', 'maximum'].includes(less.parameter!) &&
             type !== 'EffectiveNumber';
-          const to = (move: Given) =>
+          const to = (move: Relaxation) =>
             move !== less
               ? move.to
               : isWhole
@@ -97,7 +97,7 @@ const NAMES = ['AA', 'BB', 'CC', 'DD'];
  * Returns a problem of four uncorrelated securities with index weights of a quarter each; 30 % was held in securities
  * that have left.
  */
-function four(rows: readonly Row[]): Problem {
+function createFourSecurities(rows: readonly Row[]): Problem {
   return createProblem({
     identifiers: NAMES,
     index: new Float64Array(4).fill(0.25),
@@ -119,7 +119,7 @@ describe('by hand', () => {
   test('names that are gone are sold: the turnover allowed is what they weighed, and no more', () => {
     // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
     const { moves, weights } = relaxRows(
-      four([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
+      createFourSecurities([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
     )!;
     expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
     // No remaining security is sold, and the purchases go to the securities furthest below their index weight.
@@ -132,8 +132,12 @@ describe('by hand', () => {
       createRow('PositionBounds', { upper: 0.3, priority: cap }),
     ];
     // If AA may have at most 0.3, another 0.1 is sold.
-    expect(relaxRows(four(listRows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
-    expect(relaxRows(four(listRows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
+    expect(relaxRows(createFourSecurities(listRows(2, 1)))!.moves).toEqual([
+      { row: 0, parameter: 'limit', from: 0.3, to: 0.4 },
+    ]);
+    expect(relaxRows(createFourSecurities(listRows(1, 2)))!.moves).toEqual([
+      { row: 1, parameter: 'upper', from: 0.3, to: 0.4 },
+    ]);
   });
 
   test('a row with a choice of securities moves one number where that is enough, and by the least', () => {
@@ -143,7 +147,7 @@ describe('by hand', () => {
     ];
     // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single-security
     // limit resolves the conflict.
-    const { moves, weights } = relaxRows(four(rows))!;
+    const { moves, weights } = relaxRows(createFourSecurities(rows))!;
     expect(moves).toEqual([
       { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
       { row: 1, parameter: 'trigger', from: 0.1, to: expect.closeTo(0.3, 6) as number },
@@ -154,21 +158,21 @@ describe('by hand', () => {
   test('rows without a number are widened: an exclusion, a frozen name, the budget, the ban on short positions', () => {
     const roundWeights = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
     const capped = createRow('PositionBounds', { upper: 0.3 });
-    const out = relaxRows(four([capped, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
+    const out = relaxRows(createFourSecurities([capped, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
     expect(out.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
     expect(roundWeights(out.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
     const frozen = relaxRows(
-      four([capped, createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]),
+      createFourSecurities([capped, createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]),
     )!;
     expect(frozen.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
     expect(frozen.weights[0]).toBeCloseTo(0.3, 8);
     const uninvested = relaxRows(
-      four([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
+      createFourSecurities([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
     )!;
     expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
     expect(roundWeights(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
     const short = relaxRows(
-      four([
+      createFourSecurities([
         createRow('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }),
         createRow('LongOnly', { priority: 1 }),
       ]),
@@ -179,7 +183,7 @@ describe('by hand', () => {
 
   test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {
     // Securities without traded value cannot be traded; the previous weights sum to 0.7.
-    const { moves } = relaxRows(four([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
+    const { moves } = relaxRows(createFourSecurities([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
     expect(moves).toMatchObject([{ row: 0, parameter: null }]);
     // The missing 0.3 is divided among four securities.
     expect(moves[0]!.to).toBeCloseTo(0.075, 8);
@@ -188,7 +192,7 @@ describe('by hand', () => {
   test('rows that are not relaxed and conflict leave no solution', () => {
     expect(
       relaxRows(
-        four([
+        createFourSecurities([
           createRow('PositionBounds', { upper: 0.2 }),
           createRow('Turnover', { limit: 0.1, reference: 'previous', priority: 5 }),
         ]),

@@ -131,7 +131,7 @@ describe('relaxations of every class', () => {
  * Relaxes rows over two uncorrelated securities of equal weight and variance, with CARBON 10 and 20 (and BAD, which
  * `GAPS` lacks).
  */
-function carbon(rows: readonly Row[], values = [10, 20]) {
+function relaxCarbonRows(rows: readonly Row[], values = [10, 20]) {
   const n = values.length;
   const matrix = Float64Array.from({ length: n * n }, (_, k) => (k % (n + 1) === 0 ? 0.04 : 0));
   return createProblem({
@@ -152,7 +152,7 @@ describe('a weighted average that nothing reaches', () => {
   const average = (params: object, values?: number[], ...others: Row[]) =>
     explainInfeasibility(
       { ...solvers, algebra: plainAlgebra },
-      carbon([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
+      relaxCarbonRows([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
     )!.relaxations;
 
   test('of ten and twenty, an upper bound of five is relaxed to ten and a lower one of thirty to twenty', () => {

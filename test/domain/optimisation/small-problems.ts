@@ -48,7 +48,7 @@ export function smallProblem(market: SmallMarket): Problem {
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
   const expectedReturns = Float64Array.from({ length: n }, () => 0.15 * random() - 0.02);
   if (raised !== undefined) expectedReturns[identifiers.indexOf(raised.name)]! += raised.by;
-  const scenarios = scenarioReturns(random, loadings, n);
+  const scenarios = drawScenarioReturns(random, loadings, n);
   return createProblem({
     scenarios: () => scenarios,
     ...(objective === undefined ? {} : { objective: objectiveOf(objective) }),
@@ -74,7 +74,7 @@ export function smallProblem(market: SmallMarket): Problem {
 const SCENARIOS = 50;
 
 /** Returns session returns with factor returns of the model and a specific return for each security, [T x N]. */
-function scenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
+function drawScenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
   const k = loadings.length / n;
   const returns = new Float64Array(SCENARIOS * n);
   for (let t = 0; t < SCENARIOS; t++) {

@@ -22,7 +22,7 @@ interface Tails {
 }
 
 /** Returns a problem with equal index weights, equal variances, and the given scenarios. */
-function tailProblem({ names, returns, rows }: Tails): Problem {
+function createTailProblem({ names, returns, rows }: Tails): Problem {
   const identifiers = Array.from({ length: names }, (_, i) => `N${i}`);
   const matrix = new Float64Array(names * names);
   for (let i = 0; i < names; i++) matrix[i * names + i] = 0.04 + 0.001 * i;
@@ -79,7 +79,11 @@ describe('a limit below the least of a tail', () => {
   ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, least) => {
     const names = LOSSES.length;
     const params = { limit: least / 3, confidence: 0.99 };
-    const problem = tailProblem({ names, returns: computeOwnLosses(LOSSES), rows: [{ id: 'tail', type, params }] });
+    const problem = createTailProblem({
+      names,
+      returns: computeOwnLosses(LOSSES),
+      rows: [{ id: 'tail', type, params }],
+    });
     const { detail, remaining } = explainRows(solvers, problem)!;
     expect(detail.proven).toBe(true);
     expect(detail.conflict.map(({ id }) => id)).toContain('tail');
@@ -100,7 +104,7 @@ describe('a limit below the least of a tail', () => {
     (type) => {
       const [names, scenarios] = [20, 80];
       const params = { limit: 0.001, confidence: 0.95 };
-      const problem = tailProblem({
+      const problem = createTailProblem({
         names,
         returns: drawReturns(names, scenarios, 3),
         rows: [{ id: 'tail', type, params }],
@@ -136,9 +140,9 @@ describe('a limit at the least of a tail, where planes that touch it at single w
     (type, names, scenarios) => {
       const createRows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
       const returns = drawReturns(names, scenarios, 5);
-      const { to } = explainInfeasibility(solvers, tailProblem({ names, returns, rows: createRows(0.0001) }))!
+      const { to } = explainInfeasibility(solvers, createTailProblem({ names, returns, rows: createRows(0.0001) }))!
         .relaxations[0]!;
-      const problem = tailProblem({ names, returns, rows: createRows(to) });
+      const problem = createTailProblem({ names, returns, rows: createRows(to) });
       const outcome = solveProblem(solvers, problem);
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       const { weights, assembled, answer } = outcome.solution;
@@ -168,7 +172,7 @@ describe('the work of an explanation', () => {
     { id: 'te', type: 'TrackingError', params: { limit: 0.01 } },
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } },
   ];
-  const problem = () => tailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
+  const problem = () => createTailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
 
   test('ends with a finding: no necessary row is lost, and its offer is sufficient', () => {
     const whole = explainInfeasibility(solvers, problem())!;

@@ -48,7 +48,10 @@ function tryRun(work: () => Run): Run | undefined {
 }
 
 /** Extends a run repeatedly, and compares it with a whole run after each extension. */
-function extendedAs(rows: number, runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run }) {
+function extendAndCompare(
+  rows: number,
+  runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run },
+) {
   const outcomes: string[] = [];
   const first = tryRun(runOn(rows).run);
   if (first === undefined) return outcomes;
@@ -110,7 +113,7 @@ test('an extended overlay is the whole run bit for bit, of every kind, on its ow
   onMarkets((market, source, rows) =>
     cases.forEach(([overlay, rest], k) => {
       const document = overlayOn(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
-      const outcomes = extendedAs(rows, (to) => {
+      const outcomes = extendAndCompare(rows, (to) => {
         const known = createPart(market, to);
         const terms = { documents: documentsOf(source), start: '2024-01-04' };
         return { market: known, run: () => run(known, document, terms) };
@@ -151,7 +154,7 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
       variant: (known: MarketData) => run(known, overlayOn({ ...blend, variant: 'net' }), { documents: other }),
     };
     for (const [key, runOn] of Object.entries(cases)) {
-      const outcomes = extendedAs(rows, (to) => {
+      const outcomes = extendAndCompare(rows, (to) => {
         const known = createPart(market, to);
         return { market: known, run: () => runOn(known) };
       });

@@ -15,7 +15,7 @@ import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } f
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
 /** Returns a second index on the same securities, with equal weights and another return variant. */
-const second = (document: IndexDocument): IndexDocument =>
+const createSecondIndex = (document: IndexDocument): IndexDocument =>
   IndexDocument.parse({
     ...document,
     id: 'Y',
@@ -33,7 +33,7 @@ const second = (document: IndexDocument): IndexDocument =>
 /** Returns undefined if every security has ended, so that there is nothing to compare. */
 function tryRun(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
-    return run(market, document, { documents: { X: source, Y: second(source), ...BENEATH } });
+    return run(market, document, { documents: { X: source, Y: createSecondIndex(source), ...BENEATH } });
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;

@@ -38,7 +38,7 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
 }
 
 /** Returns a market with gaps, late listings, early ends, and corporate actions on days with and without prices. */
-function randomMarket(seed: number, gaps: number): MarketData {
+function createRandomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
   const drawUpTo = (end: number): number => Math.floor(end * random.uniform());
   const close = new Float64Array(DAYS * NAMES).fill(50);
@@ -101,7 +101,7 @@ describe('daily returns', () => {
         fc.boolean(),
         fc.boolean(),
         (seed, gaps, columns, terms, isCut, isAskedBefore) => {
-          const market = randomMarket(seed, gaps);
+          const market = createRandomMarket(seed, gaps);
           const window = isCut ? { from: FIRST_DAY + 9, to: FIRST_DAY + 2 * DAYS - 20 } : { from: null, to: null };
           const own = { ...TERMS, ...terms };
           const names = { columns, ...window };

@@ -98,7 +98,7 @@ const LIMITS = [
 ];
 
 /** Explains every security on the last day. */
-function explainedBy(weighting: unknown) {
+function explainSecurities(weighting: unknown) {
   const document = documentOf(
     { selection: [{ id: 'seasoned', type: 'HistoryFilter', params: { sessions: 80, coverage: 0.9 } }], weighting },
     { base_date: '2020-12-01', rebalance: { frequency: 'monthly' } },
@@ -139,7 +139,7 @@ test('every weighting class is replayed here', () => {
 
 describe.each(LIMITS)('with $limits', ({ weighting }) => {
   test.each(CASES)('a weight of $type $params replays by hand to 1e-12', ({ type, params, raw }) => {
-    const { composition, names } = explainedBy({ type, params, ...weighting });
+    const { composition, names } = explainSecurities({ type, params, ...weighting });
     let replayed = 0;
     for (const { name, column, explanation } of names) {
       const place = composition.columns.indexOf(column);

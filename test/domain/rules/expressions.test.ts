@@ -35,7 +35,7 @@ const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
  * Returns the truth value of an expression for each pair, derived from the selections that keep and that drop unknown
  * values.
  */
-function truths(expression: unknown): Record<string, string> {
+function listTruths(expression: unknown): Record<string, string> {
   const certain = selectedBy(sm, { type: 'ExpressionFilter', params: { expression } });
   const possible = selectedBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
   return Object.fromEntries(
@@ -48,7 +48,7 @@ const tableOf = (of: (a: string, b: string) => string) =>
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {
-    expect(truths(createAll(A, B))).toEqual({
+    expect(listTruths(createAll(A, B))).toEqual({
       TT: 'T',
       TF: 'F',
       TU: 'U',
@@ -62,7 +62,7 @@ describe('three-valued logic', () => {
   });
 
   test('any: true if any operand is true, else unknown if any is unknown', () => {
-    expect(truths(createAny(A, B))).toEqual({
+    expect(listTruths(createAny(A, B))).toEqual({
       TT: 'T',
       TF: 'T',
       TU: 'T',
@@ -76,23 +76,23 @@ describe('three-valued logic', () => {
   });
 
   test('not: turns true and false round and leaves unknown unknown', () => {
-    expect(truths(not(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
+    expect(listTruths(not(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
   });
 
   test('all of no operands is true, any of none is false', () => {
-    expect(truths(createAll())).toEqual(tableOf(() => 'T'));
-    expect(truths(createAny())).toEqual(tableOf(() => 'F'));
-    expect(truths(not(createAny()))).toEqual(tableOf(() => 'T'));
+    expect(listTruths(createAll())).toEqual(tableOf(() => 'T'));
+    expect(listTruths(createAny())).toEqual(tableOf(() => 'F'));
+    expect(listTruths(not(createAny()))).toEqual(tableOf(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
-    expect(truths(not(createAll(A, B)))).toEqual(truths(createAny(not(A), not(B))));
-    expect(truths(not(createAny(A, B)))).toEqual(truths(createAll(not(A), not(B))));
+    expect(listTruths(not(createAll(A, B)))).toEqual(listTruths(createAny(not(A), not(B))));
+    expect(listTruths(not(createAny(A, B)))).toEqual(listTruths(createAll(not(A), not(B))));
   });
 
   test('a comparison and its opposite are unknown together', () => {
     const different = { ...A, comparison: 'ne' };
-    expect(truths(different)).toEqual(truths(not(A)));
+    expect(listTruths(different)).toEqual(listTruths(not(A)));
   });
 });
 

@@ -124,10 +124,10 @@ function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, na
 }
 
 const sectionsOf = (sm: SessionMarket) => createIndexCrossSections({ market: sm, treatment, currency: 'USD' });
-const totalGrowth = (sm: SessionMarket) => computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total'));
+const computeTotalGrowth = (sm: SessionMarket) => computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total'));
 
 /** Returns the market as known at the close of a session. */
-function upTo(market: MarketData, session: number): MarketData {
+function cutMarketAt(market: MarketData, session: number): MarketData {
   const cells = (session + 1) * NAMES;
   return {
     ...market,
@@ -163,7 +163,7 @@ describe('windows over names with missing bars', () => {
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
         const sm = alignDays(market);
-        const history = createBarHistory(sm, totalGrowth(sm));
+        const history = createBarHistory(sm, computeTotalGrowth(sm));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
             const cross = sectionsOf(sm).at(session, ALL);
@@ -191,7 +191,7 @@ describe('windows over names with missing bars', () => {
       fc.property(markets, questions, (market, asked) => {
         const sections = sectionsOf(alignDays(market));
         for (const { session, window, lag, columns } of asked) {
-          const known = sectionsOf(alignDays(upTo(market, session)));
+          const known = sectionsOf(alignDays(cutMarketAt(market, session)));
           const first = session - lag - window - 1;
           const mark = first > 0 ? markWindow({ market, calendar: WEEKDAYS, session: first, later: null }) : undefined;
           const narrow = alignMarket({

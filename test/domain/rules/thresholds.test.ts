@@ -28,14 +28,14 @@ function explainRanks({ type, params, constituents = null, scores = SCORES }: Qu
   return (rank: number) => ({ kept: verdict.kept[rank - 1] === 1, ...verdict.because(rank - 1) });
 }
 
-interface Decided {
+interface RuleCase {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly constituents: readonly number[] | null;
 }
 
 /** Returns the decision of a rule on the last session, over all securities with a price. */
-function decideRule(market: MarketData, { type, params, constituents }: Decided): Verdict {
+function decideRule(market: MarketData, { type, params, constituents }: RuleCase): Verdict {
   const sm = alignDays(market);
   const session = sm.sessions.length - 1;
   const columns = Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));

@@ -63,7 +63,7 @@ function weightsOf(found: Case, limits: object): Map<number, number> {
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
 
 /** Clips weights at their caps repeatedly and distributes the excess to the other securities in proportion. */
-function plainCaps(raw: readonly number[], caps: readonly number[]): number[] {
+function applyPlainCaps(raw: readonly number[], caps: readonly number[]): number[] {
   const isCapped = raw.map(() => false);
   for (;;) {
     const room = 1 - sumOf(caps.filter((_, i) => isCapped[i]));
@@ -111,7 +111,7 @@ describe('a cap by expression', () => {
         }
         expect(sumOf(decision.weights)).toBeCloseTo(1, 11);
         const total = sumOf(sizes);
-        const plain = plainCaps(
+        const plain = applyPlainCaps(
           sizes.map((size) => size / total),
           limit.map((cap) => Math.min(cap, 1)),
         );
@@ -172,17 +172,21 @@ describe('a cap by issuer', () => {
 });
 
 /** Applies two stages to weights, by definition; null if the other securities cannot absorb the excess. */
-function plainLadder(weights: readonly number[], { above, to, each, together, toTogether }: Stages): number[] | null {
+function applyPlainLadder(
+  weights: readonly number[],
+  { above, to, each, together, toTogether }: Stages,
+): number[] | null {
   const n = weights.length;
   if (Math.max(...weights) > above + 1e-12 && n * to < 1 - 1e-12) return null;
-  const first = Math.max(...weights) > above + 1e-12 ? plainCaps(weights, Array<number>(n).fill(to)) : [...weights];
+  const first =
+    Math.max(...weights) > above + 1e-12 ? applyPlainCaps(weights, Array<number>(n).fill(to)) : [...weights];
   const large = first.map((weight) => weight > each + 1e-12);
   const sum = sumOf(first.filter((_, i) => large[i]));
   if (sum <= together + 1e-12) return first;
   const rest = first.filter((_, i) => !large[i]);
   if (rest.length * each < 1 - toTogether - 1e-12) return null;
   const total = sumOf(rest);
-  const filled = plainCaps(
+  const filled = applyPlainCaps(
     rest.map((weight) => weight / total),
     rest.map(() => each / (1 - toTogether)),
   );
@@ -255,7 +259,7 @@ describe('caps in stages', () => {
           group: { each_above: each, together_above: together, to: stages.toTogether },
         };
         const result = applyLadder({ raw, groupOf: null, ladder });
-        const plain = plainLadder([...raw], stages);
+        const plain = applyPlainLadder([...raw], stages);
         if (result.kind === 'infeasible') {
           expect(plain).toBeNull();
           expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);

@@ -16,7 +16,7 @@ const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure:
 const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
 /** Returns an equally weighted index of all securities that is rebalanced daily or never. */
-const equalWeights = (frequency: 'daily' | 'none') =>
+const createEqualWeights = (frequency: 'daily' | 'none') =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -36,7 +36,7 @@ interface Case {
 
 function runCase({ close, index, terms, capital, bps = 0 }: Case): Run {
   const market = buildMarket({ dates: DATES.slice(0, Object.values(close)[0]!.length), close });
-  return runOn(CALENDARS, market, equalWeights(index), {
+  return runOn(CALENDARS, market, createEqualWeights(index), {
     strategy: { ...PLAIN, ...terms },
     initial_capital: capital,
     transaction_cost_bps: bps,

@@ -25,7 +25,7 @@ const hashOf = (...values: readonly (ArrayLike<number> | number)[]): string => {
 };
 
 /** Returns risk models with their eigenvalues, by shrinkage. */
-function modelsBy(engine: Engine): string[] {
+function hashModels(engine: Engine): string[] {
   return PANELS.map(({ returns, assets }) => {
     const out = new Float64Array(assets * assets);
     const terms = {
@@ -49,7 +49,7 @@ function modelsBy(engine: Engine): string[] {
 }
 
 /** Returns golden optimisations with their multipliers. */
-function optimisationsBy(engine: Engine): string[] {
+function hashOptimisations(engine: Engine): string[] {
   return trackingCases.map((problem) => {
     const { point } = createSolver(engine).solve(programOf(problem).program);
     return hashOf(point.x, point.rowMultipliers, point.kinkMultipliers, point.normMultipliers);
@@ -57,14 +57,14 @@ function optimisationsBy(engine: Engine): string[] {
 }
 
 /** Returns every eigenvalue and eigenvector of a matrix. */
-function pairsBy(engine: Engine, n: number): string {
+function hashEigenpairs(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
   engine.symmetricEigen(randomSymmetric(n), n, values, vectors);
   return hashOf(values, vectors);
 }
 
 /** Returns the smallest and the largest eigenvalue of a definite matrix. */
-function endsBy(engine: Engine, n: number): string {
+function hashExtremes(engine: Engine, n: number): string {
   const { smallest, largest } = findExtremeEigenvalues(engine, randomDefinite(n), n)!;
   return hashOf(smallest, largest);
 }
@@ -83,17 +83,17 @@ const sets = setsHere();
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
   const plain = openWasmEngine();
   const expected = {
-    models: modelsBy(plain),
-    optimisations: optimisationsBy(plain),
-    pairs: pairsBy(plain, 130),
-    ends: endsBy(plain, 203),
+    models: hashModels(plain),
+    optimisations: hashOptimisations(plain),
+    pairs: hashEigenpairs(plain, 130),
+    ends: hashExtremes(plain, 203),
   };
 
   test.each(sets)('of %s have the bits of WebAssembly', (set) => {
     const engine = openNativeEngine({ native: openNativeKernels(set) });
-    expect(modelsBy(engine)).toEqual(expected.models);
-    expect(optimisationsBy(engine)).toEqual(expected.optimisations);
-    expect(pairsBy(engine, 130)).toBe(expected.pairs);
-    expect(endsBy(engine, 203)).toBe(expected.ends);
+    expect(hashModels(engine)).toEqual(expected.models);
+    expect(hashOptimisations(engine)).toEqual(expected.optimisations);
+    expect(hashEigenpairs(engine, 130)).toBe(expected.pairs);
+    expect(hashExtremes(engine, 203)).toBe(expected.ends);
   });
 });

@@ -29,9 +29,11 @@ const BYTES = 8;
  */
 export function listProblems(): Problem[] {
   return [
-    ...[1, 3, 319, 321, 650].flatMap((rows) => [1, 7, 24, 25, 49, 97].map((columns) => panelProduct(rows, columns))),
-    panelProduct(2, 401),
-    panelProduct(0, 9),
+    ...[1, 3, 319, 321, 650].flatMap((rows) =>
+      [1, 7, 24, 25, 49, 97].map((columns) => createPanelProduct(rows, columns)),
+    ),
+    createPanelProduct(2, 401),
+    createPanelProduct(0, 9),
     ...[1, 5, 64, 257].flatMap((k) =>
       [1, 23, 49, 130].flatMap((m) => [1, 8, 25, 195].map((n) => createProduct(m, k, n))),
     ),
@@ -39,14 +41,14 @@ export function listProblems(): Problem[] {
     ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
     ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => solves(n, columns))),
     ...[1, 4, 6, 11, 13, 22, 31, 133].flatMap((n) => [
-      symmetricProduct(n, 0, n),
-      symmetricProduct(n, 0, (n >> 1) & ~3),
-      symmetricProduct(n, (n >> 1) & ~3, n),
+      createSymmetricProduct(n, 0, n),
+      createSymmetricProduct(n, 0, (n >> 1) & ~3),
+      createSymmetricProduct(n, (n >> 1) & ~3, n),
     ]),
   ];
 }
 
-function panelProduct(rows: number, columns: number): Problem {
+function createPanelProduct(rows: number, columns: number): Problem {
   const out = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
   return { kernel: 'rank-k', sizes: [rows, columns], operands: [randomPanel(rows, columns), out] };
 }
@@ -68,7 +70,7 @@ function solves(n: number, columns: number): Problem[] {
 }
 
 /** Creates a symmetric product over a range of rows. */
-function symmetricProduct(n: number, first: number, last: number): Problem {
+function createSymmetricProduct(n: number, first: number, last: number): Problem {
   const operands = [randomPanel(n, n, 3), randomPanel(1, n, 4), randomPanel(1, n, 5)];
   return { kernel: 'symmetric-product', sizes: [n, first, last], operands };
 }

@@ -36,7 +36,7 @@ describe('the reference cases', () => {
  * Solves every combination of active bounds and one-sided rows as an equality problem by elimination. The smallest
  * feasible objective is the optimum.
  */
-function byEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
+function solveByEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
   const { n, rows, lower, upper } = program;
   const matrix = createMetricMatrix(program.metric!);
   let best: { x: Float64Array; objective: number } | undefined;
@@ -132,7 +132,7 @@ describe('small programmes', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const program = randomProgram(seed, { namesMax: 5, withKinks: false, withNorms: false });
       if (program.rows.count > 3) continue;
-      const expected = byEnumeration(program);
+      const expected = solveByEnumeration(program);
       const answer = solver.solve(program);
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
       if (expected === undefined) continue;
@@ -159,7 +159,7 @@ describe('small programmes', () => {
         metric: createDenseMetric(matrix, n),
         upper: upper.map((bound) => (bound === 0 ? 0 : Infinity)),
       };
-      const expected = byEnumeration(program);
+      const expected = solveByEnumeration(program);
       const answer = solver.solve(program);
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
       if (expected === undefined) continue;

@@ -25,16 +25,17 @@ export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: Hier
   });
 }
 
-const euclidean = (a: readonly number[], b: readonly number[]) => Math.hypot(...a.map((value, k) => value - b[k]!));
+const computeEuclidean = (a: readonly number[], b: readonly number[]) =>
+  Math.hypot(...a.map((value, k) => value - b[k]!));
 
 const meanOf = (points: Matrix): number[] =>
   points[0]!.map((_, k) => sumOf(points.map((point) => point[k]!)) / points.length);
 
 /** Returns the distance of two clusters, computed only from their members and not updated between merges. */
-function clusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
+function computeClusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
   if (linkage === 'ward')
-    return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * euclidean(meanOf(a), meanOf(b));
-  const pairs = a.flatMap((one) => b.map((other) => euclidean(one, other)));
+    return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * computeEuclidean(meanOf(a), meanOf(b));
+  const pairs = a.flatMap((one) => b.map((other) => computeEuclidean(one, other)));
   if (linkage === 'single') return Math.min(...pairs);
   return linkage === 'complete' ? Math.max(...pairs) : sumOf(pairs) / pairs.length;
 }
@@ -54,7 +55,7 @@ export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): 
     for (const [i, left] of trees.entries()) {
       for (const right of trees.slice(i + 1)) {
         const members = [left, right].map(({ leaves }) => leaves.map((leaf) => points[leaf]!));
-        const distance = clusterDistance(members[0]!, members[1]!, linkage);
+        const distance = computeClusterDistance(members[0]!, members[1]!, linkage);
         if (best === undefined || distance < best.distance) best = { distance, left, right };
       }
     }

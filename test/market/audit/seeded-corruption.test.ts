@@ -38,7 +38,7 @@ interface Corruption {
 }
 
 /** Copies a market and corrupts the copy at known positions. */
-function spoilt(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
+function corruptMarket(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
   const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
   const close = fields.get('CLOSE')!;
@@ -152,7 +152,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
 
 describe('seeded corruptions of a synthetic market', () => {
   test('are nearly all found, with few false ones', () => {
-    const { content, truth } = spoilt(5);
+    const { content, truth } = corruptMarket(5);
     const { doubts } = auditMarket(content, 'none', () => {});
     const isWithinDays = (a: string, b: string) => Math.abs(Date.parse(a) - Date.parse(b)) <= 5 * 86_400_000;
     const missed = truth.filter(

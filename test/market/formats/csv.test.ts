@@ -8,7 +8,7 @@ import { createMarketRecords } from '#market/sources/csv.js';
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
 /** Divides bytes into chunks of the given sizes, which are repeated. */
-function* inPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
+function* splitIntoPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
   for (let from = 0, i = 0; from < bytes.length; i++) {
     const size = sizes[i % sizes.length]!;
     yield bytes.slice(from, from + size);
@@ -19,7 +19,7 @@ function* inPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8
 async function rowsOf(text: string, sizes = [1 << 20]) {
   const rows: unknown[][] = [];
   let header: string[] = [];
-  await readCsv(inPieces(bytesOf(text), sizes), (columns) => {
+  await readCsv(splitIntoPieces(bytesOf(text), sizes), (columns) => {
     header = columns;
     return (record) => rows.push(readTextCells(record));
   });

@@ -42,7 +42,7 @@ function knownOf(vintages: readonly Vintage[]): KnownMarkets {
  * Returns a market up to a date, with an additional column that identifies the vintage by its first value, so that
  * vintages differ from the first day on.
  */
-function upTo(market: MarketData, row: number): MarketData {
+function cutMarketAt(market: MarketData, row: number): MarketData {
   const cells = (row + 1) * market.identifiers.length;
   const mark = new Float64Array(cells).fill(row, 0, 1);
   const panels = [...market.fields].map(([name, panel]) => [name, panel.slice(0, cells)] as const);
@@ -50,9 +50,9 @@ function upTo(market: MarketData, row: number): MarketData {
 }
 
 /** Returns one vintage per day from a row on, each known on its last date. */
-function daily(from: number, count: number, marketOn: (row: number) => MarketData): Vintage[] {
+function createDailyVintages(from: number, count: number, marketOn: (row: number) => MarketData): Vintage[] {
   return Array.from({ length: count - from }, (_, i) => {
-    const content = upTo(marketOn(from + i), from + i);
+    const content = cutMarketAt(marketOn(from + i), from + i);
     return { knownOn: content.dates.at(-1)!, content };
   });
 }
@@ -82,7 +82,7 @@ test('decisions on the data known at the time are those of a plain run, bit for 
   fc.assert(
     fc.property(randomMarket, randomRun, ({ market: priced }, { document, documents }) => {
       const market = addVolume(priced);
-      const vintages = daily(1, market.dates.length, () => market);
+      const vintages = createDailyVintages(1, market.dates.length, () => market);
       const last = vintages.at(-1)!.content;
       const plain = tryRun(last, document, requestOf(documents));
       if (plain === undefined) return;
@@ -110,10 +110,10 @@ test('a correction changes no decision from before it was known', () => {
         const close = right.fields.get('CLOSE')!.slice();
         for (const cell of wrong) close[(20 + (cell % 20)) * right.identifiers.length + (cell % 7)]! *= 1.5;
         const uncorrected: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };
-        const vintages = daily(1, right.dates.length, (at) => (at < row ? uncorrected : right));
+        const vintages = createDailyVintages(1, right.dates.length, (at) => (at < row ? uncorrected : right));
         const last = vintages.at(-1)!.content;
         const known = tryRun(last, document, requestOf(documents, knownOf(vintages)));
-        const never = tryRun(upTo(uncorrected, right.dates.length - 1), document, requestOf(documents));
+        const never = tryRun(cutMarketAt(uncorrected, right.dates.length - 1), document, requestOf(documents));
         const plain = tryRun(last, document, requestOf(documents));
         if (known === undefined || never === undefined || plain === undefined) return;
         const countDecisions = ({ index: { compositions } }: Run): number =>

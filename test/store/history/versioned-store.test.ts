@@ -36,7 +36,7 @@ async function actionsOf(store: DocumentStore, subject: Subject): Promise<string
 }
 
 /** Performs a random write of a document: an edit, the restoring of an earlier version, or a deletion. */
-async function randomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
+async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
   const draw = random();
   if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: by() }));
   const head = draw < 0.35 ? await headOf(store, { kind, id }) : undefined;
@@ -71,7 +71,7 @@ test('the state at every past time equals the answers at that time, over random 
   const subjects = subjectsOf(2);
   for (let i = 0; i < 80; i++) {
     const subject = subjects[Math.floor(random() * subjects.length)]!;
-    await randomWrite(store, subject, random);
+    await performRandomWrite(store, subject, random);
     const response = await answeredNow(store, subject);
     states.push({ subject, answered: response, versions: (await headOf(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
@@ -95,7 +95,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
   const pick = (): Subject => subjects[Math.floor(random() * subjects.length)]!;
   const moments: { readonly at: string; readonly subject: Subject; readonly answered: string | null }[] = [];
   for (let i = 0; i < WRITES; i++) {
-    await randomWrite(store, pick(), random);
+    await performRandomWrite(store, pick(), random);
     const subject = pick(); // any subject, because every subject was written earlier
     moments.push({ at: formatTimestamp(time), subject, answered: await answeredNow(store, subject) });
   }

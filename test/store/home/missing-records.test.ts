@@ -22,7 +22,7 @@ const recordServed = (documents: DocumentStore, datasetId: string, contentHash: 
   });
 
 /** Creates records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
-async function recorded(): Promise<readonly StoredEntry[]> {
+async function createRecords(): Promise<readonly StoredEntry[]> {
   const engine = createMemoryEngine();
   const documents = createVersionedStore(engine.open());
   const put = (id: string, name: string) => documents.transaction((tx) => tx.put('index', id, { id, name }), { by });
@@ -66,7 +66,7 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
 }
 
 test('each record of a history that is missing is found, whichever it is', async () => {
-  const entries = await recorded();
+  const entries = await createRecords();
   expect(await faultsOf(entries)).toEqual([]);
   const kinds = new Set(entries.map(({ kind }) => kind));
   expect(kinds.size).toBe(13);
@@ -77,7 +77,7 @@ test('each record of a history that is missing is found, whichever it is', async
 });
 
 test('a missing record is reported by its name', async () => {
-  const entries = await recorded();
+  const entries = await createRecords();
   const removeRecord = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
     const id = last(entries.filter((entry) => entry.kind === kind).map((entry) => entry.id));
     return faultsOf(entries.filter((entry) => entry.kind !== kind || entry.id !== id));

@@ -40,7 +40,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
 }
 
 /** Creates a database with a results folder, in the state in which its first process leaves them. */
-async function livingCluster() {
+async function createLivingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
   await claimStore(documents, at(folder));
@@ -57,7 +57,7 @@ async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
 }
 
 test('the first process of a database owns its place at once, the next one once it has seen a renewal', async () => {
-  const { folder, documents, ownership } = await livingCluster();
+  const { folder, documents, ownership } = await createLivingCluster();
   expect([ownership.isConfirmed(), ownership.isHolder()]).toEqual([true, true]);
   const second = await begin(documents, folder);
   expect([second.ownership.isConfirmed(), second.ownership.isHolder()]).toEqual([false, false]);
@@ -84,7 +84,7 @@ test('processes that claim a new place at once agree on its owner', async () => 
 });
 
 test('a database restored elsewhere by a dump cannot start on the place of the live one', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const clone = await copyOf(documents);
   for (const identity of [
     { system: '7000000000000000002', database: 'divisor' },
@@ -97,7 +97,7 @@ test('a database restored elsewhere by a dump cannot start on the place of the l
 });
 
 test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one continues', async () => {
-  const { folder, documents, ownership, lost } = await livingCluster();
+  const { folder, documents, ownership, lost } = await createLivingCluster();
   const copied = await copyOf(documents);
   const clone = await begin(copied, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
@@ -115,14 +115,14 @@ test('a physical copy of the database, of the same server and name, ends and rem
 });
 
 test('a copy that is older than the last renewal is refused at its start', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const [copied, token] = [await copyOf(documents), await tokenOf(folder)];
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
   await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
 test('a renewal that was cut off in the middle is completed, and a delayed earlier token is replaced', async () => {
-  const { folder, documents, ownership, lost } = await livingCluster();
+  const { folder, documents, ownership, lost } = await createLivingCluster();
   ownership.close();
   const token = await tokenOf(folder);
   const recorded = (await documents.get('artifact-store', 'shared')) as {
@@ -141,7 +141,7 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
 });
 
 test('discarded results stay in the trash for their time and are brought back from it', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
@@ -157,7 +157,7 @@ test('discarded results stay in the trash for their time and are brought back fr
 });
 
 test('a half-written draft is removed, and the whole file of its name stays', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
@@ -169,7 +169,7 @@ test('a half-written draft is removed, and the whole file of its name stays', as
 });
 
 test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
-  const { folder, documents, ownership } = await livingCluster();
+  const { folder, documents, ownership } = await createLivingCluster();
   const earlier = await copyOf(documents);
   const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);

@@ -25,7 +25,7 @@ let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
 
 /** Opens a shared folder with a short time limit for its calls. */
-async function shared() {
+async function openSharedFolder() {
   const folder = join(await newFolder(), 'mount');
   const place = { kind: 'folder', folder } as const;
   const storeId = await claimStore(createMemoryEngine().open(), place);
@@ -41,7 +41,7 @@ async function shared() {
  * blocks a thread of the process.
  * @returns a function that restores the file and ends the calls
  */
-async function stall(path: string): Promise<() => Promise<void>> {
+async function stallFile(path: string): Promise<() => Promise<void>> {
   await rename(path, `${path}-away`);
   execFileSync('mkfifo', [path]);
   return async () => {
@@ -52,9 +52,9 @@ async function stall(path: string): Promise<() => Promise<void>> {
 }
 
 test('a folder that does not answer is an outage: each call ends in its time, and others at once while one hangs', async () => {
-  const { folder, artifacts, health } = await shared();
+  const { folder, artifacts, health } = await openSharedFolder();
   const [stuck, sound] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
-  const release = await stall(join(folder, stuck.name));
+  const release = await stallFile(join(folder, stuck.name));
   // More reads than file threads: pending reads end together with the first read that stalls.
   const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuck)));
   for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: AWAY });

@@ -24,7 +24,7 @@ const sumAbove = (weights: readonly number[], trigger: number): number =>
   sum(weights.filter((weight) => weight > trigger));
 
 /** Returns periods of consecutive closes beyond a bound. */
-function spells(isBeyond: readonly boolean[]): [number, number | null][] {
+function listSpells(isBeyond: readonly boolean[]): [number, number | null][] {
   const results: [number, number | null][] = [];
   isBeyond.forEach((is, t) => {
     if (is && isBeyond[t - 1] !== true) results.push([t, null]);
@@ -34,7 +34,7 @@ function spells(isBeyond: readonly boolean[]): [number, number | null][] {
 }
 
 /** Returns the sums of weights by issuer. */
-function byIssuer(weights: readonly number[], issuers: readonly string[]): number[] {
+function sumByIssuer(weights: readonly number[], issuers: readonly string[]): number[] {
   const sums = new Map<string, number>();
   weights.forEach((weight, i) => sums.set(issuers[i]!, (sums.get(issuers[i]!) ?? 0) + weight));
   return [...sums.values()];
@@ -89,11 +89,11 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
           expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
           for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
           const headroomOf = (weights: readonly number[], t: number) =>
-            BY_WORDS[rule](byIssuer(weights, issuersOn(days[t]!)));
+            BY_WORDS[rule](sumByIssuer(weights, issuersOn(days[t]!)));
           const expected = closes.map(headroomOf);
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
           rows.forEach(({ row }, r) => {
-            const own = spells(expected.map((of) => of[r]! < -1e-12));
+            const own = listSpells(expected.map((of) => of[r]! < -1e-12));
             const reports = view.breaches.filter((breach) => breach.row === row);
             expect(reports.map(({ begin, end }) => [begin, end])).toEqual(
               own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),

@@ -137,14 +137,14 @@ describe('on random markets', () => {
         fc.integer({ min: 0, max: 3 }),
         fc.nat(1000),
         async ({ market }, row, kind, choice) => {
-          const grown = await digested(market);
-          const known = await digested(cut(market, row + 1));
+          const grown = await attachDigests(market);
+          const known = await attachDigests(cut(market, row + 1));
           const day = market.dates[row]!;
           const prefix = prefixOf(known.market, known.digests, day);
           expect(comparePrefixes(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
           const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
           expect(comparePrefixes(prefixOf(since, grown.digests, day), prefix)).toBeNull();
-          const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
+          const changed = await attachDigests(change(market, kind, { day, row: choice % (row + 1), choice }));
           expect(comparePrefixes(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
             kind === 3 ? 'names' : 'history',
           );
@@ -155,7 +155,7 @@ describe('on random markets', () => {
   });
 });
 
-async function digested(
+async function attachDigests(
   market: MarketData,
 ): Promise<{ readonly market: MarketData; readonly digests: ContentDigests }> {
   return { market, digests: (await digestContent(market)).digests };

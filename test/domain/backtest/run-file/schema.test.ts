@@ -15,7 +15,7 @@ const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-
  * Returns a run that has every possible block: costs, a cap, a pending order, a foreign security, a dividend and a
  * benchmark.
  */
-function richRun(): Uint8Array<ArrayBuffer> {
+function createRichRun(): Uint8Array<ArrayBuffer> {
   const market = buildMarket({
     dates: DATES,
     close: {
@@ -75,7 +75,7 @@ function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Arra
 }
 
 describe('of everything that is stored of a run', () => {
-  const bytes = richRun();
+  const bytes = createRichRun();
   const stored = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
 
   test('there is a block of every kind but those of extended runs, of short positions, of rounding, of share changes and of overlays', () => {

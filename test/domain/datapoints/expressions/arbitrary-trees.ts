@@ -15,9 +15,9 @@ const field: Tree = fc
   .map(([name, back]) => ({ node: 'field', name, ...(back === 0 ? {} : { lag: back }) }));
 
 /** Returns random expressions over the values of one security; windows may contain such expressions. */
-function elementwise(depth: number): Tree {
+function createElementwise(depth: number): Tree {
   if (depth === 0) return fc.oneof({ weight: 3, arbitrary: field }, value);
-  const below = elementwise(depth - 1);
+  const below = createElementwise(depth - 1);
   const call = (name: string, ...operands: Tree[]): Tree =>
     fc.tuple(...operands).map((nodes) => ({ node: 'function', name, operands: nodes }));
   return fc.oneof(
@@ -98,7 +98,7 @@ const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'coverage', 's
 
 /** Returns random valid expressions of numbers. */
 export function createExpressions(depth = 2): Tree {
-  const simple = elementwise(2);
+  const simple = createElementwise(2);
   const overTime = fc
     .tuple(fc.constantFrom(...TIME), simple, fc.constantFrom(3, 5, 8), lag)
     .map(([name, x, window, back]): ExpressionNode => ({

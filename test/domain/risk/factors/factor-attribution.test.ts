@@ -13,7 +13,7 @@ const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
 const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
 
 /** Returns the attribution of periods that end on consecutive sessions; every period begins with the same weights. */
-function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
+function attributePeriods(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
   return attributeToFactors({
     window,
@@ -30,7 +30,7 @@ const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0)
 
 describe('the return of a session', () => {
   test('is earned by styles as numpy finds their returns', () => {
-    const { factors, contributions, specific, other, coveredWeight } = attributed('styles', [400, 400]);
+    const { factors, contributions, specific, other, coveredWeight } = attributePeriods('styles', [400, 400]);
     expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
     // No security pays a dividend, so the dividend factor has no return.
     expect(factors.at(-1)).toBe('DIVIDEND');
@@ -52,7 +52,7 @@ describe('the return of a session', () => {
       };
     });
     const mean = sum(sectors.map((sector) => sector.mean)) / 3;
-    const { contributions, exposures, specific } = attributed('market_sector', [t, t]);
+    const { contributions, exposures, specific } = attributePeriods('market_sector', [t, t]);
     expect(contributions[0]).toBeCloseTo(sum(held) * mean, 12);
     sectors.forEach((sector, s) => {
       expect(exposures[1 + s]).toBeCloseTo(sector.weight, 12);
@@ -64,7 +64,7 @@ describe('the return of a session', () => {
 });
 
 test('factors, specific and other returns of months add up to the total return, and costs are other', () => {
-  const [plain, costly] = [0, 0.0005].map((cost) => attributed('styles', [300, 360], cost));
+  const [plain, costly] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
   for (const one of [plain!, costly!]) {
     expect(one.reconciles).toBe(true);
     expect(sum(one.contributions) + one.specific + one.other).toBeCloseTo(one.totalReturn, 12);

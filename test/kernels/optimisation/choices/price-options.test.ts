@@ -7,7 +7,7 @@ const LIMITS = 3;
 /**
  * Returns items with three options and three kinds of limits; the first option of each item has no cost and no amounts.
  */
-function randomProblem(items: number, seed: number): OptionProblem {
+function createRandomProblem(items: number, seed: number): OptionProblem {
   const random = createCounterRandom({ seed, stream: 3 });
   const starts = Int32Array.from({ length: items + 1 }, (_, i) => 3 * i);
   const costs = Float64Array.from({ length: 3 * items }, (_, o) => (o % 3 === 0 ? 0 : -random.uniform()));
@@ -39,7 +39,7 @@ function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): num
 }
 
 test.each([1, 2, 3, 4])('the bound is below every choice, and near the best one, seed %i', (seed) => {
-  const problem = randomProblem(8, seed);
+  const problem = createRandomProblem(8, seed);
   const least = enumerate(problem);
   const { bound } = priceOptions(problem);
   expect(least).toBeLessThan(0);
@@ -49,7 +49,7 @@ test.each([1, 2, 3, 4])('the bound is below every choice, and near the best one,
 });
 
 test('the prices leave hardly any gain between the two best options of a few items', () => {
-  const problem = randomProblem(200, 5);
+  const problem = createRandomProblem(200, 5);
   const { priced } = priceOptions(problem);
   const gaps = Array.from({ length: 200 }, (_, i) => {
     const [best, second] = [...priced.subarray(3 * i, 3 * i + 3)].toSorted((a, b) => a - b);

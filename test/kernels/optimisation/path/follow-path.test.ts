@@ -19,7 +19,7 @@ const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
 /** Returns a random programme with rows whose limits are the row values near a feasible point; some rows are soft. */
-function feasibleProgram(seed: number): Program | undefined {
+function createFeasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
   const program = randomProgram(seed, { withNorms: false });
   const n = program.n;
@@ -63,7 +63,7 @@ test('a followed optimum is that of the programme itself, with rows, limits and 
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
   for (let seed = 1; seed <= 100 * SHARE; seed++) {
     const random = seeded(seed + 90_000);
-    const program = feasibleProgram(seed)!;
+    const program = createFeasibleProgram(seed)!;
     const solver = createSolver(plainAlgebra);
     const first = solver.solve(program, { effort: 'quick' });
     const next = moveProgram(program, random, seed % 2 === 0);
@@ -114,7 +114,7 @@ test('an optimum is followed to another objective', () => {
   let followed = 0;
   for (let seed = 1; seed <= 67 * SHARE; seed++) {
     const random = seeded(seed + 70_000);
-    const program = feasibleProgram(seed)!;
+    const program = createFeasibleProgram(seed)!;
     const first = createSolver(plainAlgebra).solve(program, { effort: 'quick' });
     const next: Program = {
       ...program,
@@ -140,7 +140,7 @@ test('an optimum is followed to another objective', () => {
 });
 
 test('a start that is no optimum, or of another shape, is not followed', () => {
-  const program = feasibleProgram(3)!;
+  const program = createFeasibleProgram(3)!;
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
   const next = moveProgram(program, seeded(1), false);
@@ -193,7 +193,7 @@ test('a path from no holding reaches the same optimum as one from all holdings',
   let count = 0;
   for (let seed = 1; seed <= 60; seed++) {
     const random = seeded(seed + 70_000);
-    const program = feasibleProgram(seed)!;
+    const program = createFeasibleProgram(seed)!;
     const steep = {
       ...program,
       ridge: 0.01,

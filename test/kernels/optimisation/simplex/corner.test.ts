@@ -9,13 +9,13 @@ import { randomProgram } from '../random-programs.js';
 import { base, solver } from '../solved.js';
 
 /** Returns a linear programme that maximises a weighted sum. */
-function linearProgram(seed: number): Program {
+function createLinearProgram(seed: number): Program {
   const program = randomProgram(seed, { withNorms: false });
   const random = seeded(1000 + seed);
   return { ...program, curvature: 0, ridge: 0, linear: program.linear.map(() => random() - 0.7) };
 }
 
-const programs = Array.from({ length: 150 }, (_, k) => linearProgram(k + 1));
+const programs = Array.from({ length: 150 }, (_, k) => createLinearProgram(k + 1));
 
 test('a corner meets the conditions of optimality, and is found if one exists', () => {
   let corners = 0;

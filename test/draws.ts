@@ -1,19 +1,19 @@
 import * as fastCheck from 'fast-check';
 import { IS_SOAK } from './soak.js';
 
-/** Every `npm test` draws the same cases; `npm run soak` draws new ones and prints the seed of a failure. */
+/** `npm test` always draws the same cases; `npm run soak` draws new cases and prints the seed of a failure. */
 if (!IS_SOAK) fastCheck.configureGlobal({ ...fastCheck.readConfigureGlobal(), seed: 20_240_229 });
 
-/** Share of the stated number of cases that `npm test` draws: the soak draws all. */
+/** Share of the stated number of cases that `npm test` draws; the soak draws all cases. */
 const SHARE = IS_SOAK ? 1 : 0.5;
 const RUNS_BY_DEFAULT = 100;
 
 export * from 'fast-check';
 
-/** Returns how many of the stated cases are drawn. */
+/** Returns the number of cases to draw. */
 export const countDraws = (stated: number): number => Math.ceil(SHARE * stated);
 
-/** The assertion of fast-check with a share of its cases. */
+/** Asserts a property like fast-check, with a share of the stated cases. */
 export function assert<T>(property: fastCheck.IAsyncProperty<T>, terms?: fastCheck.Parameters<T>): Promise<void>;
 export function assert<T>(property: fastCheck.IProperty<T>, terms?: fastCheck.Parameters<T>): void;
 export function assert<T>(
@@ -24,7 +24,7 @@ export function assert<T>(
   return fastCheck.assert(property, { ...terms, numRuns });
 }
 
-/** Number of surrogates, which are no code points of text. */
+/** Number of surrogates, which are not valid code points in text. */
 const SURROGATES = 0xe000 - 0xd800;
 const CODE_POINT = fastCheck.integer({ min: 0, max: 0x10ffff - SURROGATES }).map(
   (n) => String.fromCodePoint(n < 0xd800 ? n : n + SURROGATES),
@@ -36,8 +36,8 @@ const CODE_POINT = fastCheck.integer({ min: 0, max: 0x10ffff - SURROGATES }).map
 );
 
 /**
- * Returns text of any code points. The unit `binary` of fast-check draws the same, but lists every code point in a map: a
- * second of processor time and 130 MB in each process.
+ * Returns strings of any code points. The unit `binary` of fast-check draws equal strings, but lists every code point
+ * in a map, which takes a second of processor time and 130 MB in each process.
  */
 export const binaryText = (constraints: Omit<fastCheck.StringConstraints, 'unit'> = {}): fastCheck.Arbitrary<string> =>
   fastCheck.string({ ...constraints, unit: CODE_POINT });

@@ -1,11 +1,14 @@
 import { createServer } from 'node:net';
 
-/** Ports below the ephemeral range: no other process takes one before the server listens, or while it is stopped. */
+/**
+ * Ports below the ephemeral range, so that no other process takes a port before the server listens or while it is
+ * stopped.
+ */
 const PORTS = { first: 20_000, count: 12_000 };
 
-/** Returns a free loopback port for a server. */
+/** Returns a free loopback port. */
 export async function freePort(): Promise<number> {
-  // Concurrent processes begin at different ports.
+  // Concurrent processes start their search at different ports.
   for (let i = 0; i < PORTS.count; i++) {
     const port = PORTS.first + ((process.pid * 7 + i) % PORTS.count);
     if (await isFree(port)) return port;

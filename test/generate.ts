@@ -7,7 +7,7 @@ import { recordAnswers } from './guide/record-answers.js';
 import { stableAnswers } from './guide/stable-answers.js';
 import { addTables } from './guide/tables.js';
 
-/** Writes the committed files that are generated from the code: `npm run generate`. */
+/** Writes the committed files that are generated from code: `npm run generate`. */
 for (const [file, text] of Object.entries(clientSources())) writeFileSync(file, text);
 for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, addTables(text));
 

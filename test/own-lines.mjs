@@ -9,13 +9,13 @@ const ownLines = {
   },
   create(context) {
     const [most, mostWhole = Infinity] = context.options;
-    /** Number of lines in inner functions, for each enclosing function. */
+    /** Number of lines in inner functions, per enclosing function. */
     const within = [];
     const enter = () => within.push(0);
     const leave = (node) => {
       const lines = node.loc.end.line - node.loc.start.line + 1;
       const own = lines - within.pop();
-      // The first line of an inner function belongs to both.
+      // The first line of an inner function also counts for the enclosing function.
       if (within.length > 0) within[within.length - 1] += lines - 1;
       if (node.body.type === 'ObjectExpression') return;
       if (own > most) context.report({ node, message: `The function has ${own} lines; at most ${most} are allowed.` });

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 /**
- * Verifies the rules of the linter. For each rule in the table of rooms, one violation is planted in a separate tree,
- * next to one import that the rule allows; the linter must report all of the former and none of the latter.
+ * A room of the table. The tests verify the linter's rules: for each rule, one violation is planted in a separate tree,
+ * next to one import that the rule allows. The linter must report every violation and no allowed import.
  */
 interface Room {
   readonly values: readonly string[];
@@ -31,7 +31,7 @@ interface Plant {
 
 const importing = (specifier: string) => `import { thing } from '${specifier}';\nexport const seen = thing;\n`;
 const knowing = (specifier: string) => `import type { Thing } from '${specifier}';\nexport type Seen = Thing;\n`;
-/** Replaces a pattern of packages by the name of a module that it matches. */
+/** Replaces a package pattern by the name of a module that it matches. */
 const replaceMember = (pattern: string) => pattern.replace('node:*', 'node:path').replace('/**', '/inner');
 
 const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) => {
@@ -56,7 +56,10 @@ const violations: Plant[] = rooms.flatMap(([room, { values, types, packages }]) 
 
 const isLoose = (family: string): boolean => /\.tsx?$/.test(family);
 
-/** A family does not import later families of its room: by path or by name, values or types, at any depth. */
+/**
+ * Violations of family order: a family must not import later families of its room, by path or by name, values or types,
+ * at any depth.
+ */
 const against: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families]) =>
   families.slice(0, -1).flatMap((family, i) => {
     const later = families[i + 1]!;
@@ -75,7 +78,7 @@ const along: Plant[] = Object.entries(table.FAMILIES).flatMap(([room, families])
   return folders.slice(1).flatMap((family, i) => [
     { file: `${room}/${family}/along.ts`, text: importing(`../${folders[i]}/thing.js`) },
     { file: `${room}/${family}/deep/along.ts`, text: knowing(`../../${folders[i]}/thing.js`) },
-    // A folder inside a family may have the name of a later family.
+    // A subfolder of a family may have the name of a later family.
     { file: `${room}/${folders[i]}/deep/inside.ts`, text: importing(`../${family}/thing.js`) },
   ]);
 });
@@ -109,7 +112,10 @@ const manners: Plant[] = [
   },
 ];
 
-/** Rules of the design, stated independently of the table, so that it cannot change unnoticed. */
+/**
+ * Violations of design rules that are stated independently of the table, so that changing the table cannot drop a rule
+ * unnoticed.
+ */
 const designed: Plant[] = [
   { file: 'kernels/of-domain.ts', text: importing('#domain/refusals/refusal.js') },
   { file: 'src/domain/of-store.ts', text: importing('#store/port.js') },

@@ -3,10 +3,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** room -> rooms whose values it may import, rooms whose types it may import, and packages it may use. */
+/** Rooms, each with the rooms whose values it may import, the rooms whose types it may import, and its packages. */
 export const ROOMS = {
   kernels: { values: [], types: [], packages: [] },
-  /** Needed by any program: memory, text. It contains no index theory. */
+  /** Code that any program needs, such as memory and text; it contains no index theory. */
   'src/base': { values: ['kernels'], types: [], packages: [] },
   'src/domain': { values: ['base', 'kernels'], types: [], packages: ['zod'] },
   'src/contract': { values: ['base', 'domain'], types: [], packages: ['zod'] },
@@ -42,9 +42,9 @@ export const ROOMS = {
     types: ['clients'],
     packages: ['apache-arrow', 'zod', 'node:*'],
   },
-  /** Copied into programs of others: it depends on nothing. */
+  /** Code that is copied into other programs, so it has no dependencies. */
   'src/clients': { values: [], types: [], packages: [] },
-  /** Runs in browsers: it accesses the service only through its client. */
+  /** Code that runs in browsers; it accesses the service only through the service's client. */
   'src/console': {
     values: ['clients'],
     types: [],
@@ -57,7 +57,7 @@ export const ROOMS = {
   },
 };
 
-/** Folders of a room with a package that the rest of the room must not import. */
+/** Folders with a package that the rest of their room must not import. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
   'src/engine/embedded': { room: 'src/engine', packages: ['@jitl/**', 'zod', 'node:*'] },
@@ -71,7 +71,7 @@ export const ALCOVES = {
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
-/** Families of a room, lowest first: each imports only earlier ones. A name with an extension is a file. */
+/** Families of a room, lowest first: each family imports only earlier families. A name with an extension is a file. */
 export const FAMILIES = {
   'src/domain': [
     'time',
@@ -207,12 +207,12 @@ export const FAMILIES = {
 
 const isLoose = (family) => /\.tsx?$/.test(family);
 
-/** Modules of Node.js have folders (`node:fs/promises`), which one star does not match. */
+/** Modules of Node.js may have folders (`node:fs/promises`), which a single star does not match. */
 const allow = (name) => (name === 'node:*' ? ['!node:*', '!node:*/**'] : [`!${name}`]);
 
 const nameOf = (room) => room.replace('src/', '');
 const NAMES = Object.keys(ROOMS).map(nameOf);
-/** A relative path must not leave its room: from a folder `depth` levels inside, that takes one more step. */
+/** A relative path must not leave its room; from a folder `depth` levels inside, leaving requires one more step. */
 const byRelativePath = (depth) => ({
   regex: `^(\\.\\./){${depth + 1}}`,
   message: 'Cross into a room by its name, #room/file.js.',
@@ -250,14 +250,14 @@ const restrict = (folder, room, packages, above = 0) =>
     rules: { 'typescript/no-restricted-imports': ['error', { patterns: patternsOf(room, packages, depth + above) }] },
   }));
 
-/** Returns patterns of specifiers that lead from a file `depth` folders inside a room to one of these families. */
+/** Returns patterns of import specifiers that lead from a file `depth` folders inside a room to given families. */
 function leadingTo(room, families, depth) {
   const targets = families.map((name) => (isLoose(name) ? name.replace(/\.tsx?$/, '\\.js$') : `${name}/`));
   const up = depth === 0 ? '\\./' : `(\\.\\./){${depth}}`;
   return `^(${up}|#${nameOf(room)}/)(${targets.join('|')})`;
 }
 
-/** Returns one override per family and depth of its files, which forbids the later families of the table. */
+/** Returns one override per family and file depth, which forbids imports of later families in the table. */
 const orderOf = (room) =>
   FAMILIES[room].flatMap((family, at) => {
     const closed = FAMILIES[room].slice(at + 1);
@@ -281,7 +281,7 @@ const orderOf = (room) =>
     }));
   });
 
-/** Returns folders and files of a room that the table does not list, and entries of the table that do not exist. */
+/** Returns folders and files of a room that are missing from the table, and table entries that do not exist. */
 export function misplacedIn(room) {
   const all = readdirSync(new URL(`../${room}`, import.meta.url), { withFileTypes: true });
   const entries = all.filter((entry) => entry.isDirectory() || isLoose(entry.name)).map(({ name }) => name);
@@ -317,7 +317,7 @@ const config = {
   ],
 };
 
-/** Returns the configuration with one override per line: hundreds of them differ only in a name. */
+/** Returns the configuration with one override per line, because hundreds of overrides differ only in a name. */
 function configText() {
   const { overrides, ...rest } = config;
   const head = JSON.stringify(rest, null, 2).replace(/\n\}$/, '');

@@ -3,7 +3,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 
-/** Prepares the environment of all tests; creates the folder for files that one run shares, and removes it after the run. */
+/**
+ * Prepares the environment of all tests, and creates a folder for files shared by one run. @returns a function that
+ * removes the folder
+ */
 export function setup() {
   shortenStarts();
   const folder = mkdtempSync(join(tmpdir(), 'divisor-tests-'));
@@ -16,8 +19,8 @@ export function setup() {
 }
 
 /**
- * Omits two costs of every process that tests start: 40 ms for the certificates that Node parses at each start if the
- * variable names some, which no test needs, and 75 ms for the scripts that choose one of several Pythons.
+ * Removes two costs from every process that tests start: 40 ms for certificates that Node parses at each start if an
+ * environment variable names them, which no test needs, and 75 ms for scripts that choose one of several Pythons.
  */
 function shortenStarts() {
   delete process.env.NODE_EXTRA_CA_CERTS;
@@ -26,7 +29,7 @@ function shortenStarts() {
   if (existsSync(join(folder, 'python3'))) process.env.PATH = `${folder}${delimiter}${process.env.PATH}`;
 }
 
-/** Returns the lines of a file that are numbers; none if the file does not exist. */
+/** Returns the lines of a file that are numbers; empty if the file does not exist. */
 function numbersIn(file) {
   try {
     return (readFileSync(file, 'utf8').match(/^\d+$/gm) ?? []).map(Number);

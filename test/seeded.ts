@@ -1,4 +1,4 @@
-/** mulberry32: a seed determines the numbers in [0, 1), on every machine. */
+/** Returns a generator of random numbers in [0, 1) (mulberry32). The seed determines the numbers on every machine. */
 export function seeded(seed: number): () => number {
   let state = seed | 0;
   return () => {

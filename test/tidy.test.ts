@@ -3,7 +3,7 @@ import { basename, dirname, join, normalize } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-/** Rules that a linter cannot check. */
+/** Tests rules that a linter cannot check. */
 function listSources(room: string): string[] {
   if (!existsSync(room)) return [];
   const files = readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => `${room}/${name}`);
@@ -13,8 +13,8 @@ function listSources(room: string): string[] {
 const ROOM_FOLDERS: Record<string, string> = { kernels: 'kernels', workers: 'workers' };
 
 /**
- * Returns the source files to which a file refers: by import, or by the address of a module that it starts in another
- * thread or process.
+ * Returns the source files to which a file refers, either by an import or by the path of a module that it starts in
+ * another thread or process.
  */
 function listReferences(file: string): string[] {
   const text = readFileSync(file, 'utf8');
@@ -51,10 +51,11 @@ function reachable(roots: readonly string[]): Set<string> {
 
 test('every file is imported from the command, the workers, the package or the console', () => {
   const doors = ['src/main.ts', 'workers/main.ts', 'src/clients/typescript/divisor.ts', 'src/console/main.tsx'];
-  // The build of the engine replaces a module of Node by each of these.
+  // Each of these files replaces a module of Node in the build of the engine.
   const embedded = listSources('src/engine/embedded').filter((file) => EMBEDDED.includes(basename(file, '.ts')));
   doors.push('src/engine/main.ts', 'src/engine/verify-worker.ts', ...embedded);
-  // Certificates of solutions are for callers of the kernels; the benchmark of quadratic programmes measures them.
+  // Certificates of solutions are intended for callers of the kernels; the benchmark of quadratic programmes measures
+  // them.
   doors.push('kernels/optimisation/certified/certify.ts');
   const reached = reachable(doors);
   expect(program.filter((file) => !reached.has(file))).toEqual([]);
@@ -64,7 +65,7 @@ const EMBEDDED = [
   ...readFileSync('scripts/engine.mjs', 'utf8').matchAll(/'(?:[\w/.-]+\.js|node:[\w/]+)': '([\w-]+)'/g),
 ].map((match) => match[1]!);
 
-/** Kernels that other rooms call; the others are parts of these, and engines and memory contain no formula. */
+/** Kernels that other rooms call. All other kernels are parts of these, and engines and memory contain no formulas. */
 const called = [
   ...new Set(program.filter((file) => !file.startsWith('kernels/')).flatMap((file) => graph.get(file) ?? [])),
 ]
@@ -113,18 +114,21 @@ test('properties are drawn alike in every run: only one file imports fast-check 
   expect(direct).toEqual(['test/draws.ts']);
 });
 
-/** Comments and texts, and powers that are exact on every platform: powers of two, squares, and powers of bigints. */
+/**
+ * Matches comments, strings, and powers that are exact on every platform: powers of two, squares, and powers of
+ * bigints.
+ */
 const NO_OTHER_POWER = /\/\*[\s\S]*?\*\/|\/\/[^\n]*|'[^'\n]*'|`[^`]*`|(?<![\w.])2 \*\*|\*\* 2\b(?!\.)|\d+n \*\*/g;
 
 test('powers come from a kernel, because those of V8 differ between versions', () => {
   const rooms = /^(kernels|workers|src\/(domain|market|services|views))\//;
-  // Their texts are Markdown.
+  // The texts of these files are Markdown.
   const numeric = program.filter((file) => rooms.test(file) && !file.startsWith('src/domain/reports/'));
   const bare = (file: string): string => readFileSync(file, 'utf8').replace(NO_OTHER_POWER, '');
   expect(numeric.filter((file) => /\*\*|Math\.pow/.test(bare(file)))).toEqual(['kernels/power.ts']);
 });
 
-/** Folders with pages for developers; the guide and the changelog mention files of users. */
+/** Folders whose pages are for developers; the guide and the changelog also mention files of users. */
 const PAGE_FOLDERS = ['src', 'kernels', 'workers', 'test', 'bench', 'scripts', 'docs'];
 const tree = [
   ...PAGE_FOLDERS.flatMap((folder) =>
@@ -134,12 +138,12 @@ const tree = [
 ];
 const pages = tree.filter((file) => file.endsWith('.md') && file !== 'CHANGELOG.md');
 
-/** Files of an example. */
+/** Files that exist only in an example. */
 const IMAGINED = ['selection/drawdown-filter.ts'];
 
 /**
- * Returns true if a mentioned file exists. A bare file name may be anywhere; a path is relative to the root, to `src/`,
- * to the page or to a folder below it.
+ * Returns true if a mentioned file exists. A bare file name may be in any folder; a path is relative to the root, to
+ * `src/`, to the page, or to a folder below the page.
  */
 function isThere(mentioned: string, page: string): boolean {
   const path = normalize(mentioned).replace(/\/$/, '');

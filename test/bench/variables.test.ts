@@ -26,7 +26,7 @@ test('every variable belongs to an existing bench, and the page states its defau
 });
 
 test('no bench reads an undeclared variable', () => {
-  const own = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS']); // Set by a bench for its own processes.
+  const own = new Set(['BARE_BODY', 'BARE_HEADERS', 'DIVISOR_API_KEYS']); // variables that benches set for their child processes
   const read = sources.flatMap((file) =>
     [...readFileSync(`bench/${file}`, 'utf8').matchAll(/process\.env\['([A-Z_]+)'\]/g)].map(([, name]) => name!),
   );
@@ -81,7 +81,7 @@ test('the clock of a process includes ended threads, and follows the coarse time
   threads.delete('2');
   threads.set('1', 11.25);
   expect(clock()).toBe(14.75);
-  whole = 40; // A thread started and ended between two samples.
+  whole = 40; // a thread started and ended between two samples
   expect(clock()).toBe(40);
   threads.set('3', 30);
   expect(clock()).toBe(44.75);

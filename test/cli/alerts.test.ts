@@ -77,7 +77,7 @@ test('each alert states the problem, its severity and the section of the runbook
   }
 });
 
-/** Members of the dashboard in Grafana's schema 39, and the members that each panel needs to be drawn. */
+/** Members of the dashboard in Grafana's schema 39, and the members without which Grafana cannot draw a panel. */
 const DASHBOARD_SCHEMA = {
   type: 'object',
   required: ['uid', 'title', 'schemaVersion', 'panels', 'templating', 'time'],
@@ -143,7 +143,7 @@ const DASHBOARD_SCHEMA = {
   },
 };
 
-/** Tests that follow procedures of the runbooks, each with a part of its title. */
+/** Procedures of the runbooks: section, test file that follows the procedure, and part of the test's title. */
 const WALKS: readonly (readonly [section: string, file: string, title: string])[] = [
   ['Database failover', 'test/cli/cluster/silent-database.test.ts', 'serves again when the database answers'],
   ['Full disk', 'test/durability/full-disk.test.ts', 'a full volume refuses writes'],

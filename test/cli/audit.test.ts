@@ -15,7 +15,7 @@ const newFolder = temporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 const OTHER = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
-/** A log of five writes, with signatures after the third and the last. */
+/** Audit log of five writes, signed after the third and the last write. */
 let entries: AuditEntry[];
 let seals: readonly AuditSeal[];
 beforeAll(async () => {
@@ -33,14 +33,14 @@ beforeAll(async () => {
   await documents.close();
 });
 
-interface Written {
+interface AuditFiles {
   readonly log?: readonly object[];
   readonly sealed?: readonly object[];
   readonly key?: object;
 }
 
-/** Runs the command on the log, as `GET /audit` returns its lines, and on its keys. */
-async function verifyAudit({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
+/** Runs the command on the lines of the log in the form of `GET /audit`, and on the signing keys. */
+async function verifyAudit({ log = entries, sealed = seals, key = KEY }: AuditFiles, words: readonly string[] = []) {
   const folder = await newFolder();
   const { private_key: _, ...shown } = key as typeof KEY;
   const lines = [...log, ...sealed.map((seal) => ({ seal }))].map((line) => `${JSON.stringify(line)}\n`);
@@ -57,8 +57,8 @@ async function verifyAudit({ log = entries, sealed = seals, key = KEY }: Written
   return `${status} ${out}${err}`.trimEnd();
 }
 
-/** Entries with recomputed numbers and hashes, as an attacker without a key would write them. */
-function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
+/** Recomputes the numbers and hashes of entries, as an attacker without a signing key would. */
+function rehashEntries(log: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return log.map((entry, i) => {
     const stated = { ...entry, seq: i + 1, previous };
@@ -79,20 +79,20 @@ test('each edited, removed, repeated or moved entry is named, and is still found
     const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
     expect(await verifyAudit({ log: edited })).toBe(`1 Entry ${at + 1}: its hash does not match its content.`);
     const signed = at < 3 ? 3 : 5;
-    expect(await verifyAudit({ log: hashedAgain(edited) })).toBe(
+    expect(await verifyAudit({ log: rehashEntries(edited) })).toBe(
       `1 Entry ${signed}: it differs from the signed entry.`,
     );
     const removed = entries.toSpliced(at, 1);
     const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
     const hint = at === 0 ? ' The file is an extract: verify the complete log, which contains its entries.' : '';
     expect(await verifyAudit({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.${hint}`);
-    expect(await verifyAudit({ log: hashedAgain(removed) })).toMatch(/^1 Entry [35]: /);
+    expect(await verifyAudit({ log: rehashEntries(removed) })).toMatch(/^1 Entry [35]: /);
     const repeated = entries.toSpliced(at, 0, entries[at]!);
     expect(await verifyAudit({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);
   }
   const moved = entries.toSpliced(1, 2, entries[2]!, entries[1]!);
   expect(await verifyAudit({ log: moved })).toBe('1 Entry 2: it has the number 3.');
-  expect(await verifyAudit({ log: hashedAgain(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
+  expect(await verifyAudit({ log: rehashEntries(moved) })).toBe('1 Entry 3: it differs from the signed entry.');
 });
 
 test('another key, an edited signature and a removed one are found', async () => {
@@ -104,7 +104,7 @@ test('another key, an edited signature and a removed one are found', async () =>
   const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
   expect(await verifyAudit({ sealed: forged })).toMatch(/^1 Entry 5: in its seal, its signature/);
   expect(await verifyAudit({ sealed: seals.slice(1) })).toBe('1 Entry 5: the previous seal is missing.');
-  // An entry without a signature could be replaced by any other.
+  // Anybody could replace an entry that no signature covers.
   expect(await verifyAudit({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
   expect(await verifyAudit({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
   expect(await verifyAudit({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);

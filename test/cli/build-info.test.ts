@@ -7,7 +7,7 @@ const isRepository = existsSync('.git');
 
 test.skipIf(!isRepository)('a build names the commit of its sources and its time', () => {
   const built = JSON.parse(readFileSync('dist/build.json', 'utf8')) as { commit: string; built_at: string };
-  // The build may be of an earlier commit if only texts changed since then.
+  // The build may name an earlier commit if only texts have changed since that commit.
   expect(execFileSync('git', ['cat-file', '-t', built.commit], { encoding: 'utf8' }).trim()).toBe('commit');
   expect(Date.parse(built.built_at)).toBeGreaterThan(Date.parse('2026-01-01'));
   expect(buildInfo()).toEqual(built);

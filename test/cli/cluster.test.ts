@@ -35,7 +35,7 @@ async function waitForJob(url: string, jobId: string): Promise<Json> {
   }
 }
 
-/** Returns the views of one index from two services; the second one immediately reads the writes of the first. */
+/** Returns the views of one index from two services; the second service reads the writes of the first without delay. */
 async function readViews(first: string, second: string): Promise<unknown> {
   await runJob(first, '/data/synthetic', MARKET);
   await ask(second, 'PUT', '/indices/EVEN', INDEX);
@@ -47,8 +47,8 @@ async function readViews(first: string, second: string): Promise<unknown> {
   ]);
 }
 
-/** Commands of the guide that start processes, without homes and ports, which depend on the reader. */
-function guideLines(): { readonly verb: string; readonly words: string[] }[] {
+/** Returns the guide's commands that start processes, without homes and ports, which each reader chooses. */
+function listGuideCommands(): { readonly verb: string; readonly words: string[] }[] {
   const page = readFileSync('data/guide/several-machines.md', 'utf8');
   return [...page.matchAll(/^ {4}divisor (serve|worker) (.*) &$/gm)].map(([, verb = '', flags = '']) => ({
     verb,
@@ -85,7 +85,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     const embedded = await servingHere(await newFolder());
     const expected = await readViews(embedded.url, embedded.url);
     await embedded.stop();
-    const lines = guideLines();
+    const lines = listGuideCommands();
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     const collector = await openCollector();
     const traced = { ...environment, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     );
     expect(await readViews(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
-    // One trace contains the request to a front and the job of the worker.
+    // One trace covers the request to a front and the job on the worker.
     const request = collector.spans.find(({ name }) => name === 'POST /analytics/{index_id}/backtest');
     const job = collector.spans.find(({ name }) => name === 'job backtest');
     expect([request?.pid, job?.pid]).toEqual([a!.child.pid, worker!.child.pid]);
@@ -121,7 +121,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
         message: /check artifacts fails/,
       });
       expect((await front.ask('GET', '/health')).status).toBe(200);
-      await mkdir(shared); // The empty mount point of an unmounted share.
+      await mkdir(shared); // the mount point of a share that is not mounted
       expect(await front.refusal('POST', '/data/import', imported)).toMatchObject(refusal);
       const { body: job } = await front.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
       expect(await readdir(shared)).toEqual([]);

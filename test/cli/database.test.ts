@@ -25,15 +25,15 @@ async function runJob(url: string, path: string, body: unknown): Promise<void> {
   expect(status).toMatchObject({ status: 'succeeded' });
 }
 
-/** Creates levels of an index on a generated market of a service. */
-async function levelsMade(url: string): Promise<Record<string, unknown>> {
+/** Creates a generated market and an index on a service. @returns the levels of the index */
+async function createLevels(url: string): Promise<Record<string, unknown>> {
   await runJob(url, '/data/synthetic', MARKET);
   await ask(url, 'PUT', '/indices/EVEN', INDEX);
   await runJob(url, '/analytics/EVEN/backtest', {});
   return ask(url, 'GET', '/analytics/EVEN/levels');
 }
 
-/** Stored state of an index with two runs, a published log and two versions of its data. */
+/** Paths whose content a copy must keep: an index with two runs, a published log and two data versions. */
 const KEPT = [
   '/analytics/EVEN/levels',
   '/indices/EVEN',
@@ -49,8 +49,8 @@ const KEPT = [
   '/analytics/EVEN/published/keys',
 ];
 
-/** Creates the state that `KEPT` lists on a service that has created levels. */
-async function historyMade(url: string): Promise<void> {
+/** Creates the stored state behind `KEPT` on a service that has already computed levels. */
+async function createHistory(url: string): Promise<void> {
   await ask(url, 'POST', '/analytics/EVEN/publish', {});
   await runJob(url, '/data/stores/market/refresh', { until: '2024-07-05' });
   await ask(url, 'PUT', '/indices/EVEN', { ...INDEX, name: 'Even again' });
@@ -87,11 +87,11 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     });
 
     const embedded = await servingHere(embeddedHome);
-    const expected = await levelsMade(embedded.url);
+    const expected = await createLevels(embedded.url);
     await embedded.stop();
     const first = await serving(home, [...FLAGS, '--database', place.url]);
-    expect(await levelsMade(first.url)).toEqual(expected);
-    // A job wrote the store and a request wrote the index: both have their first version.
+    expect(await createLevels(first.url)).toEqual(expected);
+    // A job wrote the store and a request wrote the index; each has its first version.
     expect(await historiesIn(place.url)).toEqual(['index/EVEN', 'store/market']);
     await expect(servingHere(otherHome, [], environment)).rejects.toMatchObject({ exitStatus: 75 });
     expect(existsSync(`${home}/documents/data.mdb`)).toBe(false);
@@ -115,8 +115,8 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const [home, back] = [await temporaryFolder(), await temporaryFolder()];
     const own = await openTestDatabase();
     const embedded = await servingHere(home);
-    const expected = await levelsMade(embedded.url);
-    await historyMade(embedded.url);
+    const expected = await createLevels(embedded.url);
+    await createHistory(embedded.url);
     const readAnswers = async (url: string) => {
       const answers = [];
       for (const path of [...KEPT, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
@@ -132,7 +132,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await runHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
     const shared = await servingHere(home, [], { DATABASE_URL: own.url });
     expect(await readAnswers(shared.url)).toEqual(before);
-    await runJob(shared.url, '/analytics/EVEN/backtest', {}); // The job is queued after the copied jobs.
+    await runJob(shared.url, '/analytics/EVEN/backtest', {}); // queued after the copied jobs
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
     const after = await readAnswers(shared.url);
     await shared.stop();

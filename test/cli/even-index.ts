@@ -7,5 +7,5 @@ export const INDEX = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 
-/** Half a year of five securities, as a request for a synthetic market. */
+/** Request for a synthetic market of five securities over half a year. */
 export const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };

@@ -17,7 +17,7 @@ test('the log contains no key, password or secret, at any position of a line', a
     'failed',
   );
   log.debug('below the level');
-  // The file is opened in parallel with the program; lines before that are buffered.
+  // The log file is opened while the program starts; earlier lines are buffered.
   const text = await waitFor(async () => {
     const written = await readFile(file, 'utf8');
     expect(written.trim().split('\n')).toHaveLength(3);

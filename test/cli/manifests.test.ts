@@ -51,7 +51,7 @@ const createItem = (kind: string, name: string): Item =>
 const pods = items.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template]));
 const containers = pods.flatMap(({ spec }) => spec.containers);
 
-/** Commands of the image, as both files start them. */
+/** Commands with which both deployment files start the image. */
 const commands = [
   ...containers.map(({ args }) => args),
   ...[...compose.matchAll(/^ {4}command: (\[.*\])$/gm)].map(([, words]) => JSON.parse(words!) as string[]),
@@ -89,7 +89,7 @@ test('run the image of this version, and migrate by a job named after it: the jo
   expect(jobs).toEqual([`divisor-migrate-${version.replaceAll('.', '-')}`]);
 });
 
-/** Returns the services of the Compose file, each merged with the block that it extends. */
+/** Services of the Compose file by name, each merged with the block that it extends. */
 const services = Object.fromEntries(
   compose
     .slice(compose.indexOf('services:\n'), compose.search(/^volumes:/m))
@@ -119,9 +119,9 @@ test('of Compose refer to existing parts, and restart in any order after a reboo
       if (condition === 'service_healthy') expect(services[needed!]).toContain('healthcheck:');
     }
   }
-  // A command that replaces it, such as the one that creates the first key, uses the same storage.
+  // A command run in place of `migrate`, such as the one that creates the first key, uses the same storage.
   expect(services['migrate']).toContain(/volumes: .*/.exec(services['front-a']!)![0]);
-  // The folder of a new volume belongs to the user of the image.
+  // A new volume's folder belongs to the user of the image.
   const mounts = [...compose.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);
   for (const folder of mounts)
     expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
@@ -229,7 +229,7 @@ test('of Kubernetes scale workers by metrics of every process, of which the larg
     expect(adapter).toContain(`seriesQuery: '${external.metric.name}'\n`);
     expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
   }
-  // Members of the adapter's file. Without its namespace each metric would be requested in one.
+  // The adapter reads these members. Without `namespaced: false` it would request each metric per namespace.
   expect(adapter).toMatch(/^externalRules:\n {2}- seriesQuery:/m);
   expect(adapter.match(/^ {4}resources: \{ namespaced: false \}$/gm)).toHaveLength(2);
   expect(adapter.match(/metricsQuery: '\w+/g)).toEqual(["metricsQuery: 'max", "metricsQuery: 'max"]);

@@ -7,7 +7,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 const takeBack: (() => void)[] = [];
 afterEach(() => takeBack.splice(0).forEach((take) => take()));
 
-/** 1,024 dates x 512 names x 3 columns x 8 bytes: 12 MiB. */
+/** 1,024 dates x 512 securities x 3 columns x 8 bytes: 12 MiB. */
 const served = {
   market: {
     datasetId: 'eod',
@@ -17,12 +17,12 @@ const served = {
   },
 } as unknown as ServedMarket;
 
-function limitedTo(megabytes: number): void {
+function limitMemoryTo(megabytes: number): void {
   takeBack.push(limitMemory({ panelBytes: megabytes * 2 ** 20, folder: tmpdir() }));
 }
 
 test('health reports the size of the panels of the served store, and that they are in memory', () => {
-  limitedTo(12);
+  limitMemoryTo(12);
   expect(describePanels(served)).toBe(
     'The data of eod (12 MiB) is in memory; the limit is 12 MiB (--panel-memory-mb).',
   );
@@ -30,7 +30,7 @@ test('health reports the size of the panels of the served store, and that they a
 });
 
 test('a store beyond the memory of panels is reported as paged, where memory can be paged', (context) => {
-  limitedTo(11);
+  limitMemoryTo(11);
   if (!canPage()) {
     console.log('not tested: memory cannot be paged here');
     context.skip();

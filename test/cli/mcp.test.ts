@@ -15,7 +15,7 @@ test('an agent reaches the tools of a service by standard input and output', asy
   expect((await client.listTools()).tools.map(({ name }) => name)).toContain('validateIndex');
   const [content] = (await client.callTool({ name: 'listIndices' })).content as readonly { readonly text: string }[];
   expect(JSON.parse(content!.text)).toMatchObject({ indices: [] });
-  // If the service has ended, the call returns an error and the command keeps running.
+  // After the service has ended, the call returns an error and the command keeps running.
   await stop();
   await expect(client.callTool({ name: 'listIndices' })).rejects.toThrow(/fetch failed|ECONNREFUSED/);
   await client.close();

@@ -8,9 +8,7 @@ import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
 import { keepThreads } from '#jobs/lane-threads.js';
 
-/**
- * Words that start the command of this package in a process, which optimises its code later than the process of a user.
- */
+/** Words that start the command of this package. The process optimises its code later than a user's process would. */
 export const DIVISOR = [
   process.execPath,
   '--require',
@@ -18,7 +16,7 @@ export const DIVISOR = [
   resolve('dist/src/main.js'),
 ] as const;
 
-/** Form of the command in a shell. */
+/** The command as text for a shell. */
 export const DIVISOR_IN_SHELL = DIVISOR.map((word) => `'${word}'`).join(' ');
 
 /** A run of the command in a separate process. */
@@ -27,13 +25,13 @@ export interface Run {
   /** Returns the output so far. */
   readonly out: () => string;
   readonly err: () => string;
-  /** Exit status, or the signal that ended the process. */
+  /** Exit status of the process, or the signal that ended it. */
   readonly ended: Promise<number | string>;
 }
 
 /**
- * Starts the command in a separate process. Its requests wait longer for data after a restart, because the machine may
- * be busy.
+ * Starts the command in a separate process. Requests of the command wait longer than usual for data after a restart,
+ * because the machine may be busy.
  */
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
@@ -58,8 +56,8 @@ export interface Ending {
 }
 
 /**
- * Runs a command to its end in this process, which is cheaper than a separate one. Its environment contains only the
- * given variables. One command runs at a time, because the streams belong to the process.
+ * Runs a command to its end in this process, which is cheaper than a separate process. Its environment contains only
+ * the given variables. Commands run one at a time, because they share the streams of the process.
  */
 export async function runHere(words: readonly string[], environment: Record<string, string> = {}): Promise<Ending> {
   keepThreads();
@@ -73,12 +71,15 @@ export async function runHere(words: readonly string[], environment: Record<stri
   }
 }
 
-/** Captures the output of a stream of this process; `release` also removes the listeners added meanwhile. */
+/**
+ * Captures the output of a stream of this process; `release` stops the capture and removes listeners added since its
+ * start.
+ */
 function caught(stream: NodeJS.WriteStream): { text(): string; release(): void } {
   const chunks: Uint8Array[] = [];
   const listeners = stream.listeners('error');
   const most = stream.getMaxListeners();
-  stream.setMaxListeners(0); // Every thread of this process adds listeners until it ends.
+  stream.setMaxListeners(0); // every thread of this process adds listeners until it ends
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
     for (const done of rest) if (typeof done === 'function') done();
@@ -95,7 +96,9 @@ function caught(stream: NodeJS.WriteStream): { text(): string; release(): void }
   };
 }
 
-/** Runs the command to its end in a separate process. @param input its standard input; left open by default */
+/**
+ * Runs the command to its end in a separate process. @param input standard input of the command; left open by default
+ */
 export async function runToEnd(
   words: readonly string[],
   environment: Record<string, string> = {},
@@ -116,13 +119,13 @@ export const serving = (
   environment: Record<string, string> = {},
 ): Promise<Listening> => listening('serve', home, words, environment);
 
-/** A service on a home in this process, for tests that do not concern the process. */
+/** A service on a home in this process, for tests that do not examine the process. */
 export interface Served {
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** Starts the service of `serving` in this process, without a log, and waits until it serves its market. */
+/** Starts the same service as `serving` in this process, without a log, and waits until it serves its market. */
 export async function servingHere(
   home: string,
   words: readonly string[] = [],

@@ -3,24 +3,24 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { DIVISOR_IN_SHELL } from './process.js';
 
-/** Tests that this machine has the `script` of util-linux, which runs a command on a separate terminal. */
+/** True if this machine has the `script` command of util-linux, which runs a command on a separate terminal. */
 export const hasPseudoTerminal =
   spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') === true;
 
 export interface TerminalRun {
   readonly status: number | null;
-  /** Everything that the command wrote, including control sequences. */
+  /** Complete output of the command, including control sequences. */
   readonly written: string;
-  /** The lines that are visible at the end. */
+  /** Lines that are visible at the end. */
   readonly screen: readonly string[];
 }
 
-/** Time after which a command that waits for more input is stopped. */
+/** Milliseconds after which a command that waits for more input is stopped. */
 const COMMAND_MS_MAX = 60_000;
 
 /**
- * Runs the command to its end on a terminal of 200 columns, without blocking this process: if it were blocked, it would
- * not notice that a server closes an idle connection, and its next request would fail.
+ * Runs the command to its end on a terminal of 200 columns without blocking this process. A blocked process would not
+ * notice that a server closes an idle connection, and its next request would fail.
  * @param input typed by the user
  */
 export async function onTerminal(

@@ -22,7 +22,7 @@ async function serve(home: string, words: readonly string[] = [], environment: R
   return run;
 }
 
-/** Returns the sentence with which the command ends, without the lines of its log. */
+/** Returns the final sentence of a command, without its log lines. */
 function sentenceOf(err: string): string | undefined {
   const messages = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
   expect(messages).toHaveLength(1);
@@ -31,7 +31,7 @@ function sentenceOf(err: string): string | undefined {
 
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
-/** Sends a signal, and waits until the service reports that it accepts no more requests. */
+/** Sends a signal, and waits until the service reports that it refuses new requests. */
 async function sendStop({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
   expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   child.kill(signal);
@@ -41,7 +41,7 @@ async function sendStop({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT')
   return ready;
 }
 
-const DRAIN_MS = '3000'; // Time for two requests on a busy machine.
+const DRAIN_MS = '3000'; // enough for two requests on a busy machine
 const readCreatedKey = async (home: string, ...words: string[]) => {
   const { out, status, err } = await runHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
   expect([status, err]).toEqual([0, expect.stringContaining('is shown only once')]);

@@ -10,7 +10,7 @@ import { readSettings } from '#cli/settings.js';
 import { compareVersions, parseVersion } from '#base/text/version.js';
 import { createConformity, type Conformity } from '../http/conformity.js';
 
-/** The whole service on a new home, called over HTTP. */
+/** Tests the whole service on a new home over HTTP. */
 let home: string;
 let running: Running;
 let conforms: Conformity;

@@ -159,7 +159,7 @@ test('a flag that is misspelt is answered with the one that is meant', async () 
   expect(() => readSettings(['--artifact', 's3://b'], {})).toThrow(
     "Unknown option '--artifact'. Did you mean --artifacts?",
   );
-  // A word of other services that is not similar to the flag.
+  // `engine` is a term of other services and not similar to the name of the flag.
   expect(() => readSettings(['--engine', 'native'], {})).toThrow("Unknown option '--engine'. Did you mean --numerics?");
   expect(() => readSettings(['--threads=4'], {})).toThrow(/Did you mean --workers\?/);
   expect(() => readSettings(['--shoe', '4'], {})).toThrow(/^Unknown option '--shoe'$/);

@@ -7,7 +7,9 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Returns the requests that started and the exit status of the process, after signals at the given milliseconds. */
+/**
+ * Sends signals to a process after the given milliseconds. @returns the requests that it started, and its exit status
+ */
 function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM'])[]) {
   const statuses: unknown[] = [];
   vi.spyOn(process, 'exit').mockImplementation(((status: number) => void statuses.push(status)) as typeof process.exit);

@@ -21,7 +21,7 @@ test('a stop answers long polls and event streams, and releases the running job'
     const poll = request(`${run.url}/jobs/${jobId}?wait=60`);
     const polled = once(poll, 'response') as Promise<[IncomingMessage]>;
     await new Promise<void>((sent) => poll.end(sent));
-    await fetch(`${run.url}/health/live`); // All earlier output has been read.
+    await fetch(`${run.url}/health/live`); // all earlier output has been read
     run.child.kill('SIGTERM');
     const [told, [answer]] = await Promise.all([events.text(), polled]);
     expect(told).toContain('event: status');

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { formatDuration, startStep, formatTable, alignRight, type Screen } from '#cli/terminal.js';
 
-/** A terminal that keeps the visible part of its last line, and a clock. */
+/** Creates a simulated terminal, which keeps the visible part of its last line, and a clock. */
 function createTerminal(columns = 200) {
   let line = '';
   let now = 0;
@@ -25,7 +25,7 @@ describe('a step on a terminal', () => {
     at(100);
     progress(0.1, 'running');
     at(110);
-    progress(0.3, 'running'); // 2 % a second since the first progress.
+    progress(0.3, 'running'); // 2 % a second since the first progress report
     expect(shown()).toMatch(/^sweep +\[={6} {14}\] {3}30 % {2}2\.0 %\/s, 35 s left {2}running$/);
     progress(1, 'Done.');
     expect(shown()).toMatch(/100 % {2}Done\.$/);

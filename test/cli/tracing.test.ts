@@ -56,7 +56,7 @@ test('a job is found by the request that asked for it: in its status, in the log
     ['job changed', 'running'],
     ['job changed', 'succeeded'],
   ];
-  // A client that waits for a job may receive the answer before the last line has passed the pipe.
+  // A client that waits for a job may receive the response before the last log line has passed through the pipe.
   const ofRequest = await waitFor(() => {
     const lines = linesOfRequest();
     expect(lines.map(({ msg, status }) => [msg, status])).toEqual(expect.arrayContaining(reported));

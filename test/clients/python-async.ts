@@ -1,17 +1,19 @@
-/** Parts of a client that have an asynchronous variant: the source of a class, and the name of the variant. */
+/**
+ * Parts of a client that are also generated in an asynchronous variant: the source of a class and the variant's name.
+ */
 interface Mirrored {
   readonly source: string;
-  /** Class in the source. */
+  /** Name of the class in the source. */
   readonly name: string;
   readonly variant: string;
   readonly summary: string;
 }
 
-/** Signature of a method of a class in Python: name, arguments and type. */
+/** Pattern of a method in a Python class, with its name, arguments and return type. */
 const METHOD = /^( {4}@property\n)? {4}def (\w+)\(([^)]*(?:\([^)]*\)[^)]*)*)\) -> (.+):$/gm;
 
 /**
- * Writes the types of `divisor.aio`: the signatures of the client, its operations and its frames as coroutines.
+ * Returns the types of `divisor.aio`: the signatures of the client, its operations and its frames as coroutines.
  * @param sources texts of `client.py`, `api.py`, `views.py` and `batches.py`
  */
 export function pythonAsync(sources: {
@@ -71,7 +73,7 @@ function classOf({ source, name, variant, summary }: Mirrored): string {
   return `class ${variant}:\n    """${summary}"""\n\n${[...(MEMBERS[variant] ?? []), ...methods].join('\n')}\n`;
 }
 
-/** Members besides the mirrored methods. */
+/** Declarations added to each asynchronous class, besides the mirrored methods. */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   AsyncDivisor: [
     '    sync: Divisor',
@@ -86,7 +88,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 
 const formatOneLine = (given: string): string => given.replaceAll(/\s+/g, ' ').trim().replace(/,$/, '');
 
-/** Returns the type of an asynchronous answer. Quoted text names types that the stub imports. */
+/** Returns the return type of an asynchronous method. Quoted text names types that the stub imports. */
 const asyncType = (type: string): string =>
   type
     .replaceAll('"', '')

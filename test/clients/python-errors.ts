@@ -1,6 +1,9 @@
 import { documented, formatPascal } from './python-types.js';
 
-/** Returns the Python source of the error codes: an exception for each, so that a program can catch specific ones. */
+/**
+ * Returns the Python source of the error codes: one exception class per code, so that a program can catch specific
+ * errors.
+ */
 export function pythonErrors(codes: Readonly<Record<string, { readonly help: string }>>): string {
   const classes = Object.entries(codes).map(
     ([code, { help }]) => `class ${nameOf(code)}(DivisorError):\n    """${documented(help)}"""\n`,

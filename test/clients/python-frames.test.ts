@@ -10,12 +10,12 @@ const hasArrow = hasPandas && hasModule('pyarrow');
 reportMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
 
 const NOTEBOOKS = resolve('data/notebooks');
-/** A kernel costs more than running the notebooks' code without it. */
+/** A Jupyter kernel costs more processor time than running the code of the notebooks directly. */
 const hasJupyter = IS_SOAK && hasPandas && hasModule('nbclient', 'ipykernel');
 if (IS_SOAK && hasPandas && !hasJupyter) console.log('The notebooks are run as scripts: this machine has no nbclient.');
 
 interface Notebook {
-  /** Version of the format. */
+  /** Version of the notebook format. */
   readonly nbformat: number;
   readonly cells: readonly {
     readonly cell_type: string;
@@ -32,7 +32,7 @@ afterAll(() => user?.close());
 
 const outputOf = (script: string) => user.outputOf(script);
 
-/** Returns path and rows of each list of objects, dated series and table of an answer. */
+/** Returns the path and the rows of every list of objects, dated series and table in a response. */
 function tablesIn(value: unknown, place: string): [place: string, rows: number][] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[place, value.length]] : [];
@@ -344,7 +344,7 @@ print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), b
         ? await user.python(['-c', inKernel])
         : await user.run(code.map(({ source }) => source.join('')).join('\n\n'));
     expect([status, nbformat], err).toEqual([0, 4]);
-    // A cell's output contains the date of its run.
+    // An output saved in a cell would contain the date of its run.
     expect(code.filter(({ outputs }) => outputs!.length > 0)).toEqual([]);
   });
 });

@@ -3,7 +3,9 @@ import { operationsOf, successesOf, type JsonSchema, type Operation } from '#vie
 import { documented, typeText, type Naming } from './python-types.js';
 import { findOneLine, shapeOf } from './shapes.js';
 
-/** Returns the Python source of a contract's operations: a method for each, with its arguments and its return type. */
+/**
+ * Returns the Python source of a contract's operations: one method per operation, with its arguments and return type.
+ */
 export function pythonOperations(document: OpenApiDocument): string {
   const methods = operationsOf(document).flatMap((operation) => [
     formatMethod(operation, document.components.schemas),
@@ -50,12 +52,12 @@ interface Argument {
   readonly description: string | undefined;
 }
 
-/** Words of Python that cannot name an argument. */
+/** Reserved words of Python, which cannot be names of arguments. */
 const RESERVED = new Set(['from', 'in', 'is', 'class', 'global', 'import', 'lambda']);
 
 const argumentOf = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
 
-/** Request headers that are arguments. */
+/** Python arguments of request headers, by header. */
 const HEADER_NAMES: Readonly<Record<string, string>> = { 'If-Match': 'if_match', 'X-Change-Note': 'note' };
 
 function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
@@ -88,7 +90,7 @@ function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
   return [...required, ...[...body, ...given].filter(({ isRequired }) => !isRequired)];
 }
 
-/** Returns the type of a body; an optional body may be null. */
+/** Returns the type of a request body; the type of an optional body includes null. */
 function bodyType(schema: JsonSchema): string {
   const shape = shapeOf(schema);
   const members = shape.kind === 'union' ? shape.members : [shape];
@@ -103,7 +105,7 @@ function formatMethod(operation: Operation, schemas: Readonly<Record<string, Jso
 
 interface Answered {
   readonly type: string;
-  /** Returns the statement that sends a request and returns its answer. */
+  /** Returns the statement that sends a request and returns its response. */
   readonly wrap: (request: string) => string;
 }
 
@@ -128,7 +130,7 @@ function plainAnswer(types: readonly string[]): Answered {
   return { type: 'bytes', wrap: (request) => `return self._transport.content(${request})` };
 }
 
-/** Returns a second method for an operation that also returns types other than JSON. */
+/** Returns an additional method for an operation whose responses may have content types other than JSON. */
 function contentMethod(operation: Operation): string[] {
   const types = Object.keys(successesOf(operation).at(-1)![1].content ?? {});
   const others = types.filter((type) => type !== 'application/json');

@@ -7,7 +7,7 @@ import { IS_SOAK } from '../soak.js';
 import { CLIENTS, PYTHONS, hasCommand, hasModuleIn, isPythonHere, runPython, reportMissing } from './python-user.js';
 
 const hasMypy = IS_SOAK && hasCommand('mypy');
-/** The first Python that builds wheels and makes environments. */
+/** First installed Python that can build wheels and create virtual environments. */
 const BUILDER = PYTHONS.find((command) => hasModuleIn(command, 'pip', 'setuptools', 'wheel', 'venv'));
 reportMissing('the Python package', {
   'mypy, which takes minutes, and SOAK=1': hasMypy,
@@ -16,7 +16,7 @@ reportMissing('the Python package', {
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 
-/** Imports the package, and prints what is installed. */
+/** Script that imports the package and prints the properties of the installation. */
 const INSTALLED = `
 import json, pathlib, site
 from importlib.metadata import version
@@ -72,7 +72,7 @@ test.skipIf(BUILDER === undefined)('it is a typed wheel, built and installed wit
   run(BUILDER!, '-m', 'venv', '--without-pip', 'environment');
   const python = join(folder, 'environment/bin/python');
   run(BUILDER!, '-m', 'pip', '--python', python, 'install', ...offline, join('wheels', wheel!));
-  // -I ignores PYTHONPATH and the working folder, where the sources are.
+  // The flag -I ignores PYTHONPATH and the working folder, which contains the sources.
   const installed: unknown = JSON.parse(run(python, '-I', '-c', INSTALLED));
   expect(installed).toEqual({ isInstalled: true, versions: [VERSION, VERSION], types: ['aio.pyi', 'py.typed'] });
 });

@@ -2,7 +2,7 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import type { JsonSchema } from '#views/documentation/operation.js';
 import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
 
-/** Returns the Python source of a contract's schemas: a TypedDict for every object, an alias for every other schema. */
+/** Returns the Python source of a contract's schemas: a TypedDict per object schema, and an alias per other schema. */
 export function pythonTypes({ components, paths }: OpenApiDocument): string {
   const response = listAnsweredSchemas(components.schemas, paths);
   const names = new Set(Object.keys(components.schemas));
@@ -23,17 +23,17 @@ Date = t.Union[str, datetime.date]
 ${declared.join('\n')}`;
 }
 
-/** The names of types in a type: dates are texts in answers of the service. */
+/** Names used inside a type. Dates are strings in responses of the service. */
 export interface Naming {
   readonly prefix: string;
-  /** Prefix of built-in names, because a schema may have the same name. */
+  /** Prefix of built-in type names, because a schema may have the name of a built-in type. */
   readonly typing: '' | 't.';
   readonly date: 'str' | 'Date';
   /** Returns the name of an unnamed object, from its position. */
   readonly nameOf: (fields: readonly Field[], place: string) => string;
 }
 
-/** Returns schemas that an answer contains, following all references. */
+/** Returns the names of schemas that responses contain, following all references. */
 function listAnsweredSchemas(
   schemas: Readonly<Record<string, JsonSchema>>,
   paths: OpenApiDocument['paths'],
@@ -51,7 +51,7 @@ function listAnsweredSchemas(
   return results;
 }
 
-/** Returns the declaration of a schema and of the unnamed objects inside it. */
+/** Returns the declaration of a schema and of the unnamed objects within it. */
 function formatDeclaration(
   name: string,
   schema: JsonSchema,
@@ -79,7 +79,7 @@ function formatDeclaration(
   return [...inner, text].join('\n');
 }
 
-/** Names an object inside another one by its position, and by its kind if it has one. */
+/** Returns the name of a nested object, built from its position and, if it has one, its kind. */
 function nameInside(fields: readonly Field[], place: string, taken: ReadonlySet<string>): string {
   const kind = fields.find(({ name, shape }) => name === 'kind' && shape.kind === 'literal')?.shape;
   const name = kind?.kind === 'literal' ? `${place}${formatPascal(String(kind.values[0]))}` : place;
@@ -95,7 +95,9 @@ const KEYWORDS = new Set(
   ),
 );
 
-/** Returns a TypedDict; optional members are in a separate class, because Python 3.9 has no `NotRequired`. */
+/**
+ * Returns the source of a TypedDict. Optional members are in a separate class, because Python 3.9 has no `NotRequired`.
+ */
 function formatTypedDict(
   name: string,
   description: string | undefined,
@@ -118,8 +120,8 @@ function formatMember({ name, shape, description }: Field, owner: string, naming
 }
 
 /**
- * The functional form, for members whose names are keywords of Python: a class of their required and their optional
- * members.
+ * Returns a TypedDict in functional form, for members whose names are Python keywords: one class for required members,
+ * one for optional members.
  */
 function functionalTypedDict(name: string, fields: readonly Field[], naming: Naming): string {
   const formatDictionary = (of: string, members: readonly Field[], ending: string) =>
@@ -146,7 +148,7 @@ const PLAIN: Readonly<Record<Plain, string>> = {
   any: 'Any',
 };
 
-/** Returns a type as Python source. With the prefix `"`, names are quoted, because they may be declared later. */
+/** Returns a type as Python source. The prefix `"` quotes names of types that may be declared later. */
 export function typeText(shape: Shape, place: string, naming: Naming): string {
   const formatTypeName = (name: string) => (naming.prefix === '"' ? `"${name}"` : `${naming.prefix}${name}`);
   switch (shape.kind) {
@@ -184,5 +186,5 @@ function unionText(members: readonly string[], typing: Naming['typing']): string
 export const formatPascal = (name: string) =>
   name.replaceAll(/(?:^|[_-])(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, '');
 
-/** Escapes text for a string with triple quotes. */
+/** Escapes text for a triple-quoted string. */
 export const documented = (text: string) => text.replaceAll('\\', '\\\\').replaceAll('"""', "'''").replace(/"$/, '\\"');

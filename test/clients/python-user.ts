@@ -8,10 +8,13 @@ import { expect } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
 const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
-/** Finds modules without loading them; loading takes seconds. */
+/** Python script that finds modules without loading them; loading takes seconds. */
 const FIND =
   'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
-/** Candidates for a Python with pandas: packages of a distribution often belong to its own Python. */
+/**
+ * Commands of Python interpreters that may have pandas: packages of a distribution often belong only to the
+ * distribution's Python.
+ */
 export const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
 export const PYTHON = PYTHONS.find((command) => runs(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
 export const isPythonHere = PYTHON !== '';
@@ -19,7 +22,7 @@ export const hasCommand = (command: string) => runs(command, '--version');
 export const hasModuleIn = (command: string, ...modules: readonly string[]) => runs(command, '-c', FIND, ...modules);
 export const hasModule = (...modules: readonly string[]) => isPythonHere && hasModuleIn(PYTHON, ...modules);
 
-/** Prints why tests are skipped. */
+/** Prints why tests are skipped if modules are missing. */
 export function reportMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {
   const missing = Object.entries(needed).flatMap(([name, isHere]) => (isHere ? [] : [name]));
   if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
@@ -40,7 +43,7 @@ const pythonEnvironment = (environment: Readonly<Record<string, string>>): NodeJ
   ...environment,
 });
 
-/** Runs Python as its user would; meanwhile a service may answer in this process. */
+/** Runs a Python script in a process as a user would; a service in this process can respond meanwhile. */
 export function runPython(
   words: readonly string[],
   folder: string,
@@ -59,8 +62,9 @@ export function runPython(
 }
 
 /**
- * Runs scripts one after another, each with a newly loaded client; other modules such as pandas, which takes a second
- * to load, stay loaded. Each input line is a script in JSON; each output line contains status, output and errors.
+ * Python program that runs scripts one after another and reloads the client for each. Other modules, such as pandas,
+ * which takes a second to load, stay loaded. Each input line is a script in JSON; each output line contains status,
+ * output and errors.
  */
 const SCRIPTS = String.raw`
 import io, json, sys, traceback
@@ -108,14 +112,14 @@ function openScripts(folder: string, environment: Readonly<Record<string, string
   };
 }
 
-/** A service with a market and a run of an index, and a folder in which Python runs as its user would run it. */
+/** A service with a market and a run of an index, and a folder in which Python runs as for a user. */
 export interface PythonUser {
   readonly service: LiveService;
   readonly folder: string;
   python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
-  /** Runs a script in a process that other scripts have used. */
+  /** Runs a script in a Python process that also runs other scripts. */
   run(script: string): Promise<Ran>;
-  /** Returns the JSON on the last line of a script's output; the script has a client named `d`. */
+  /** Returns the JSON value on the last output line of a script; the script can use the client `d`. */
   outputOf(script: string): Promise<unknown>;
   close(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 import type { JsonSchema } from '#views/documentation/operation.js';
 
-/** Description of a schema of the contract, independent of any language; the source of each client derives from it. */
+/** Language-independent description of a contract schema, from which the source of each client is generated. */
 export type Shape =
   | { readonly kind: 'name'; readonly name: string }
   | { readonly kind: 'literal'; readonly values: readonly unknown[] }
@@ -40,7 +40,7 @@ export function shapeOf(schema: JsonSchema | undefined): Shape {
     };
   if (!PLAIN.has(type)) return ANYTHING;
   const { format } = schema;
-  // The type is one of the names above.
+  // `PLAIN` contains the type, so the cast is safe.
   return { kind: 'plain', type: type as Plain, ...(typeof format === 'string' ? { format } : {}) };
 }
 
@@ -53,7 +53,7 @@ function fieldsOf({ properties, required = [] }: JsonSchema): Field[] {
   }));
 }
 
-/** Returns a description on one line; undefined if there is none. */
+/** Returns a description as one line; undefined if the value is not a description. */
 export function findOneLine(text: unknown): string | undefined {
   return typeof text === 'string' && text !== '' ? text.replaceAll(/\s*\n\s*/g, ' ') : undefined;
 }

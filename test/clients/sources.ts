@@ -10,7 +10,7 @@ import { typescriptSource } from './typescript-source.js';
 
 const PYTHON = 'src/clients/python/divisor';
 
-/** Client files that are generated from the contract, by path. */
+/** Returns the client files that are generated from the contract, by path. */
 export function clientSources(): Readonly<Record<string, string>> {
   const document = openApiDocument(API, '');
   const api = pythonOperations(document);

@@ -11,7 +11,7 @@ import {
 import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shapes.js';
 
 /**
- * Returns the TypeScript source of a contract: a type for every schema, and request and response of every operation.
+ * Returns the TypeScript source of a contract: a type per schema, and the request and response types of each operation.
  */
 export function typescriptSource(document: OpenApiDocument): string {
   const operations = operationsOf(document);
@@ -117,7 +117,7 @@ function answerType(operation: Operation): string {
   return contentType(successesOf(operation).at(-1)?.[1].content);
 }
 
-/** Returns the type of the answer if nothing has changed, which precedes the answer that reports a new job. */
+/** Returns the type of the response for unchanged input, which is listed before the response that reports a new job. */
 function findUnchangedType(operation: Operation): string | undefined {
   const [unchanged, ...others] = successesOf(operation);
   return others.length === 0 ? undefined : contentType(unchanged![1].content);

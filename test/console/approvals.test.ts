@@ -26,7 +26,7 @@ const people = (
 ).map(([name, scopes]) => issueKey({ name, scopes, expires: null }, Date.now()));
 const [ada, ben, eve] = people.map(({ key }) => ({ 'x-api-key': key }));
 
-/** The definition of a published index waits for a second person. */
+/** Tests approvals: changing the definition of a published index requires a second person. */
 describe.skipIf('why' in tried)('the page of approvals', () => {
   let service: RunningService;
   let asAda: RunningService;
@@ -69,11 +69,11 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     const panel = page.getByRole('complementary', { name: 'Approval 1' });
     await panel.getByText('The whole history changes', { exact: false }).waitFor();
     await panel.getByRole('row', { name: 'Name CORE Core, renamed' }).waitFor();
-    expect(await panel.getByRole('button', { name: 'Reject' }).isDisabled()).toBe(true); // Without a comment.
+    expect(await panel.getByRole('button', { name: 'Reject' }).isDisabled()).toBe(true); // the comment is still empty
     await panel.getByLabel('Comment').fill('A name only');
     await panel.getByRole('button', { name: 'Approve' }).click();
     await panel.getByText('ben approved: A name only').waitFor();
-    await page.keyboard.press('Escape'); // The panel has the focus of the button.
+    await page.keyboard.press('Escape'); // The panel has taken the focus from the pressed button.
     await panel.waitFor({ state: 'detached' });
     await eventually(() => stateOf(1)).toBe('approved');
     expect((await put('Core, renamed')).status).toBe(200);
@@ -103,7 +103,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.goto(`${service.url()}/console/approvals`);
     await page.getByLabel('Select all approvals').click();
     const reject = page.getByRole('button', { name: 'Reject 2' });
-    expect(await reject.isDisabled()).toBe(true); // without a comment
+    expect(await reject.isDisabled()).toBe(true); // the comment is still empty
     await page.getByLabel('Comment').fill('Not in the notice');
     await reject.click();
     await page.getByText('Nothing waits for approval').waitFor();
@@ -116,11 +116,11 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.getByText('The close is', { exact: false }).waitFor();
     await page.getByLabel('Price *').fill('30.5');
     const override = page.getByRole('button', { name: 'Override the price' });
-    expect(await override.isDisabled()).toBe(true); // Without a reason.
+    expect(await override.isDisabled()).toBe(true); // the reason is still empty
     await page.getByLabel('Reason, with the source of the price').fill('Notice of the exchange');
     await override.click();
     await page.getByRole('link', { name: 'Approval 5' }).waitFor();
-    expect(await page.getByRole('alert').count()).toBe(0); // It is no error.
+    expect(await page.getByRole('alert').count()).toBe(0); // a request for approval is not an error
     await page.getByRole('link', { name: 'Approval 5' }).click();
     const panel = page.getByRole('complementary', { name: 'Approval 5' });
     await panel.getByText('Price requested').waitFor();
@@ -139,7 +139,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await page.getByText('ben: Notice of the exchange').waitFor();
   });
 
-  /** Opens the request that a refusal names. */
+  /** Opens the approval request named in a refusal. */
   async function openRequest({ status, body }: { readonly status: number; readonly body: unknown }) {
     const { error } = body as { readonly error: { readonly code: string; readonly detail: { approval_id: number } } };
     expect([status, error.code]).toEqual([409, 'APPROVAL_REQUIRED']);
@@ -152,7 +152,7 @@ describe.skipIf('why' in tried)('the page of approvals', () => {
     await ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE', ada);
     const { body } = await ask<PublishedLog>('GET', '/analytics/CORE/published');
-    const level = body.entries.at(-1)!.price!.toFixed(4); // Later closes differ by rounding only.
+    const level = body.entries.at(-1)!.price!.toFixed(4); // later closes differ only by rounding
     const panel = await openRequest(
       await ask('POST', '/analytics/CORE/publish', { restate: true, reason: 'The price was wrong' }),
     );

@@ -9,7 +9,8 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 const tried = await tryBrowser();
 
 /**
- * Returns a script that counts the pixels of a colour in the first chart, whose edges are blended with the background.
+ * Returns a script that counts the pixels of a colour in the first chart. Edges are blended with the background and do
+ * not count.
  */
 const pixelsOf = (...colour: readonly number[]): string => `(() => {
   const canvas = document.querySelector('.chart canvas');
@@ -21,7 +22,7 @@ const pixelsOf = (...colour: readonly number[]): string => `(() => {
   return found;
 })()`;
 
-/** Arrangements of a user: columns, ranges, notes, views, a dashboard. Each test begins at an address. */
+/** Tests what a user can arrange: columns, ranges, notes, views, a dashboard. Each test starts from an address. */
 describe.skipIf('why' in tried)('an arranged console', () => {
   let desk: Desk;
   beforeAll(async () => {
@@ -42,11 +43,11 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByRole('button', { name: 'Pin Weight' }).click();
     await page.getByRole('button', { name: 'Move Sector left' }).click();
     await page.keyboard.press('Escape');
-    const order = ['Weight', 'Sector', 'Security', 'Decided', 'Drift'];
+    const order = ['Weight', 'Sector', 'Security', 'At rebalance', 'Drift'];
     const listTitles = async () =>
       (await createTitles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
     await eventually(listTitles).toEqual(order);
-    // The title has the focus, and Shift with an arrow widens its column.
+    // The column title has the focus; Shift with an arrow key widens the column.
     const sector = createTitles().filter({ hasText: 'Sector' });
     const readWidth = async () => (await sector.boundingBox())!.width;
     const before = await readWidth();
@@ -74,8 +75,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const groups = page.locator('.table-row.is-group');
     await groups.first().waitFor();
     expect(await groups.count()).toBeGreaterThan(1);
-    // The pinned column of weights is the first one and contains the name of the group; the sum is in the column of
-    // decided weights.
+    // The pinned weight column comes first and contains the group names; the sum is in the column of decided weights.
     const decided = await groups.locator('[data-column=decided]').allTextContents();
     const total = decided.map((text) => Number(text.replace('%', ''))).reduce((sum, value) => sum + value, 0);
     const known = body.weights.reduce((sum, { decided_weight: weight }) => sum + 100 * (weight ?? 0), 0);
@@ -137,7 +137,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
-    // The colour of the index is visible between the dashes of the benchmark, which nearly covers it.
+    // The colour of the index is visible between the dashes of the benchmark line, which almost covers the index line.
     await eventually(() => page.evaluate<number>(pixelsOf(217, 115, 13))).toBeGreaterThan(100);
     await eventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
   });
@@ -205,7 +205,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     const formatText = (value: number) => `${value < 0 ? '\u2212' : '+'}${Math.abs(100 * value).toFixed(2)}`;
     const row = table.getByRole('row', { name: /Benchmark BROAD/ });
     await eventually(() => row.textContent()).toContain(`${formatText(broad)}%`);
-    // Differences are relative to the benchmark, as in the figures of the page.
+    // Differences are relative to the benchmark, as in the key figures of the page.
     const own = table.getByRole('row', { name: /CORE, total return/ });
     expect(await own.textContent()).toContain(`${formatText(core - broad)} pp`);
     await page.getByLabel('Relative to').selectOption({ label: 'Relative to Benchmark BROAD, total return' });
@@ -256,7 +256,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByText('constituents of BROAD was pinned to the dashboard.').waitFor();
     await page.keyboard.press('Escape');
     await page.keyboard.press('Control+k');
-    // Keys before the palette is loaded would go to the page.
+    // Keys pressed before the palette has loaded would reach the page.
     await page.getByRole('combobox', { name: 'Page, document, security or action' }).fill('core in 2021');
     await page.getByRole('option', { name: 'Core in 2021 view', selected: true }).waitFor();
     await page.keyboard.press('Enter');
@@ -274,7 +274,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await eventually(order).toEqual(['Constituents of BROAD', 'Level of CORE']);
     await page.getByRole('button', { name: 'Remove Level of CORE' }).click();
     await eventually(order).toEqual(['Constituents of BROAD']);
-    // A part is also added without opening its page.
+    // A part of a page can also be added without opening that page.
     await page.getByLabel('Add to the dashboard').selectOption({ label: 'CORE: Drawdown' });
     await eventually(order).toEqual(['Constituents of BROAD', 'Drawdown']);
     for (const part of ['constituents of BROAD', 'Drawdown'])

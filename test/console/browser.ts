@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statfsSync } fr
 import { join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
-/** Flags of Chromium: no network, no sandbox, and no differences between machines. */
+/** Chromium flags: no network, no sandbox, and no differences between machines. */
 const FLAGS = [
   '--headless',
   '--no-sandbox',
@@ -12,21 +12,22 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
-  // Pages of one service share compiled code.
+  // pages of one service share compiled code
   '--renderer-process-limit=1',
   '--font-render-hinting=none',
-  // Scripts run a few times: compiling them for speed and collecting in parallel take a fifth of the processor time.
+  // Each script runs only a few times: optimising compilation and parallel garbage collection take a fifth of the
+  // processor time.
   '--js-flags=--no-opt --no-maglev --single-threaded-gc',
 ];
 
-/** Browsers of distributions, for machines on which the browser of the package does not run. */
+/** Paths of browsers from distributions, for machines on which the packaged browser does not run. */
 const INSTALLED = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
 
-/** Folder of the unpacked browser of the package, for all runs of this version. */
+/** Folder of the unpacked browser package, shared by all test runs of this version. */
 const UNPACKED = 'node_modules/.cache/chromium-147.0.0';
 
 /**
- * Starts the browser of CHROME_PATH, otherwise that of the package, otherwise an installed one.
+ * Starts the browser named by CHROME_PATH, otherwise the packaged browser, otherwise an installed one.
  * @throws Error if none can start
  */
 export async function openBrowser(): Promise<Browser> {
@@ -41,7 +42,7 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-/** Shared memory that a browser needs; with less, it writes every tile and response to a file on disk. */
+/** Bytes of shared memory that a browser needs; with less, it writes every tile and response to a file on disk. */
 const SHARED_BYTES = 2 ** 30;
 
 function launch(executablePath: string): Promise<Browser> {
@@ -65,7 +66,7 @@ async function unpacked(): Promise<string> {
   mkdirSync('node_modules/.cache', { recursive: true });
   const folder = mkdtempSync('node_modules/.cache/unpacking-');
   const before = process.env['TMPDIR'];
-  process.env['TMPDIR'] = folder; // The package unpacks only into the folder for temporary files.
+  process.env['TMPDIR'] = folder; // the package unpacks only into the folder for temporary files
   try {
     const { default: chromium } = await import('@sparticuz/chromium');
     await chromium.executablePath();
@@ -78,7 +79,7 @@ async function unpacked(): Promise<string> {
   return path;
 }
 
-/** Returns a browser, or the reason why none can start. @throws that reason if REQUIRE_BROWSER is set */
+/** Returns a browser, or the reason why none can start. @throws Error with this reason if REQUIRE_BROWSER is set */
 export async function tryBrowser(): Promise<{ readonly browser: Browser } | { readonly why: string }> {
   try {
     return { browser: await openBrowser() };

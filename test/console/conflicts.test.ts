@@ -25,7 +25,7 @@ test('a list with other rows is one field, and none of its parts is another', ()
   const mine = { ...base, pipeline: { ...base.pipeline, selection: [topN(20)] } };
   const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, topN(30)] } };
   expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
-  // Equally many rows, but other ones.
+  // The list has the same length but different rows.
   const other = { ...base, pipeline: { ...base.pipeline, selection: [history] } };
   expect(Object.keys(fieldsOf(mine, other))).toEqual(['pipeline.selection']);
   expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);

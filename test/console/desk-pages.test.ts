@@ -19,7 +19,7 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
 
-/** Pages about jobs, dates, reports, sweeps and optimisations. Each test begins at an address. */
+/** Tests pages about jobs, dates, reports, sweeps and optimisations. Each test starts from an address. */
 describe.skipIf('why' in tried)('pages of a desk', () => {
   let desk: Desk;
   beforeAll(async () => {
@@ -31,7 +31,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
 
   test('numbers are never cut: their columns grow', async () => {
     const { page, service } = desk;
-    // Figures are outlines, not dashes, until they are known.
+    // Figures that are still loading are shown as outlines instead of dashes.
     let answer = () => {};
     const held = new Promise<void>((resolve) => {
       answer = resolve;
@@ -149,28 +149,28 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const save = page.getByRole('button', { name: 'Save', exact: true });
     await page.getByLabel('Date *').fill(date);
     expect(await save.isDisabled()).toBe(true);
-    expect(await page.getByLabel('Opens').count()).toBe(0); // On a closed day.
+    expect(await page.getByLabel('Opens').count()).toBe(0); // a closed day has no opening time
     await page.getByLabel('Session *').selectOption('open');
     await page.getByLabel('Closes').fill('13:00');
     await page.getByLabel('Session *').selectOption('closed');
     await page.getByLabel('Reason *').fill('Storm; notice of the exchange.');
     const effect = page.getByRole('region', { name: 'Effect' });
-    // The date is after the end of the run.
+    // The change takes effect after the end of the run.
     await effect.getByRole('row', { name: new RegExp(`^CORE stays current ${date} → `) }).waitFor();
     expect(refused).toEqual([]);
     expect(await readClosures()).toEqual([]);
-    // The saved version is read slowly: a change made meanwhile is kept.
+    // The saved version loads slowly: a change made during loading is kept.
     await page.route('**/calendars/XNYS/closures', async (route) => {
       if (route.request().method() === 'GET') await new Promise((resolve) => setTimeout(resolve, 500));
       await route.continue();
     });
     await save.click();
     await page.getByText('The changes of XNYS are saved and apply at once.').waitFor();
-    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1'); // The button is disabled.
+    await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1'); // the pressed button is now disabled
     await eventually(readClosures).toEqual([{ date, session: 'closed', reason: 'Storm; notice of the exchange.' }]);
     const changes = page.getByRole('table', { name: 'recorded changes' });
     await changes.getByRole('row', { name: /closed – Storm; notice of the exchange/ }).waitFor();
-    expect(await page.getByLabel('Date *').count()).toBe(0); // Its form is folded.
+    expect(await page.getByLabel('Date *').count()).toBe(0); // the form is collapsed
     await page.getByRole('button', { name: 'Remove change 1' }).click();
     await save.click();
     await eventually(readClosures).toEqual([]);
@@ -187,7 +187,7 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
     const text = await first.textContent();
     expect(text).toContain(largest!.sector);
     expect(text).toContain(`${largest!.close!.toFixed(2)} USD`);
-    // The order by the last year reads the prices of all, and fits a narrow window.
+    // Sorting by last year's return reads the prices of all securities; the column fits a narrow window.
     await page.setViewportSize({ width: 1024, height: 820 });
     await page.getByRole('columnheader', { name: 'Last year' }).getByRole('button').click();
     const cells = page.getByRole('grid', { name: 'names' }).locator('.name-year');
@@ -220,9 +220,9 @@ describe.skipIf('why' in tried)('pages of a desk', () => {
       await page.keyboard.press('Delete');
       await page.keyboard.insertText(text);
     };
-    await page.getByText('rebalances', { exact: true }).waitFor(); // The views are known.
+    await page.getByText('rebalances', { exact: true }).waitFor(); // the columns of the views have loaded
     const processor = await page.context().newCDPSession(page);
-    await processor.send('Emulation.setCPUThrottlingRate', { rate: 15 }); // Typing overtakes a render after the paint.
+    await processor.send('Emulation.setCPUThrottlingRate', { rate: 15 }); // slows rendering so that typing overtakes it
     await write('FROM levels SELECT index_le');
     await page.getByRole('option', { name: /^index_level/ }).waitFor();
     await processor.send('Emulation.setCPUThrottlingRate', { rate: 1 });

@@ -8,8 +8,8 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
 
-/** Daily work with the console; each test begins at an address. */
-/** Pages, tabs of indices and forms, found by words in any order. */
+/** Tests daily work with the console; each test starts from an address. */
+/** Searches for pages, index tabs and forms, with words in any order. */
 const FOUND = [
   ['core attribution', 'CORE Attribution page'],
   ['risk CORE', 'CORE Risk page'],
@@ -95,7 +95,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
       .getByLabel(/^Figures from/)
       .getByText('Realised tracking error to BROAD')
       .waitFor();
-    // The table at the cursor subtracts the benchmark, as the figures do.
+    // The table at the cursor shows differences to the benchmark, like the key figures.
     await page.getByRole('columnheader', { name: 'Minus BROAD' }).waitFor();
     await follow(page, '/console/indices/CORE?tab=risk');
     const rolling = page.getByRole('region', { name: 'Rolling risk' });
@@ -142,7 +142,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     ]);
     expect(request.postDataJSON()).toMatchObject({ index_id: 'CORE', as_of: '2020-06-30' });
     await page.waitForURL('**/console/optimise/runs/*');
-    // The end of this job would reload a page whose error the next test expects.
+    // Wait for the end of this job, which would otherwise reload the page whose error the next test expects.
     await page.getByLabel('Figures of the optimisation').waitFor();
   });
 
@@ -183,9 +183,9 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.goto(`${desk.service.url()}/console/indices/CORE`, { waitUntil: 'commit' });
     await eventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
     expect(requests).toBeLessThan(20);
-    // At 50 KB/s, 250 KB take 5 of the 8 seconds.
+    // At 50 KB/s, 250 KB take 5 of the allowed 8 seconds.
     expect(bytes).toBeLessThan(250_000);
-    await page.unrouteAll({ behavior: 'ignoreErrors' }); // A later overview has no skeleton to wait for.
+    await page.unrouteAll({ behavior: 'ignoreErrors' }); // a later overview shows no skeleton
     await page.close();
   });
 
@@ -258,7 +258,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
   test('a store of closes alone makes a valid first index, shown by securities; the run of another store says what it needs', async () => {
     const { page, service, complaints } = desk;
     await importPrices(desk);
-    // A page that is opened while the store loads is completed once it is served, with what was typed.
+    // A page opened while the store loads keeps typed input and is completed when the store is served.
     await page.route('**/data/stores', async (route) => {
       const response = await route.fetch();
       const { stores } = (await response.json()) as { stores: readonly DataStore[] };
@@ -285,14 +285,14 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await follow(page, '/console/indices/CORE?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of CORE' }).waitFor();
     await page.getByRole('button', { name: 'Serve market' }).first().waitFor();
-    // A security of the run opens in the store of the run.
+    // A security listed by the run opens in the run's store.
     await follow(page, '/console/indices/CORE?tab=attribution');
     await page.getByRole('grid', { name: 'attribution by security' }).getByRole('row').nth(1).click();
     await page.getByLabel(/^Figures of /).waitFor();
     await page.getByRole('application', { name: /^CLOSE of / }).waitFor();
     expect(new URL(page.url()).searchParams.get('store')).toBe('market');
     expect(await page.getByRole('alert').count()).toBe(0);
-    // An index without a store is computed on the served one; its run is current once it has that of the run.
+    // An index without a store is computed on the served store; its run becomes current when the run's store is served.
     await follow(page, '/console/indices/CORE');
     await page.getByText('CORE is assigned to no data store').waitFor();
     await page.getByRole('button', { name: 'Assign CORE to market' }).click();
@@ -308,7 +308,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await follow(page, '/console/indices/INDEX-1?tab=weights');
     await page.getByRole('application', { name: 'Largest constituents of INDEX-1' }).waitFor();
     await page.getByRole('link', { name: 'closes', exact: true }).waitFor();
-    // Securities of a store that is not served have pages, with the returns of the year to its last day.
+    // Securities of a store that is not served have pages, with returns over the year up to the store's last date.
     await follow(page, '/console/data/stores/closes?tab=names');
     const first = page.getByRole('grid', { name: 'names' }).getByRole('row').nth(1);
     await first.click();

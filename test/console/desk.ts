@@ -9,7 +9,7 @@ import { runService, type RunningService } from '../services/running-service.js'
 /** Maximum wait for a state on a busy machine. */
 export const WAIT_MS = 60_000;
 
-/** Factor by which SLOW_BROWSER slows the scripts of pages, to find races of typing and rendering. */
+/** Factor by which SLOW_BROWSER slows the scripts of pages, in order to find races between typing and rendering. */
 const SLOWDOWN = Number(process.env['SLOW_BROWSER'] ?? 1);
 
 /** Slows the scripts of a page, if SLOW_BROWSER is set. */
@@ -22,28 +22,28 @@ export async function slowDown(page: Page): Promise<void> {
 /** Polls a value until it satisfies the expectation. */
 export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: WAIT_MS });
 
-/** A service, and a browser with pages of its console. */
+/** A service and a browser that shows the pages of its console. */
 export interface Desk {
   readonly service: RunningService;
   /** The main page of the test. */
   readonly page: Page;
-  /** Errors that the browser reported: of scripts, and of content that the security policy blocked. */
+  /** Errors that the browser reported: script errors, and content blocked by the security policy. */
   readonly complaints: readonly string[];
-  /** Opens another page, whose errors are added to the same list. */
+  /** Opens another page, whose errors are also added to `complaints`. */
   newPage(options?: BrowserContextOptions): Promise<Page>;
   close(): Promise<void>;
 }
 
-/** Options of a page. Animations are off, because every frame costs processor time. */
+/** Options of pages. Animations are off, because every frame costs processor time. */
 const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedMotion: 'reduce' } as const;
 
-/** Language of a browser on a system without a language: it is not a valid language tag. */
+/** Script that simulates the browser language of a system without a locale, which is not a valid language tag. */
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
-/** Disables the PDF viewer, in which a full Chromium would open tabs. */
+/** Script that disables the PDF viewer, in which a full Chromium would open tabs. */
 const NO_VIEWER = `Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => false })`;
 
-/** Starts a service, which has the same address after a restart, and opens a page in the browser. */
+/** Starts a service, which keeps its address after a restart, and opens a page in the browser. */
 export async function openDesk(browser: Browser): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
   const service = await runService(flags);
@@ -53,14 +53,14 @@ export async function openDesk(browser: Browser): Promise<Desk> {
     page.setDefaultTimeout(WAIT_MS);
     await slowDown(page);
     await page.addInitScript(NO_VIEWER);
-    // No request leaves the machine.
+    // Requests to other hosts are blocked.
     page.on('request', (request) => {
       const { protocol, hostname } = new URL(request.url());
       if (protocol.startsWith('http') && hostname !== '127.0.0.1') complaints.push(`asked ${request.url()}`);
     });
     page.on('pageerror', (failure) => complaints.push(String(failure)));
     page.on('console', (message) => {
-      // The browser reports a refusal of the service, which the page shows.
+      // The browser also reports refusals of the service, which the page shows itself.
       if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
         complaints.push(message.text());
     });
@@ -83,19 +83,19 @@ export async function openDesk(browser: Browser): Promise<Desk> {
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo; // The server listens on a port.
+  const { port } = server.address() as AddressInfo; // the server listens on a port
   server.close();
   await once(server, 'close');
   return port;
 }
 
-/** Opens an address of the console like a link, without loading the page again. */
+/** Opens a console address without reloading the page, as a link does. */
 export const follow = (page: Page, address: string): Promise<void> =>
   page.evaluate(
     `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
-/** Returns a security with bars from the first to the last date of the market. */
+/** Returns a security with prices from the first to the last date of the market. */
 export async function wholeName(service: RunningService): Promise<string> {
   const { body } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=200');
   const first = body.identifiers.map(({ start }) => start!).toSorted()[0];
@@ -106,7 +106,7 @@ export async function wholeName(service: RunningService): Promise<string> {
   return body.identifiers.find(({ start, end }) => start === first && end === last)!.identifier;
 }
 
-/** Returns the file that the browser saves because of an action. */
+/** Returns the file that the browser downloads because of an action. */
 export async function downloaded(page: Page, act: () => Promise<unknown>): Promise<Buffer> {
   const [file] = await Promise.all([page.waitForEvent('download'), act()]);
   return readFile(await file.path());

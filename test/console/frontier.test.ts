@@ -24,6 +24,6 @@ test('a point of a frontier is optimised by its risk aversion, the first by mini
   expect(termsOfPoint(chosen[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
     type: 'capm',
   });
-  // A run of an earlier version does not record it.
+  // A run of an earlier version does not record the expected returns.
   expect(termsOfPoint({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, {})).toBeNull();
 });

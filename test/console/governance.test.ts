@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 const tried = await tryBrowser();
 const [first, second, third] = SESSIONS.slice(9) as [string, string, string];
 
-/** Registers of the administrator, and changes of an index with published closes. */
+/** Tests registers of the administrator, and changes of an index with published closes. */
 describe.skipIf('why' in tried)('pages of governance', () => {
   let desk: Desk;
   let service: RunningService;
@@ -40,10 +40,10 @@ describe.skipIf('why' in tried)('pages of governance', () => {
   test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
-    await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // The step has performed every index.
+    await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // the step has covered every index
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await panel.getByLabel('Reason').fill('The price of the exchange');
-    expect(await findings.getByRole('button').isDisabled()).toBe(true); // Without an index.
+    expect(await findings.getByRole('button').isDisabled()).toBe(true); // no index is selected
     await findings.getByLabel('Index of Unexplained moves').selectOption('EVEN');
     await findings.getByRole('button', { name: 'Accept: Unexplained moves for EVEN' }).click();
     await panel.getByText('Unexplained moves (EVEN)').waitFor();
@@ -62,7 +62,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
 
   test('the overview of schedules lists each index with its state on the latest day', async () => {
     await follow(page, '/console/schedules');
-    const history = page.getByRole('region', { name: 'Indices of Close' }).last(); // In a section of the same name.
+    const history = page.getByRole('region', { name: 'Indices of Close' }).last(); // the inner section has the same name as the outer one
     await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
     await history.getByRole('row', { name: 'EVEN done done' }).waitFor();
     const open = page.getByRole('list', { name: 'Open days' });
@@ -83,7 +83,7 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await dialog.getByText('Change the whole history instead').click();
     await dialog.getByText('10 published closes would have to be restated.', { exact: false }).waitFor();
     const amend = dialog.getByRole('button', { name: /^Amend from/ });
-    expect(await amend.isDisabled()).toBe(true); // Without a date.
+    expect(await amend.isDisabled()).toBe(true); // the date is still empty
     await dialog.getByLabel('Effective from *').fill(first);
     await dialog.getByText('reviews up to it change published closes', { exact: false }).waitFor();
     await dialog.getByLabel('Effective from *').fill(third);

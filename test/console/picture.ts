@@ -2,10 +2,10 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 
 const FOLDER = 'data/guide/pictures';
-/** JPEG quality out of 100; a page takes about 40 KB. */
+/** JPEG quality in percent; a page takes about 40 KB. */
 const QUALITY = 82;
 
-/** Takes a picture of a page for the guide if `PICTURES=1` requests it; otherwise does nothing. */
+/** Saves a picture of a page for the guide if `PICTURES=1` is set; otherwise does nothing. */
 export async function picture(page: Page, name: string): Promise<void> {
   if (process.env['PICTURES'] === undefined) return;
   const notes = (display: string) => `document.querySelector('.toasts').style.display = '${display}'`;

@@ -54,7 +54,7 @@ describe('states of indices', () => {
     const both = { ...awaited, held: [...awaited.held, held('A', 'CHECK_FAILED')] };
     expect(statesOf(both)).toEqual(['A blocked', 'B awaited']);
     expect(describeDay(day(both)).text).toBe('blocked');
-    // Approval of an earlier day is missing, and this day waits for its prices.
+    // The approval of an earlier day is missing, and the current day waits for prices.
     const early = { ...awaited, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
     expect(describeDay(day(early)).text).toBe('waiting');
     expect(describeDay(day({ ...awaited, reason: 'B: no price' })).text).toBe('awaits approval');
@@ -136,7 +136,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await findings.getByLabel('Index of Unexplained moves').selectOption({ label: 'Every index (2 blocked)' });
     const accept = findings.getByRole('button', { name: 'Accept: Unexplained moves for every index' });
-    expect(await accept.isDisabled()).toBe(true); // Without a reason.
+    expect(await accept.isDisabled()).toBe(true); // the reason is still empty
     await panel.getByLabel('Reason').fill('The price of the exchange');
     await accept.click();
     await panel.getByText('Accepted', { exact: true }).waitFor();
@@ -162,8 +162,8 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
     const focused = () => page.evaluate('document.activeElement.innerText');
-    await eventually(focused).toContain('must be a time of day'); // The disabled button had the focus.
-    // The reason has the label of the field, and leads to it.
+    await eventually(focused).toContain('must be a time of day'); // the focus moved here from the button, which is now disabled
+    // The reason names the label of the field and links to the field.
     await page.getByText('Begins at must be a time of day').first().waitFor();
     await page.getByRole('button', { name: 'Go to Begins at' }).click();
     await page.keyboard.press('Control+a');

@@ -16,8 +16,8 @@ const createPipeline = (count: number) => ({
 });
 
 /**
- * Opens a desk whose service has a market since 2014 and runs of two indices: CORE, with costs and with BROAD as its
- * benchmark, and BROAD.
+ * Opens a desk whose service has a market from 2014 on and runs of two indices, CORE and BROAD. The run of CORE has
+ * costs and BROAD as its benchmark.
  */
 export async function openStockedDesk(browser: Browser): Promise<Desk> {
   const desk = await openDesk(browser);
@@ -35,7 +35,7 @@ export async function openStockedDesk(browser: Browser): Promise<Desk> {
   return desk;
 }
 
-/** Imports a store that contains only closes. */
+/** Imports a store with no column except closes. */
 export async function importPrices(desk: Desk): Promise<void> {
   const data = Array.from({ length: 700 }, (_, t) => new Date(Date.UTC(2022, 0, 3 + t)))
     .filter((day) => day.getUTCDay() % 6 !== 0)

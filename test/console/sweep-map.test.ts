@@ -7,14 +7,14 @@ const LAG = '/document/rebalance/effective_lag';
 const COST = '/request/transaction_cost_bps';
 const POINTERS = [CAP, LAG, COST];
 
-/** Two caps, two lags and three costs; except for one variant, a higher cost has a higher rank. */
+/** Variants of two caps, two lags and three costs. A higher cost means a higher rank number, with one exception. */
 const rows = [0.05, 0.1].flatMap((cap, i) =>
   [0, 2].flatMap((lag, j) =>
     [0, 10, 25].map((cost, k): SweepRow => {
       const variant = 6 * i + 3 * j + k;
       const rank = variant === 2 ? 1 : variant + 2;
       const patch = { [CAP]: cap, [LAG]: lag, [COST]: cost };
-      return { rank, variant, patch } as unknown as SweepRow; // The figures of a variant are not read.
+      return { rank, variant, patch } as unknown as SweepRow; // the map does not read the figures of a variant
     }),
   ),
 );

@@ -14,7 +14,7 @@ import { describeRecord } from './walk/record.js';
 import { describeStudies } from './walk/studies.js';
 import { describeTemplates } from './walk/templates.js';
 
-// A test waits for several states.
+// A single test waits for several states.
 vi.setConfig({ testTimeout: 10 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
@@ -28,7 +28,7 @@ test('it can be omitted', async () => {
   await service.close();
 });
 
-/** The order matters: each part needs the content that the previous one created. */
+/** The order matters: each part uses content that the previous parts created. */
 describe.skipIf('why' in tried)('the console', () => {
   let opened: Desk;
   const desk = () => opened;

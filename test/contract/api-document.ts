@@ -2,5 +2,5 @@ import { API } from '#contract/api.js';
 import { openApiDocument } from '#contract/openapi.js';
 import { callOnce } from '#base/once.js';
 
-/** Returns the document of all routes for version 1.2.3. Files that share a worker share it. */
+/** Returns the document of all routes for version 1.2.3, created once per test worker. */
 export const apiDocument = callOnce(() => openApiDocument(API, '1.2.3'));

@@ -16,8 +16,8 @@ interface Form {
   readonly error?: unknown;
 }
 
-/** Returns the formats of texts in a schema that have no description: clients would see a regular expression. */
-function wordless(schema: z.ZodType): string[] {
+/** Returns the formats of strings in a schema that have no description: clients would see only a regular expression. */
+function listUndescribedFormats(schema: z.ZodType): string[] {
   const results: string[] = [];
   const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
     const { def } = zodSchema._zod;
@@ -39,6 +39,6 @@ test('an invalid value is described in words, never as a regular expression', ()
     ...[...SELECTION_CLASSES, ...WEIGHTING_CLASSES, ...CONSTRAINT_CLASSES].map(({ params }) => params),
   ].filter((schema) => schema !== undefined);
   expect(sent.length).toBeGreaterThan(100);
-  expect([...new Set(sent.flatMap(wordless))]).toEqual([]);
-  expect(wordless(z.strictObject({ day: z.array(z.string().regex(/^x$/)) }))).toEqual(['regex: /^x$/']);
+  expect([...new Set(sent.flatMap(listUndescribedFormats))]).toEqual([]);
+  expect(listUndescribedFormats(z.strictObject({ day: z.array(z.string().regex(/^x$/)) }))).toEqual(['regex: /^x$/']);
 });

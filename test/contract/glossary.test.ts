@@ -11,7 +11,7 @@ interface Field {
   readonly isConstant: boolean;
 }
 
-/** Every field of a schema, those of objects written in place too. */
+/** Returns every field of a schema, including fields of inline objects. */
 function fieldsOf(value: unknown, schema: string): Field[] {
   if (Array.isArray(value)) return value.flatMap((item) => fieldsOf(item, schema));
   if (typeof value !== 'object' || value === null) return [];

@@ -6,7 +6,7 @@ import type { Route } from '#contract/route.js';
 
 const ROUTES = Object.entries(API as Readonly<Record<string, Route>>);
 
-/** Routes without `store_id`, whose store is that of each index or run, or the active one. */
+/** Operations without `store_id`: they use the store of each index or run, or the active store. */
 const OF_RUNS = ['replayRun', 'startRerun', 'syncData'];
 
 describe('the data store of a request', () => {

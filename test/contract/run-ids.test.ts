@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { API } from '#contract/api.js';
 import type { Route } from '#contract/route.js';
 
-/** Operations on all runs of an index or on its published log, and operations that price on its newest levels. */
+/** Operations without a run id: they use all runs of an index, its published log, or its newest levels as prices. */
 const OF_NO_ONE_RUN = [
   'deleteRecord',
   'diffRuns',

@@ -5,7 +5,7 @@ import type { Route } from '#contract/route.js';
 import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/run-views/terms.js';
 import { RUN_VIEWS } from '#workers/views/catalogue.js';
 
-/** Parameters or a body that a need reads; every route with the need declares them. */
+/** Parameters or body that each need reads; every route with this need declares them. */
 const READ: Partial<Record<RunViewNeed, readonly string[]>> = {
   benchmark: ['benchmark'],
   'group-column': ['by'],

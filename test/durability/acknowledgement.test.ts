@@ -18,7 +18,7 @@ test.skipIf(!canTrace)(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'divisor-acknowledged-'));
     const trace = join(folder, 'trace');
-    // With -D the service is a child of this process, and receives its signals.
+    // With -D the service is a child of this process and can receive its signals.
     const words = [
       '-D',
       '-f',
@@ -74,20 +74,23 @@ test.skipIf(!canTrace)(
       child.kill('SIGTERM');
       await once(child, 'close');
     }
-    const early = earlyAnswers(await readFile(trace, 'utf8'));
+    const early = countEarlyAnswers(await readFile(trace, 'utf8'));
     await rm(folder, { recursive: true, force: true });
     expect(early.answers).toBe(WRITES);
     expect(early.unflushed).toBe(0);
   },
 );
 
-/** Returns the answers in a trace, and those without a flush that began after their request and ended before them. */
-function earlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
+/**
+ * Returns the number of responses in a trace, and the responses without a flush that began after the request and ended
+ * before the response.
+ */
+function countEarlyAnswers(trace: string): { readonly answers: number; readonly unflushed: number } {
   let requests = 0;
   let answers = 0;
   let unflushed = 0;
   let isFlushed = false;
-  /** The latest request when a thread's flush began. */
+  /** Number of the latest request when a thread began its flush. */
   const started = new Map<string, number>();
   for (const line of trace.split('\n')) {
     const [thread = ''] = line.split(' ');

@@ -1,23 +1,26 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
-/** Called before each call that changes files of a folder. If it throws, the call fails with its exception. */
+/**
+ * Listener that is called before each call that changes files in a folder. An exception thrown by the listener makes
+ * the call fail.
+ */
 export type CallListener = (call: string) => void;
 
 const CHANGING = ['open', 'rename', 'unlink', 'link', 'mkdir', 'rm', 'writeFile', 'copyFile'] as const;
 
 let watched: { readonly folder: string; readonly listener: CallListener } | undefined;
 
-/** Watches calls of this process that change files below a folder; undefined stops it. */
+/** Watches calls of this process that change files in a folder; without a listener, the watch ends. */
 export function watchCalls(folder: string, listener: CallListener | undefined): void {
   watched = listener === undefined ? undefined : { folder, listener };
 }
 
-/** The latest call, finished or not. */
+/** Promise of the latest call, which may be pending. */
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Performs a watched call after the earlier ones have finished, so that the listener sees a consistent state of the
+ * Performs a watched call after all earlier calls have finished, so that the listener sees a consistent state of the
  * folder.
  */
 export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
@@ -29,10 +32,10 @@ export function inTurn<T>(call: string, make: () => Promise<T>): Promise<T> {
   return made;
 }
 
-/** Intercepts the functions of `node:fs/promises`; the returned function restores them. */
+/** Intercepts the functions of `node:fs/promises`. @returns a function that restores them */
 export function interceptFiles(): () => void {
   const originals = new Map(CHANGING.map((name) => [name, fs.promises[name]]));
-  const functions = fs.promises as unknown as Record<string, unknown>; // Its type declares them read-only.
+  const functions = fs.promises as unknown as Record<string, unknown>; // the type declares the functions read-only
   for (const [name, original] of originals) {
     functions[name] = (...words: unknown[]): unknown => {
       const make = () => Reflect.apply(original, fs.promises, words) as Promise<unknown>;

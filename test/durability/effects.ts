@@ -21,14 +21,14 @@ export interface Answer {
 /** A service in this process, without a socket. */
 export interface Subject {
   ask(method: string, path: string, body?: unknown): Promise<Answer>;
-  /** Returns the ended job, or its state when the service lost its store. */
+  /** Waits for the end of a job. @returns the job, or its state if the service has lost its store */
   ended(jobId: string): Promise<Answer>;
-  /** Returns true if the service would have ended its process. */
+  /** Returns true if the service has reported a defect that would end its process. */
   isDefect(): boolean;
   close(): Promise<void>;
 }
 
-/** Opens a service on a home, with the threads of the previous one. */
+/** Opens a service on a home, and reuses the threads of the previous service. */
 export async function openSubject(home: string): Promise<Subject> {
   keepThreads();
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
@@ -61,7 +61,7 @@ export async function openSubject(home: string): Promise<Subject> {
   return { ask, ended: waitForJob, isDefect: () => defect, close: () => service.close() };
 }
 
-/** Waits until the service has read the previously served market, so that its start is complete. */
+/** Waits until the service has loaded the market that it served before, which completes its start. */
 export async function isSettled({ ask }: Subject): Promise<void> {
   for (;;) {
     const { store } = (await ask('GET', '/health')).body as {
@@ -73,9 +73,9 @@ export async function isSettled({ ask }: Subject): Promise<void> {
 }
 
 /**
- * Returns the stored documents of a home by `kind id`. They are read without the separate process that first tests if
- * their pages are readable: here an unreadable page fails the test.
- * @throws if a document refers to an incomplete or missing object
+ * Returns the stored documents of a home by `kind id`. They are read without the separate process that usually tests
+ * whether their pages are readable, so an unreadable page fails the test.
+ * @throws Error if a document refers to an incomplete or missing object
  */
 export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
   const openDocuments = async () => openDocumentsReader(listHomeFolders(home).documents);
@@ -93,7 +93,7 @@ export async function documentsOf(home: string): Promise<ReadonlyMap<string, unk
   }
 }
 
-/** Returns objects of a stopped home that no document references: orphaned files and folders. */
+/** Returns the orphaned files and folders of a stopped home, which no document references. */
 export async function readLeftovers(home: string): Promise<string[]> {
   const reader = openDocumentsReader(listHomeFolders(home).documents);
   const named = new Set<string>();
@@ -110,24 +110,25 @@ export async function readLeftovers(home: string): Promise<string[]> {
 }
 
 /**
- * Returns true for the result of a backtest, which a service writes when a client reads it and removes at its start.
+ * Returns true for the cached text of a backtest result, which a service writes when a client reads the result and
+ * removes at its next start.
  */
 function isResultText(path: string): boolean {
   return readFileSync(path, 'latin1').startsWith('{"annual_returns":');
 }
 
-/** An effect on several documents and files, which is complete or absent wherever it is interrupted. */
+/** A change of several documents and files that must be complete or absent wherever it is interrupted. */
 export interface Effect {
   readonly name: string;
-  /** Creates the state in which the effect begins. */
+  /** Creates the initial state of the effect. */
   prepare(subject: Subject): Promise<void>;
-  /** Requests the effect and waits for its end. @returns true if a client received a success */
+  /** Requests the effect and waits until it ends. @returns true if a client received a success */
   perform(subject: Subject): Promise<boolean>;
-  /** Returns true if the effect is complete. @throws for a partial effect */
+  /** Returns true if the effect is complete. @throws Error if the effect is partial */
   hasHappened(documents: ReadonlyMap<string, unknown>): boolean;
   /** Job that performs the effect; a restart completes it. */
   readonly jobId?: string;
-  /** The effect only writes documents: a restart has nothing to complete. */
+  /** True if the effect only writes documents, so that a restart has nothing to complete. */
   readonly isOfDocuments?: true;
 }
 
@@ -167,14 +168,14 @@ async function backtest(subject: Subject, id: string, costs: number): Promise<An
   return subject.ended(`backtest:${id}`);
 }
 
-/** Returns true if all facts hold, false if none does. @throws otherwise */
+/** Returns true if all facts hold, and false if none holds. @throws Error otherwise */
 function allOrNone(facts: Readonly<Record<string, boolean>>): boolean {
   const values = new Set(Object.values(facts));
   if (values.size > 1) throw new Error(`half of it happened: ${JSON.stringify(facts)}`);
   return values.has(true);
 }
 
-/** Returns the version of the entry that the head of the log references. */
+/** Returns the version of the audit log entry that the log's head references. */
 function versionOfLast(documents: ReadonlyMap<string, unknown>): unknown {
   const { seq } = documents.get('audit-head head') as { readonly seq: number };
   return (documents.get(`audit ${formatEntryId(seq)}`) as { readonly version: unknown }).version;
@@ -185,12 +186,12 @@ const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
   (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
 const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) =>
   documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
-/** Entries about a document in the log of writes. */
+/** Returns the number of audit log entries about a document. */
 const auditedOf = (documents: ReadonlyMap<string, unknown>, kind: string, id: string): number =>
   [...documents].filter(
     ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,
   ).length;
-/** Returns true if a job has ended: its effect and this state are committed together. */
+/** Returns true if a job has succeeded; its effect is committed together with this status. */
 const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => statusOf(documents, jobId) === 'succeeded';
 
 export const EFFECTS: readonly Effect[] = [

@@ -9,10 +9,11 @@ import { documentsOf, EFFECTS, isSettled, readLeftovers, openSubject, type Effec
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Every effect on several documents and files is interrupted at its calls to the disk: once by the end of the process,
- * once by an error of the disk. At each call, the effect is complete or absent, no reference is dangling, and after a
- * restart no orphan remains and the job has ended. The state before each call is checked in every run. A service is
- * started on it, and a call is refused, for the first call of each kind; with `SOAK=1` at every call.
+ * Maximum number of disk calls of an effect. Every effect on several documents and files is interrupted at its disk
+ * calls: once by the end of the process, once by a disk error. At each call, the effect is complete or absent, and no
+ * reference is dangling; after a restart no orphan remains and the job has ended. The state before each call is checked
+ * in every run. A service is started on this state, and the call is refused, only for the first call of each kind; with
+ * `SOAK=1`, for every call.
  */
 const CALLS_MAX = 200;
 
@@ -22,7 +23,7 @@ beforeAll(() => {
 });
 afterAll(() => restore());
 
-/** Copies the state that a process killed at this moment leaves behind. */
+/** Copies the state that would remain if the process were killed now. */
 function copyHome(from: string, to: string): void {
   cpSync(from, to, {
     recursive: true,
@@ -30,7 +31,7 @@ function copyHome(from: string, to: string): void {
   });
 }
 
-/** Returns a hash of a copied home: equal copies restart into equal homes. */
+/** Returns a hash of a copied home; copies with equal hashes have equal states after a restart. */
 function digestOf(home: string): string {
   const hash = createHash('sha256');
   const entries = readdirSync(home, { recursive: true, withFileTypes: true });
@@ -39,10 +40,10 @@ function digestOf(home: string): string {
   return hash.digest('hex');
 }
 
-/** Returns true for the first call of each kind; the soak tests every call. */
+/** Returns true for the first call of each kind; in the soak, for every call. */
 const isTried = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
 
-/** Creates a home on which an effect can be performed. */
+/** Creates a home in the initial state of an effect. */
 async function prepare(home: string, effect: Effect): Promise<void> {
   const subject = await openSubject(home);
   await effect.prepare(subject);
@@ -51,7 +52,7 @@ async function prepare(home: string, effect: Effect): Promise<void> {
 }
 
 /**
- * Starts a service on a home after a crash or error, waits for the end of its work, and returns the resulting state.
+ * Starts a service on a home after a crash or disk error, waits until its work ends, and returns the resulting state.
  */
 async function afterRestart(
   home: string,
@@ -70,8 +71,8 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   let folder: string;
   let base: string;
   /**
-   * Calls of the effect without errors; the home before each call, and after the last one, is in the folder of its
-   * number.
+   * Disk calls of the effect without errors. Numbered folders contain the home before each call and after the last
+   * call.
    */
   const calls: string[] = [];
   beforeAll(async () => {
@@ -111,7 +112,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
         seen.push(effect.hasHappened(await documentsOf(copy)));
         isStarted = false;
       }
-      // Starts on equal homes have equal results.
+      // Starting on equal homes has equal results, so one start per home suffices.
       if (isStarted || !(isTried(calls, call) || call === calls.length)) continue;
       isStarted = true;
       const { happened, left } = await afterRestart(copy, effect);
@@ -142,7 +143,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       watchCalls(home, undefined);
       const place = `call ${refused}, ${failed}`;
       const happened = effect.hasHappened(await documentsOf(home));
-      // A client can rely on a reported success; after a failure the effect may exist, if the disk failed after the
+      // A reported success must be durable. After a reported failure the effect may exist, if the disk failed after the
       // commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();

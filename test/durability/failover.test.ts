@@ -12,7 +12,7 @@ import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrate, SCHEMA } from '#store/postgres/migrate.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Programs of an installed PostgreSQL, which can copy a server: those from npm cannot. */
+/** Programs of an installed PostgreSQL; only these can copy a server, the programs from npm cannot. */
 const ROOT = '/usr/lib/postgresql';
 const version = existsSync(ROOT) ? readdirSync(ROOT).toSorted().at(-1) : undefined;
 const programs = join(ROOT, version ?? '', 'bin');
@@ -44,7 +44,7 @@ async function freePort(): Promise<number> {
 async function answering(port: number): Promise<void> {
   for (;;) {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
-    client.on('error', () => {}); // The running query reports it.
+    client.on('error', () => {}); // the running query reports the error
     try {
       await client.connect();
       return;
@@ -64,7 +64,7 @@ async function launch(data: string): Promise<Server> {
   return { port, data, process: server };
 }
 
-/** Opens one address whose server can change. */
+/** Opens an address that forwards connections to a server, which can be exchanged. */
 async function openAddress(first: number) {
   const sockets = new Set<Socket>();
   const state = { port: first };
@@ -117,7 +117,7 @@ test.skipIf(!IS_SOAK || !isInstalled)(
     const standby = await launch(copy);
     const address = await openAddress(primary.port);
     const client = new Client(address.url);
-    client.on('error', () => {}); // The connection ends with its server.
+    client.on('error', () => {}); // the connection ends together with its server
     await client.connect();
     await migrate(client);
     await client.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
@@ -159,7 +159,7 @@ test.skipIf(!IS_SOAK || !isInstalled)(
     expect([...acknowledged].filter((name) => !stored.has(name))).toEqual([]);
     for (const store of stores) await store.close();
     for (const database of databases) await database.close();
-    await client.end().catch(() => {}); // Its server has ended.
+    await client.end().catch(() => {}); // the server of this client has already ended
     await address.close();
     standby.process.kill('SIGQUIT');
     await new Promise((resolve) => standby.process.once('exit', resolve));

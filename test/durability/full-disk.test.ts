@@ -10,10 +10,10 @@ import { temporaryFolders } from '../store/temporary-folder.js';
 const newFolder = temporaryFolders();
 const mounted: string[] = [];
 afterEach(() => {
-  for (const folder of mounted.splice(0)) execFileSync('umount', ['-l', folder]); // A failed test may still use a file.
+  for (const folder of mounted.splice(0)) execFileSync('umount', ['-l', folder]); // lazily, because a failed test may still use a file
 });
 
-/** Mounts a volume of 8 MiB; returns undefined if this user may not mount. */
+/** Mounts a volume of 8 MiB; returns undefined if the user has no permission to mount. */
 async function mountSmallVolume(): Promise<string | undefined> {
   const folder = await newFolder();
   try {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createHistory } from './history.js';
 
-/** A history whose clock advances with every call. */
+/** Opens a history with a clock that advances on every call. */
 function openHistory() {
   let time = 1;
   const history = createHistory(() => time++);

@@ -1,25 +1,26 @@
-/** One write of a client to one document, with its outcome as far as the client knows it. */
+/** A client's write to one document, with its outcome as far as the client knows. */
 export interface Write {
-  /** Content of the document afterwards; null for a deletion. Values of one document are unique. */
+  /** Content of the document after the write; null for a deletion. Values of a document are unique. */
   readonly value: string | null;
   readonly startMs: number;
-  /** Time of the acknowledgement; null if none was received: the write may or may not have happened. */
+  /** Time of the acknowledgement; null without an acknowledgement: the write may or may not have been performed. */
   ackMs: number | null;
 }
 
 /**
- * Records the requests of clients for each document, and determines if a later value can be explained: there must be an
- * order of the writes, compatible with the times of requests and acknowledgements, that ends with it (a linearisable
- * register).
+ * Records the writes of clients to each document, and determines whether a value found later can be explained (a
+ * linearisable register): an order of the writes must exist that is compatible with the times of requests and
+ * acknowledgements and ends with this value.
  */
 export interface History {
   begin(key: string, value: string | null): Write;
-  /** Records that the server reported the write as not performed. */
+  /** Records that the server reported a write as not performed. */
   withdraw(key: string, write: Write): void;
   readonly keys: readonly string[];
   readonly acknowledged: number;
   /**
-   * Returns undefined if `found` can be the last of the writes, otherwise the error. Forgets all writes but `found`.
+   * Returns undefined if `found` can be the value of the last write, otherwise an error message. Forgets all writes
+   * except `found`.
    */
   settle(key: string, found: string | null): string | undefined;
 }
@@ -50,7 +51,7 @@ export function createHistory(now: () => number): History {
     settle(key, found) {
       const list = writes.get(key) ?? [];
       settled += acknowledgedIn(list);
-      // Before the first write there is no value; the value found last time is first in the list.
+      // There is no value before the first write; the value found by the previous check is first in the list.
       const candidates: Write[] = [{ value: null, startMs: -1, ackMs: -1 }, ...list];
       const explained = candidates.some(
         (write) => write.value === found && !list.some((other) => isAfter(other, write)),
@@ -64,8 +65,8 @@ export function createHistory(now: () => number): History {
 }
 
 /**
- * Returns true if the other write is certainly later: it was acknowledged, and it began after this one had been
- * acknowledged.
+ * Returns true if the other write is certainly later: it began after `write` had been acknowledged, and was
+ * acknowledged itself.
  */
 function isAfter(other: Write, write: Write): boolean {
   return other.ackMs !== null && write.ackMs !== null && other.startMs > write.ackMs;

@@ -10,13 +10,13 @@ import { createHistory, type History } from './history.js';
 import { createPublisher, PUBLISHED } from './publisher.js';
 
 /**
- * Kills a real service while sixteen clients write documents, run backtests, publish, cancel and delete. After each
- * restart on the same home, no acknowledged write is lost, none is partial, and every job ends once. `SOAK_ROUNDS=50`
- * sets the number of kills; `SOAK_SEED` repeats their times.
+ * Number of kills. A real service is killed while sixteen clients write documents, run backtests, publish, cancel and
+ * delete. After each restart on the same home, no acknowledged write is lost, no write is partial, and every job ends
+ * once. `SOAK_ROUNDS=50` sets the number of kills; `SOAK_SEED` repeats their times.
  */
 const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 1);
 const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
-/** Latest time of a kill; a long run leaves its clients more time. */
+/** Latest time of a kill in a round; rounds of a long run are longer. */
 const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 800;
 /** Minimum number of acknowledged writes in a round before its kill. */
 const WRITES_MIN = 60;
@@ -40,7 +40,7 @@ test(
         const before = clients.acknowledgedDocuments();
         const work = clients.work(service.url);
         await new Promise((resolve) => setTimeout(resolve, drawBetween(200, MOMENT_MS_MAX)));
-        // A busy machine reaches the minimum as well before the kill.
+        // A busy machine also reaches the minimum before the kill.
         while (
           clients.acknowledgedDocuments() < before + WRITES_MIN ||
           clients.acknowledgedJobs() <= round ||
@@ -76,7 +76,7 @@ interface Answer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Sends a request; returns undefined if the service was killed meanwhile. */
+/** Sends a request; returns undefined if the service was killed before it responded. */
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Answer | undefined> {
   try {
     const init =
@@ -92,14 +92,14 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 }
 
 interface Acknowledged {
-  /** Cost in basis points: names the submission. */
+  /** Transaction cost in basis points, which identifies the submission. */
   readonly token: number;
-  /** Finish time of a job whose terminal status a client received. */
+  /** Finish time of the job, if a client has received its terminal status. */
   finishedAt: string | undefined;
   status: string | undefined;
 }
 
-/** Clients, their requests and the answers. */
+/** Creates the clients and records their requests and the responses. */
 function createClients() {
   const documents: History = createHistory(() => performance.now());
   const publisher = createPublisher(ask, SESSIONS);
@@ -117,7 +117,10 @@ function createClients() {
     if (answer.status >= 500 && answer.status !== 503) throw new Error(`${key}: ${JSON.stringify(answer.body)}`);
   }
 
-  /** Writes repeatedly: separate lists, a list shared with another writer, and an index that is created and deleted with its child. */
+  /**
+   * Repeatedly writes separate lists, a list shared with another writer, and an index that is created and deleted
+   * together with its child.
+   */
   async function writeDocuments(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const own = `/data/watchlists/own-${writer}`;
     const shared = `/data/watchlists/shared-${writer % 4}`;
@@ -144,7 +147,7 @@ function createClients() {
     await ask(url, 'POST', `/analytics/${parent}/backtest`, {});
   }
 
-  /** Submits backtests under a private index, waits for some, cancels others. */
+  /** Submits backtests of a private index, waits for some, and cancels others. */
   async function runJobs(url: string, writer: number, isOver: () => boolean): Promise<void> {
     const index = `bt-${writer}`;
     const jobId = `backtest:${index}`;
@@ -221,7 +224,10 @@ function createClients() {
       : [`${key} holds ${found}, its last version ${JSON.stringify(content)}`];
   }
 
-  /** Stored documents must be consistent: all readable, no child without its parent, no run without its index. */
+  /**
+   * Checks that the stored documents are consistent: all are readable, every child has its parent, and every run has
+   * its index.
+   */
   async function checkWhole(url: string): Promise<string[]> {
     const wrong: string[] = [];
     const indices = await ask(url, 'GET', '/indices');
@@ -268,7 +274,7 @@ function createClients() {
       }
     },
 
-    /** Starts all clients. `end` stops them and waits for pending requests. */
+    /** Starts all clients. `end` stops the clients and waits for pending requests. */
     work(url: string): { end(): Promise<void> } {
       let isOver = false;
       const working = [
@@ -284,7 +290,7 @@ function createClients() {
       };
     },
 
-    /** Returns the errors found after a restart. */
+    /** Returns the inconsistencies found after a restart. */
     async check(url: string): Promise<string[]> {
       const wrong: string[] = [];
       for (const key of documents.keys) {
@@ -302,7 +308,7 @@ function createClients() {
   };
 }
 
-/** Weekdays of the market's year, the dates of published closes. */
+/** Weekdays of the market's year, for which closes are published. */
 const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0, 5 + i)))
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));

@@ -10,15 +10,15 @@ import { IS_SOAK } from '../soak.js';
 
 const newFolder = temporaryFolders();
 const COUNT = 20_000;
-/** Number of documents in addition to the jobs, whose number is the maximum that is stored. */
+/** Number of documents in addition to the jobs; the number of jobs is the maximum that is stored. */
 const DOCUMENTS = IS_SOAK ? COUNT : 1000;
 const BATCH = 1000;
-/** Five times the duration on an idle machine. */
+/** Maximum start time: five times the duration on an idle machine. */
 const READY_MS_MAX = 2000;
 
 const jobId = (i: number): string => `risk:m${String(i).padStart(5, '0')}`;
 
-/** Returns a stored job that has ended. */
+/** Returns the stored document of a job that has ended. */
 const jobRecord = (i: number) => ({
   job_id: jobId(i),
   kind: 'risk',
@@ -80,7 +80,7 @@ test(
       const { jobs } = await ask<{ readonly jobs: readonly JobStatus[] }>('GET', '/jobs?limit=500');
       expect([jobs.length, jobs[0]!.job_id, jobs.at(-1)!.job_id]).toEqual([500, jobId(COUNT - 1), jobId(COUNT - 500)]);
 
-      // Two more jobs; the first has ended when the second is stored, and the oldest job is removed.
+      // Adds two more jobs. The first has ended when the second is stored, which removes the oldest job.
       for (const id of ['one', 'two']) {
         const made = await ask<JobStatus>('POST', '/data/synthetic', {
           store_id: id,

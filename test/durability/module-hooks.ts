@@ -1,12 +1,12 @@
 import type { ResolveHook } from 'node:module';
 
-/** The replacements of modules of the program for tests. */
+/** Modules of the product that tests replace, with their replacements. */
 const REPLACED = [
   [/\/src\/store\/lmdb\/durable-commit\.js$/, new URL('./intercepted-commit.js', import.meta.url).href],
   [/\/src\/store\/lmdb\/probe-documents\.js$/, new URL('./unprobed-documents.js', import.meta.url).href],
 ] as const;
 
-/** Importers of a replaced module get the module of the test, except for that module itself. */
+/** Resolves a replaced module to the test's module; the replacement itself imports the original. */
 export const resolve: ResolveHook = async (specifier, context, next) => {
   const found = await next(specifier, context);
   const replacement = REPLACED.find(([pattern]) => pattern.test(found.url))?.[1];

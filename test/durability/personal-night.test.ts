@@ -16,20 +16,29 @@ import { seeded } from '../seeded.js';
 import { IS_SOAK } from '../soak.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 
-/** Number of accounts with about 3,000 lots of 500 securities, and number of kills of the service during the solve. */
+/**
+ * Number of accounts, with about 3,000 lots of 500 securities; a second variable sets the number of kills of the
+ * service during the solve.
+ */
 const ACCOUNTS = Number(process.env['NIGHT_ACCOUNTS'] ?? 300);
 const KILLS = Number(process.env['NIGHT_KILLS'] ?? 3);
 const ASSETS = 500;
 const FACTORS = 40;
-/** Minutes by the clock after which the rest is cancelled, with all that is solved checked; 0 for no limit. */
+/**
+ * Wall-clock minutes after which the remaining accounts are cancelled and all solved accounts are checked; 0 means no
+ * limit.
+ */
 const MINUTES = Number(process.env['NIGHT_MINUTES'] ?? 0);
-/** Shares of these minutes in which accounts are sent, and after which none is solved: the others are for the checks. */
+/**
+ * Share of these minutes in which accounts are sent. A second constant is the share after which no account is solved:
+ * the remaining time is for the checks.
+ */
 const SENDING = 0.25;
 const SOLVING = 0.95;
-/** Number of accounts whose certificates are checked with their lots, and that are solved again in this process. */
+/** Number of accounts whose certificates are checked with their lots, and which are solved again in this process. */
 const COMPARED = Number(process.env['NIGHT_COMPARED'] ?? 100);
 const WARM_UP = 10;
-/** Blocks that are read again at the end. */
+/** Number of blocks that are read again at the end. */
 const READ_AGAIN = 20;
 const DAY = '2024-06-28';
 /** Processor clock ticks per second. */
@@ -53,7 +62,7 @@ async function waitForJob(jobId: string): Promise<JobStatus> {
   }
 }
 
-/** Returns the account at a position, which can be generated again. */
+/** Returns the account at a position, generated reproducibly. */
 function accountOf(common: CommonJson, at: number) {
   const random = seeded(at + 1);
   const lots = common.identifiers.flatMap((identifier, i) =>
@@ -67,7 +76,10 @@ function accountOf(common: CommonJson, at: number) {
   return { account_id: `A${at}`, cash: 5000, lots };
 }
 
-/** The terms, then accounts, fewer than all if their time is over. @param count called with their number */
+/**
+ * Yields the lines of the batch: the terms, followed by accounts until the time is over. @param count called with the
+ * number of accounts
+ */
 function linesOf(common: CommonJson, endMs: number, count: (accounts: number) => void): ReadableStream<Uint8Array> {
   const terms = { batch_id: 'night', parent: 'CORE', risk_model: 'factors', as_of: DAY };
   let at = -1;
@@ -131,13 +143,13 @@ test.runIf(IS_SOAK)(
     expect(done).toBeGreaterThan(0);
     if (cancelMs === undefined) expect(done).toBe(sent);
   },
-  0, // NIGHT_MINUTES is the limit.
+  0, // the limit is NIGHT_MINUTES
 );
 
 const atShare = (sorted: readonly number[], share: number): string =>
   sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]?.toFixed(1) ?? '-';
 
-/** Sends the accounts. @returns their number, and seconds by the clock */
+/** Sends the accounts. @returns their number, and the wall-clock seconds */
 async function upload(common: CommonJson): Promise<{ sent: number; uploadS: number }> {
   const start = performance.now();
   const endMs = MINUTES === 0 ? Infinity : start + MINUTES * 60_000 * SENDING;
@@ -154,7 +166,10 @@ async function upload(common: CommonJson): Promise<{ sent: number; uploadS: numb
   return { sent, uploadS };
 }
 
-/** Kills the service at equal shares of the work or of the time, and reads results, until the job or the time ends. */
+/**
+ * Kills the service at equal shares of the work or of the time, and reads results until the job has ended or the time
+ * is over.
+ */
 async function solve(checker: ReturnType<typeof createChecker>, restart: () => Promise<Listening>, began: number) {
   const start = performance.now();
   const limitS = MINUTES === 0 ? Infinity : Math.max(1, MINUTES * 60 * SOLVING - secondsSince(began));
@@ -189,7 +204,7 @@ afterAll(async () => {
   await service?.ended;
 });
 
-/** Asserts that a batch has succeeded, or cancels it. @returns milliseconds of the cancellation */
+/** Asserts that a batch has succeeded, or cancels it. @returns milliseconds until the cancellation took effect */
 async function endOf(job: JobStatus, sent: number): Promise<number | undefined> {
   if (['pending', 'running'].includes(job.status)) {
     const start = performance.now();
@@ -239,8 +254,8 @@ interface Checked {
 }
 
 /**
- * Reads each block once as soon as it is solved. A script that shares no code with the product checks ids, order and sums
- * of all results, and the certificates of some.
+ * Creates a checker that reads each block once as soon as it is solved. An independent script checks the ids, the order
+ * and the sums of all results, and the certificates of some results.
  */
 function createChecker(common: CommonJson, sent: number) {
   const step = Math.max(1, Math.floor(sent / COMPARED));
@@ -256,7 +271,7 @@ function createChecker(common: CommonJson, sent: number) {
   const hashOf = (accounts: readonly AccountResult[]): string =>
     createHash('sha256').update(JSON.stringify(accounts)).digest('hex');
 
-  /** Accounts of a block; undefined if they are not solved yet. */
+  /** Returns the accounts of a block; undefined if the block is not solved yet. */
   async function blockOf(block: number): Promise<readonly AccountResult[] | undefined> {
     const response = await fetch(`${service.url}/optimise/batches/night/accounts?block=${block}`);
     const body = (await response.json()) as { readonly accounts?: readonly AccountResult[] };
@@ -267,7 +282,7 @@ function createChecker(common: CommonJson, sent: number) {
   return {
     kept,
     results: () => position,
-    /** @returns false if the next block is not solved yet, or there is none */
+    /** @returns false if the next block is not solved yet or does not exist */
     async readNext(): Promise<boolean> {
       if (hashes.length === blocks) return false;
       const accounts = await blockOf(hashes.length);
@@ -282,7 +297,7 @@ function createChecker(common: CommonJson, sent: number) {
       }
       return true;
     },
-    /** Reads some blocks again. @returns those that have changed */
+    /** Reads some blocks again. @returns the blocks that have changed */
     async readAgain(): Promise<string[]> {
       const changed: string[] = [];
       for (let block = 0; block < hashes.length; block += Math.ceil(hashes.length / READ_AGAIN)) {
@@ -299,7 +314,10 @@ function createChecker(common: CommonJson, sent: number) {
   };
 }
 
-/** Solves accounts in this process. @returns their milliseconds of processor in order, and those with other bits than before */
+/**
+ * Solves accounts again in this process. @returns processor milliseconds in the order of the accounts, and the accounts
+ * whose results are not bit-identical to the first results
+ */
 function solveAgain(json: CommonJson, kept: ReadonlyMap<number, AccountResult>) {
   const common = readCommon(json);
   const accounts = [...kept].map(([at, result]) => ({ account: accountOf(json, at), result }));

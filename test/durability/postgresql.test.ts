@@ -9,7 +9,7 @@ import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../postgr
 
 const CRASHES = process.env['SOAK'] === '1' ? 20 : 2;
 const WRITERS = 6;
-/** Minimum number of acknowledged writes of each writer between two crashes. */
+/** Minimum number of acknowledged writes per writer between two crashes. */
 const WRITES = 15;
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', () => {
@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', (
     const acknowledged = new Set<string>();
     let unknown = 0;
 
-    /** Repeatedly writes a private document and increments a counter in a shared one, in one transaction. */
+    /** Repeatedly writes a private document and increments a counter in a shared document, both in one transaction. */
     async function write(store: DocumentStore, writer: number): Promise<void> {
       for (let n = 0; !state.isOver; n++) {
         const id = `w${writer}-${n}`;
@@ -69,7 +69,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', (
     const stored = new Set(await stores[0]!.ids('run'));
     expect([...acknowledged].filter((id) => !stored.has(id))).toEqual([]);
     const { body } = (await stores[1]!.get('index', 'shared')) as StoredDocument;
-    // Each transaction wrote one document and incremented the counter once: a partial transaction would make them
+    // Each transaction writes one document and increments the counter once, so a partial transaction would make both
     // differ.
     expect(body).toEqual({ n: stored.size });
     expect(stored.size - acknowledged.size).toBeLessThanOrEqual(unknown);

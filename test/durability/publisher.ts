@@ -6,7 +6,7 @@ export interface PublisherAnswer {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Sends a request; returns undefined if the service was killed meanwhile. */
+/** Sends a request; returns undefined if the service was killed before it responded. */
 export type PublisherAsk = (
   url: string,
   method: string,
@@ -14,12 +14,14 @@ export type PublisherAsk = (
   body?: unknown,
 ) => Promise<PublisherAnswer | undefined>;
 
-/** A client that publishes the closes of an index a few at a time, and the heads that it received. */
+/**
+ * A client that publishes the closes of an index in small steps and remembers the heads of the log that it received.
+ */
 export interface Publisher {
   /** Returns the number of acknowledged publications. */
   acknowledged(): number;
   work(url: string, isOver: () => boolean): Promise<void>;
-  /** Returns the errors after a restart: published closes that are missing or incomplete. */
+  /** Checks the published closes after a restart. @returns missing or incomplete closes */
   check(url: string): Promise<string[]>;
 }
 
@@ -37,7 +39,7 @@ export function createPublisher(ask: PublisherAsk, dates: readonly string[]): Pu
       while (!isOver() && next < dates.length) {
         const answer = await ask(url, 'POST', `${INDEX}/publish`, { through: dates[next] });
         if (answer === undefined) return;
-        if (answer.status === 503) continue; // The service is overloaded.
+        if (answer.status === 503) continue; // the service is overloaded
         if (answer.status !== 200) throw new Error(`not published: ${JSON.stringify(answer.body)}`);
         heads.push(String(answer.body['head']));
         next += 3;

@@ -1,4 +1,6 @@
 import { register } from 'node:module';
 
-/** Executed before the program is loaded: Node then loads modules of the test instead of those of the program. */
+/**
+ * Runs before the product is loaded: Node then loads replacements of the test instead of some modules of the product.
+ */
 register(new URL('./module-hooks.js', import.meta.url));

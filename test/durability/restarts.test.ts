@@ -8,16 +8,17 @@ import { serving } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Stops and starts a service while clients send requests: behind a load balancer that polls /health/ready no request
- * fails, and accepted jobs end. `SOAK=1` restarts it ten times.
+ * Number of restarts; `SOAK=1` makes ten. The service is stopped and started while clients send requests: behind a load
+ * balancer that polls /health/ready no request fails, and accepted jobs end.
  */
 const RESTARTS = IS_SOAK ? 10 : 1;
-/** Twenty requests a second, as from an index desk with dashboards. */
+/** Interval between requests: twenty requests a second, as from an index desk with dashboards. */
 const EVERY_MS = 50;
 const PROBE_MS = 20;
 const DRAIN_MS = 3000;
 /**
- * A load balancer that has not polled for this long, because its machine was busy, sends nothing until it has polled.
+ * Maximum age of the load balancer's last poll. If its machine was busy for longer, it sends nothing until it has
+ * polled again.
  */
 const LOOK_MS_MAX = DRAIN_MS / 3;
 
@@ -40,8 +41,8 @@ function ask(url: string, method: string, path: string, body?: unknown): Promise
       incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body: output }));
     });
     outgoing.on('error', (failure: NodeJS.ErrnoException) => {
-      // If a kept connection is closed while it is used, the request is sent again on a new one, as load balancers do
-      // (RFC 9112 9.3.1).
+      // If a kept connection is closed during a request, the request is sent again on a new connection, as load
+      // balancers do (RFC 9112 9.3.1).
       if (outgoing.reusedSocket && failure.code === 'ECONNRESET') ask(url, method, path, body).then(resolve, reject);
       else reject(failure);
     });
@@ -111,8 +112,8 @@ test(
         const { status, body } = await ask(url, ...asked);
         state.answered++;
         if (status === 202) accepted.add((JSON.parse(body) as JobStatus).job_id);
-        // Between the signal and the next poll, a stopping service still answers, and refuses new jobs with this
-        // status.
+        // Between the signal and the next poll, a stopping service still responds, but refuses new jobs with status
+        // 503.
         else if (status === 503) refused++;
         else if (status >= 300) lost.push(`${asked[0]} ${asked[1]} answered ${status}: ${body}`);
       } catch (failure) {

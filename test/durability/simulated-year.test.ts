@@ -21,18 +21,18 @@ import {
 } from './year/market.js';
 
 /**
- * Simulates days of a family of indices with the faults that a desk sees: late files, wrong prices, repeated corporate
- * actions, a closed exchange, an unavailable target of deliveries, and a killed service. Default: weeks of a small
- * family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens it). Levels are compared with
- * averages of price relatives.
+ * Closed days of the exchange. The test simulates days of a family of indices with the faults that a desk sees: late
+ * files, wrong prices, repeated corporate actions, a closed exchange, an unavailable delivery target, and a killed
+ * service. Default: weeks of a small family; with SOAK=1 a year of fifty indices on two nodes (`SOAK_SESSIONS` shortens
+ * the year). Levels are compared with averages of price relatives.
  */
 const closed = new Set<string>();
 const reasons: string[] = [];
 const killedIn: string[] = [];
-/** Positions of the steps in which the service is killed, in turn. */
+/** Positions of the steps in which the service is killed, used in turn. */
 const KILLED_IN = [3, 5, 0, 1, 2, 4];
 
-/** Reactions of the desk to each fault, with the state that it sees before. */
+/** Reaction of the desk to each fault, including checks of the state before the reaction. */
 const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>> = {
   async late({ performed, writePrices }, t) {
     const reason = expect.stringContaining('no prices') as string;
@@ -95,7 +95,10 @@ const STORIES: Readonly<Record<Fault, (desk: Desk, t: number) => Promise<void>>>
   },
 };
 
-/** Checks that every close was published once with its level, and none on a day on which the exchange was closed. */
+/**
+ * Checks that every close was published once with its level, and that no close was published for a day on which the
+ * exchange was closed.
+ */
 async function verifyPublished({ ask }: Desk): Promise<void> {
   const dates = SESSIONS.filter((date) => !closed.has(date));
   for (const id of FAMILY) {
@@ -114,7 +117,7 @@ async function verifyPublished({ ask }: Desk): Promise<void> {
   }
 }
 
-/** Checks that the client has complete files with their checksums, and no other files. */
+/** Checks that the client has exactly the expected files, complete and with their checksums. */
 async function verifyDelivered({ out }: Desk): Promise<void> {
   const names = await readdir(out);
   const files = names.filter((name) => name.endsWith('.csv'));

@@ -7,7 +7,7 @@ import { listHomeFolders } from '#store/home/home.js';
 import { serving, servingHere } from '../cli/process.js';
 import { documentsOf, readLeftovers } from './effects.js';
 
-/** Number of files that a run begins: columns, checkpoint, plan. */
+/** Number of files that a run begins to write: columns, checkpoint, plan. */
 const BEGUN = 2;
 
 test(

@@ -1,6 +1,6 @@
 /**
- * Replaces the function of the program that reads the documents in a separate process: services that are started often
- * read all of them anyway, and here an unreadable page fails the test.
+ * Replaces the product's function that reads the documents in a separate process. Services that are started often read
+ * all documents anyway, and an unreadable page fails the test.
  */
 export async function probeDocuments(): Promise<void> {}
 

@@ -20,7 +20,7 @@ import { addPrice } from './rewritten-bundle.js';
 const tried = await tryBrowser();
 if ('why' in tried) process.stderr.write(`The engine is not run in a browser: ${tried.why}\n`);
 
-/** 500 securities over five years in the soak, which also checks the duration. */
+/** Size of the market: 500 securities over five years in the soak, which also checks the duration. */
 const SIZE = IS_SOAK
   ? { assets: 500, start: '2018-01-01', end: '2022-12-31' }
   : { assets: 40, start: '2021-01-01', end: '2022-06-30' };
@@ -39,7 +39,7 @@ const document = {
 const plugged = {
   ...document,
   id: 'PLUGGED',
-  base_date: '2022-02-01', // The filter reads 252 sessions.
+  base_date: '2022-02-01', // the filter reads 252 sessions
   plugins: { HIGH: { plugin: 'near-high', parameters: { minimum: 0.7 } } },
   pipeline: {
     selection: [{ id: 'high', type: 'PluginFilter', params: { plugin: 'HIGH' } }],
@@ -55,7 +55,7 @@ const derived = {
   derivation: { source_index_id: 'EQ', objective: { type: 'min_variance' }, lookback_sessions: 120 },
 } as const;
 
-/** Runs in Node and in the page, and returns the hash of two results, one of them optimised. */
+/** Runs two indices, one of them optimised, in Node or in the page, and returns the hashes of their results. */
 async function hashesOf(
   open: typeof openEngine,
   market: ReturnType<typeof exampleMarket>,

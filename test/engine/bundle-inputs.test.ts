@@ -15,7 +15,7 @@ import { readTar } from '#views/bundle/tar.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { addFiles, addHashes } from './rewritten-bundle.js';
 
-/** Bundles of runs that read more than a market: plug-ins, stored risk models, earlier versions of the data. */
+/** Service for bundles of runs that read more than a market: plug-ins, stored risk models, earlier data versions. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -88,7 +88,7 @@ describe('on a synthetic market', () => {
     ]);
     const hidden = addHashes(editFile(bundle, 'plan.json', '"minimum":0.8', '"minimum":0.99'));
     expect(await kindsOf(hidden)).toEqual(['signature', 'close']);
-    // An endless plug-in is stopped and reported as a fault.
+    // An endless plug-in is stopped and reported as an error of the plug-in.
     const loop = addHashes(editFile(bundle, 'plan.json', 'return Array.from(cap', 'for (;;); return Array.from(cap'));
     const verdict = await verifyBundle(loop);
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
@@ -127,7 +127,7 @@ describe('on a synthetic market', () => {
     derivation: { source_index_id: 'PARENT', objective: 'min_variance', risk_model: 'own' },
   };
 
-  /** Checks the same model as one in parts, whose matrix is in several files. */
+  /** Repeats the checks with the model stored in parts, so that its matrix is in several files. */
   async function inSeveralFiles(before: Uint8Array, changed: Uint8Array): Promise<void> {
     const model = await ok<Model>('GET', '/risk-models/own');
     const own = await dividedModel(model.asset_ids.length);
@@ -151,12 +151,12 @@ describe('on a synthetic market', () => {
     expect((await service.ask('DELETE', '/risk-models/own')).status).toBe(204);
     await service.restart(async () => {}, 'handed on');
     expect(own.filter((name) => existsSync(join(openHome().artifacts, name)))).toEqual([]);
-    expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // by the files of the run
+    expect(await verifyBundle(await bundleOf('DIVIDED'))).toMatchObject({ ok: true, faults: [] }); // checked with the files of the run
   }
 
   const openHome = () => listHomeFolders(join(service.root, 'home'));
 
-  /** Stores the matrix of the model in the files of its parts. @returns their names */
+  /** Divides the matrix of a stored model into the files of several parts. @returns the names of the files */
   async function dividedModel(assets: number): Promise<readonly string[]> {
     let names: string[] = [];
     await service.restart(async () => {
@@ -241,7 +241,7 @@ describe('on data with a corrected price', () => {
     const bundle = await bundleOf('DESK');
     expect(namesIn(bundle)).toEqual(expect.arrayContaining(['known.json', 'change-0.bin']));
     expect(await verifyBundle(bundle)).toMatchObject({ ok: true, closes: DATES.length, faults: [] });
-    // Without the earlier version of the data, decisions differ: half of A instead of a fifth.
+    // Decisions on the latest data version would differ: half in A instead of a fifth.
     const known = addFiles(bundle, () => ({
       'known.json': new TextEncoder().encode('{"known_on":-100000,"earlier":[]}'),
     }));

@@ -14,7 +14,7 @@ import { runHere } from '../cli/process.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { addFiles, addHashes, addPrice } from './rewritten-bundle.js';
 
-/** An index with published closes, and its bundle. */
+/** Service with an index, its published closes, and their bundle. */
 let service: RunningService;
 let folder: string;
 let bundle: Uint8Array;

@@ -1,6 +1,6 @@
 import { seeded } from '../seeded.js';
 
-/** A small market in the forms that the engine and the service accept. */
+/** A small market in the formats that the engine and the service accept. */
 export interface ExampleMarket {
   readonly arrays: {
     readonly dates: readonly string[];
@@ -19,8 +19,8 @@ interface Table {
 }
 
 /**
- * Generates weekdays from 2021 on; some securities are listed later and some bars are missing. Identifiers are
- * unordered.
+ * Generates a market over weekdays from 2021 on, with some late listings and missing prices. Identifiers are not
+ * sorted.
  */
 export function exampleMarket({ names, days, seed }: Record<'names' | 'days' | 'seed', number>): ExampleMarket {
   const random = seeded(seed);

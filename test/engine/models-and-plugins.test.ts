@@ -173,7 +173,8 @@ describe('decisions on what was known', () => {
       earlier: [{ known_on: '2024-01-01', market: { prices: createPrices(40) } }],
     });
     own.define(desk);
-    // Friday the 5th: half of A by the latest data, a fifth by the earlier data. A doubles on Monday.
+    // On Friday the 5th, the latest data version leads to half in A, the earlier version to a fifth. A doubles on
+    // Monday.
     expect(own.backtest('DESK').metrics.total_return).toBeCloseTo(0.5, 12);
     expect(own.backtest('DESK', { as_known: 'decision' }).metrics.total_return).toBeCloseTo(0.2, 12);
   });

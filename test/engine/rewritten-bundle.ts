@@ -17,7 +17,7 @@ export function addFiles(
   return Buffer.concat([...createTarParts([...files].map(([name, bytes]) => ({ name, bytes })))]);
 }
 
-/** Returns a bundle with one price multiplied. */
+/** Returns a bundle in which one price is multiplied. */
 export function addPrice(
   bundle: Uint8Array,
   { identifier, day, by }: { readonly identifier: string; readonly day: number; readonly by: number },
@@ -33,7 +33,7 @@ export function addPrice(
   });
 }
 
-/** Rewrites the list of hashes for changed files, as an attacker without the key would. */
+/** Recomputes the list of hashes for changed files, as an attacker without the signing key would. */
 export function addHashes(bundle: Uint8Array): Uint8Array {
   return addFiles(bundle, (files) => {
     const {

@@ -4,18 +4,21 @@ import { startProvider } from '../http/oidc-provider.js';
 import { signIn } from '../security/signed-in.js';
 import { SPARE } from './request-arbitrary.js';
 
-/** A client that may be limited to a part of the stored documents. */
+/** A client of the service, possibly limited to a part of the stored documents. */
 export interface Client {
   readonly name: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** True if there are stored documents that the client must not see. */
+  /** True if some stored documents must be invisible to the client. */
   readonly isLimited: boolean;
 }
 
-/** Prefixes of limited clients, which cover some of the ids in the vocabulary. */
+/** Id prefixes of limited clients, which cover some of the ids in the vocabulary. */
 const PREFIXES = ['BETA', 'CHILD', 'NEW', 'own', 'names', 'limits', 'plan', 'extra', ...SPARE.slice(0, 1)];
 
-/** Opens the clients of a service with teams: the operator, and a limited team with a key, a token and a browser. */
+/**
+ * Creates the clients of a service with teams: the operator, and a limited team with a key, a token and a browser
+ * session.
+ */
 export async function openTeams() {
   const provider = await startProvider('console');
   const [operator, limited] = [undefined, PREFIXES].map((prefixes, i) =>
@@ -54,7 +57,7 @@ export async function openTeams() {
   };
 }
 
-/** A client of a service without keys, on the same machine. */
+/** The client of a service without keys, on the same machine. */
 export const ANYBODY = {
   flags: [],
   environment: {},

@@ -1,12 +1,13 @@
 import { fc } from '../fast-check.js';
 
-/** Placeholder in a value for text that JSON.stringify would not write; it is replaced afterwards. */
+/** Placeholder in a value for text that JSON.stringify cannot produce; it is replaced in the serialised text. */
 const RAW = '\u0001raw:';
 
 const markRaw = (text: string) => `${RAW}${text}`;
 
 /**
- * JSON text that no value produces: numbers beyond a double, duplicate keys, keys with a special meaning, deep nesting.
+ * JSON text that does not result from any value: numbers beyond a double, duplicate keys, keys with a special meaning,
+ * deep nesting.
  */
 const RAW_TEXTS: readonly string[] = [
   '1e400',
@@ -53,7 +54,7 @@ const RAW_TEXTS: readonly string[] = [
   `"${'\\u00e9'.repeat(10_000)}"`,
 ];
 
-/** Texts with a meaning for a file system, a shell, a header, a spreadsheet, a database or a pattern. */
+/** Strings with a special meaning for a file system, a shell, a header, a spreadsheet, a database or a pattern. */
 export const HOSTILE_TEXTS: readonly string[] = [
   '',
   ' ',
@@ -163,7 +164,7 @@ const HOSTILE_NUMBERS: readonly number[] = [
   253,
 ];
 
-/** Any value that is unexpected at its position. */
+/** Random values that are unexpected at any position. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...HOSTILE_TEXTS) },
   { weight: 3, arbitrary: fc.constantFrom(...HOSTILE_NUMBERS) },
@@ -175,7 +176,7 @@ export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 
 type Path = readonly (string | number)[];
 
-/** One change of a value: its position (counted over all positions), and the new content. */
+/** A change of a value: position, counted over all positions, and new content. */
 type Change =
   | { readonly kind: 'replace'; readonly at: number; readonly value: unknown }
   | { readonly kind: 'drop'; readonly at: number }
@@ -204,7 +205,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
   },
 );
 
-/** Values with one to three changed positions. */
+/** Returns values in which one to three positions are changed. */
 export function nearly(value: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   return fc
     .tuple(value, fc.array(change, { minLength: 1, maxLength: 3 }))
@@ -216,7 +217,7 @@ function changePart(value: unknown, edit: Change): unknown {
   return editAt(value, places[edit.at % places.length]!, edit);
 }
 
-/** Returns every position of a value, including itself; of large values only the first ones. */
+/** Returns every position of a value, including the value itself; only the first positions of a large value. */
 function placesOf(value: unknown, path: Path = [], found: Path[] = []): readonly Path[] {
   if (found.length >= 400) return found;
   found.push(path);

@@ -8,10 +8,10 @@ import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
 import { apiDocument } from '../contract/api-document.js';
 
-/** The deviations of an answer from the OpenAPI document of the service. */
+/** Returns the deviations of a response from the OpenAPI document of the service. */
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
 
-/** Statuses of a request that reached no operation. */
+/** Status codes of a request that does not reach an operation. */
 const NOWHERE = new Set([400, 401, 403, 404, 405]);
 
 export function createJudge(): Judge {
@@ -66,7 +66,7 @@ function parsed(bytes: Buffer, faults: string[]): unknown {
   }
 }
 
-/** Facts about this machine that a message must not contain unless the request does. */
+/** Names of this machine that an error message must not contain unless the request contains them. */
 const OWN_PLACES = [
   process.cwd(),
   'node_modules',
@@ -83,7 +83,10 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
   pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** Returns the operation of a request: the path as a URL parser reads it, fixed words before parameters. */
+/**
+ * Returns the operation of a request. The path is read as a URL parser reads it, and literal segments precede
+ * parameters.
+ */
 function operationOf({ method, path }: WireRequest): string | undefined {
   const [bare = ''] = path.split(/[?#]/);
   const reached = method === 'HEAD' ? 'GET' : method;

@@ -14,8 +14,8 @@ interface Part {
 }
 
 /**
- * Returns requests for every operation of the document, expensive ones less often: valid by its schemas, nearly valid,
- * and hostile.
+ * Returns random requests for every operation of the document, less often for expensive operations: valid by the
+ * schemas, nearly valid, and hostile.
  * @param vocabulary existing values of the service by field or parameter
  */
 export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary): fc.Arbitrary<WireRequest> {
@@ -61,7 +61,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
       }));
   }
 
-  /** A document is sent to the address of its id. */
+  /** Uses the id in the path as the id in the document. */
   function usePathId(part: Part): Part {
     const id = decodeURIComponent(part.path.split('/').at(-1)!);
     const body = part.body.body?.replace(
@@ -71,7 +71,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
     return body === undefined ? part : { ...part, body: { ...part.body, body } };
   }
 
-  /** Deletions mostly address objects that no other request uses. */
+  /** Returns values of a parameter; deletions mostly address objects that no other request uses. */
   function askedFor({ method }: Operation, { name, schema }: Parameter): fc.Arbitrary<unknown> {
     const known = valueOf(schema, name);
     return method === 'DELETE' && name !== 'job_id'
@@ -152,7 +152,7 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
         );
   }
 
-  /** Replaces one part of a request by content that a correct client never sends. */
+  /** Replaces one part of a request by content that a correct client would never send. */
   function hostilityOf(operation: Operation, inPath: readonly Parameter[]): fc.Arbitrary<Partial<Part>> {
     const path = pathOf(operation.path, inPath, () => hostileSegment);
     const names = operation.parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => name);
@@ -192,11 +192,11 @@ export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary
   }
 }
 
-/** Returns true if an operation uses processes and threads in addition to the front end. */
+/** Returns true if an operation uses processes or threads in addition to the front. */
 const isHeavy = ({ method, path }: Operation) =>
   method === 'POST' && /^\/data|estimate$|render$|backtest$|simulate$|optimise$|sweep$/.test(path);
 
-/** Ids of documents that exist to be deleted. */
+/** Ids of documents that may be deleted. */
 export const SPARE = ['SPARE-1', 'SPARE-2', 'SPARE-3'] as const;
 
 const CONDITIONS = {
@@ -218,7 +218,7 @@ const encoded = (text: string): string => {
   try {
     return encodeURIComponent(text);
   } catch {
-    return '%ED%A0%80'; // Half of a surrogate pair has no UTF-8.
+    return '%ED%A0%80'; // half of a surrogate pair has no UTF-8 encoding
   }
 };
 
@@ -267,7 +267,7 @@ const hostileQueryText: fc.Arbitrary<string> = fc.oneof(
   ),
 );
 
-/** Headers, and headers with the client that they identify. */
+/** Request headers, some of which identify a client. */
 const HEADERS: readonly Readonly<Record<string, string>>[] = [
   { 'content-type': 'text/plain' },
   { 'content-type': 'application/json; charset=utf-16' },
@@ -311,7 +311,7 @@ const HEADERS: readonly Readonly<Record<string, string>>[] = [
   { traceparent: '00-x' },
 ];
 
-/** Bodies that are not JSON, not text, or not allowed for the method. */
+/** Request bodies that are not JSON, not text, or not allowed for the method. */
 const hostileBody: fc.Arbitrary<Part['body']> = fc.oneof(
   hostileValue.map((value) => ({ body: textOfValue(value) })),
   fc.binaryText({ maxLength: 200 }).map((body) => ({ body, encoding: 'latin1' as const })),

@@ -9,18 +9,18 @@ import { ANYBODY, openTeams, type Client } from './clients.js';
 import { SPARE } from './request-arbitrary.js';
 import type { Vocabulary } from './schema-arbitrary.js';
 
-/** Marker in documents that limited clients must not see. */
+/** Marker in documents that limited clients must not receive. */
 export const KEPT = 'kept-from-others';
 
 /** A service in this process with a small market, indices, runs and documents of every kind. */
 export interface Scene {
-  /** The clients, in turn. */
+  /** Clients of the service, used in turn. */
   readonly clients: readonly Client[];
   readonly url: string;
   readonly vocabulary: Vocabulary;
-  /** Restores everything that requests may have changed or deleted, and ends every job. */
+  /** Restores everything that requests may have changed or deleted, and ends all jobs. */
   restore(): Promise<void>;
-  /** Defects in the log of the service so far. */
+  /** Defects that the service has logged so far. */
   readonly defects: readonly string[];
   close(): Promise<void>;
 }
@@ -32,7 +32,7 @@ const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end
 
 const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
 
-/** @param access clients: anybody on this machine, or teams with keys, tokens and browsers */
+/** @param access kind of the clients: anybody on this machine, or teams with keys, tokens and browser sessions */
 export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   const teams = access === 'teams' ? await openTeams() : ANYBODY;
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
@@ -69,7 +69,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
     return { status: response.status, body: text === '' ? null : (JSON.parse(text) as unknown) };
   }
 
-  /** The requirements of the scene. */
+  /** Sends a request that the scene requires to succeed. */
   async function must(method: string, path: string, body?: unknown): Promise<void> {
     const { status, body: answer } = await ask(method, path, body);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer).slice(0, 800)}`);
@@ -134,12 +134,12 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
       });
     if (scene !== undefined && !scene.active) await finish('/data/stores/scene/activate', undefined);
     await removeOthers();
-    // Indices and strategies share their ids.
+    // Indices and strategies share one id space, so a strategy may occupy the id of an index.
     for (const id of [...INDICES, ...SPARE]) await ask('DELETE', `/strategies/${id}`);
     await ask('DELETE', '/indices/plan');
     for (const id of ['ALPHA', 'BETA', ...SPARE]) {
       if ((await ask('PUT', `/indices/${id}`, indexBody(id))).status < 300) continue;
-      await ask('DELETE', `/indices/${id}`); // A derived index cannot be changed to one with rules.
+      await ask('DELETE', `/indices/${id}`); // a derived index cannot be replaced by an index with rules
       await must('PUT', `/indices/${id}`, indexBody(id));
     }
     await ask('POST', '/indices', {
@@ -186,7 +186,7 @@ export async function openScene(access: 'anybody' | 'teams'): Promise<Scene> {
   };
 }
 
-/** Returns true for a log line that reports a defect of the service, not a refused request. */
+/** Returns true for a log line that reports a defect of the service rather than a refused request. */
 function isDefect(line: string): boolean {
   const { level, msg } = JSON.parse(line) as { readonly level: number | string; readonly msg?: string };
   return (
@@ -209,7 +209,7 @@ const indexBody = (id: string) => ({
   },
 });
 
-/** Sizes of work, small enough for a hundred thousand requests in a day. */
+/** Sizes of jobs, small enough for a hundred thousand requests a day. */
 const SIZES = {
   assets: { values: [2, 5, 20], only: true },
   paths: { values: [1, 10, 200], only: true },

@@ -2,20 +2,20 @@ import { fc } from '../fast-check.js';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** Useful values for a field of this name; `only` if no others should be sent. */
+/** Useful values for a field; `only` excludes all other values. */
 export interface Word {
   readonly values: readonly unknown[];
   readonly only?: boolean;
 }
 export type Vocabulary = Readonly<Record<string, Word>>;
 
-/** Nesting beyond which generated values become null; hostile bodies contain deeper ones. */
+/** Nesting depth beyond which generated values become null; hostile bodies contain deeper values. */
 const DEPTH_MAX = 7;
 
 /**
- * Returns values that satisfy the schemas of an OpenAPI document, drawn from a vocabulary where their field has one.
- * The vocabulary and chance cover conditions that are not in a schema, such as the existence of an index or a non-empty
- * range.
+ * Creates generators of values that satisfy the schemas of an OpenAPI document, drawn from a vocabulary if their field
+ * has one. The vocabulary and chance cover conditions that schemas do not express, such as the existence of an index or
+ * a non-empty range.
  */
 export function createSchemaArbitraries(components: Readonly<Record<string, JsonSchema>>, vocabulary: Vocabulary) {
   const known = new Map<string, fc.Arbitrary<unknown>>();
@@ -51,7 +51,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
         return textOf(schema);
       case 'integer':
       case 'number':
-        return numberOf(schema);
+        return createNumberArbitrary(schema);
       case 'boolean':
         return fc.boolean();
       case 'null':
@@ -104,7 +104,7 @@ function textOf(schema: JsonSchema): fc.Arbitrary<string> {
     try {
       return fc.stringMatching(new RegExp(pattern));
     } catch {
-      // The generator does not support this construct: any text is nearly valid.
+      // The generator does not support this construct; any string is nearly valid.
       return fc.string({ minLength, maxLength });
     }
   }
@@ -114,7 +114,7 @@ function textOf(schema: JsonSchema): fc.Arbitrary<string> {
   );
 }
 
-function numberOf(schema: JsonSchema): fc.Arbitrary<number> {
+function createNumberArbitrary(schema: JsonSchema): fc.Arbitrary<number> {
   const low = Number(schema['minimum'] ?? schema['exclusiveMinimum'] ?? -1e6);
   const high = Math.max(low, Number(schema['maximum'] ?? schema['exclusiveMaximum'] ?? Math.max(1e6, low * 2)));
   if (schema['type'] === 'integer')

@@ -1,17 +1,17 @@
 import { Agent, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 
-/** A sent request in a form that is readable and can be printed by a test. */
+/** A request as sent, in a form that a test can print. */
 export interface WireRequest {
-  /** Operation for which the request was made; it may reach another one, or none. */
+  /** Operation for which the request was generated; the request may reach another operation or none. */
   readonly operation: string;
   readonly method: string;
-  /** Path and query in the request line. */
+  /** Path and query of the request line. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly encoding?: 'utf8' | 'latin1' | 'utf16le';
-  /** True to send the body in chunks, without a length. */
+  /** True if the body is sent in chunks, without a length. */
   readonly isChunked?: boolean;
 }
 
@@ -19,30 +19,30 @@ export interface WireAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: Buffer;
-  /** True if the body is endless and only its beginning was read. */
+  /** True if the body is endless, so that only its beginning was read. */
   readonly isCut: boolean;
   readonly ms: number;
 }
 
-/** Maximum time until an answer begins; the longest wait that the fuzzer requests is much shorter. */
+/** Maximum time until a response begins; the longest wait that the fuzzer requests is much shorter. */
 const PATIENCE_MS = 60_000;
 /** Time for which an endless stream is read. */
 const STREAM_MS = 50;
 
 export interface Wire {
-  /** @throws if the connection is reset or no answer arrives */
+  /** @throws Error if the connection is reset or no response arrives */
   send(request: WireRequest): Promise<WireAnswer>;
   close(): void;
 }
 
-/** Sends HTTP/1.1 requests to a service over persistent connections, without correcting them. */
+/** Sends HTTP/1.1 requests unmodified to a service over persistent connections. */
 export function openWire(url: string, connections: number): Wire {
   const { hostname, port } = new URL(url);
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   return {
     async send(sent) {
-      // The service may close a kept connection while a request is sent; according to RFC 9112 9.3.1 the client sends
-      // it again.
+      // The service may close a kept connection while a request is being sent; the client then sends the request again
+      // (RFC 9112 9.3.1).
       try {
         return await sendOnce(sent);
       } catch (failure) {
@@ -104,7 +104,7 @@ export function openWire(url: string, connections: number): Wire {
   }
 }
 
-/** Returns the decompressed body. */
+/** Decompresses a response body. */
 function inflated(body: Buffer, encoding: string | undefined): Buffer {
   if (body.length === 0) return body;
   if (encoding === 'gzip') return gunzipSync(body);

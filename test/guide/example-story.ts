@@ -10,15 +10,15 @@ import {
 import { liveService, type Answer, type LiveService } from '../real/live.js';
 import { apiDocument } from '../contract/api-document.js';
 
-/** Sends the examples of all operations to one service in an order in which each can succeed. */
+/** Sends the examples of all operations to one service, in an order in which each example can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
   operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
-/** Operations that create the market and the index of the examples, before others read them. */
+/** Operations that create the market and the index of the examples, sent before the operations that read them. */
 const FIRST = ['generateSynthetic', 'importStore', 'createStore', 'updateStore', 'createIndex', 'startBacktest'];
-/** Operations that change or delete objects that others read; a record is deleted before its index. */
+/** Operations that change or delete objects that other operations read; a record is deleted before its index. */
 const LAST = ['refreshStore', 'syncData', 'activateStore', 'deleteRecord', 'deleteIndex'].filter((id) =>
   OPERATIONS.has(id),
 );
@@ -28,7 +28,7 @@ const rest = [...OPERATIONS.keys()].filter((id) => !FIRST.includes(id) && !LAST.
 const isWrite = (id: string) => methodOf(id) === 'PUT' || methodOf(id) === 'POST';
 const isDeletion = (id: string) => methodOf(id) === 'DELETE';
 
-/** Operation ids in the order of the story; the method of a new operation determines its position. */
+/** Operation ids in the order in which the examples are sent; the method of a new operation determines its position. */
 export const STORY: readonly string[] = [
   ...FIRST.filter((id) => OPERATIONS.has(id)),
   ...rest.filter(isWrite),
@@ -38,10 +38,10 @@ export const STORY: readonly string[] = [
   ...LAST.filter(isDeletion),
 ];
 
-/** Opens a service on which every example can succeed. */
+/** Opens a service on which every example succeeds. */
 export const storyService = (): Promise<LiveService> => liveService(['--approvals', 'restate=2']);
 
-/** Operations whose example needs a store of another kind than the one that the document names. */
+/** Stores for operations whose example requires another kind of store than the store named in the document. */
 const OTHER_STORES: Readonly<Record<string, string>> = {
   refreshStore: 'market',
   listDataVersions: 'market',
@@ -50,12 +50,12 @@ const OTHER_STORES: Readonly<Record<string, string>> = {
   overridePrice: 'vendor',
 };
 
-/** A session after the end of the market, whose day waits for its prices: it does not affect other examples. */
+/** Session after the end of the market. The schedule's day waits for prices and does not affect other examples. */
 const LATER_DAY = '2025-01-02';
-/** Operations whose answers depend on earlier requests for that day. */
+/** Operations whose response depends on earlier requests for this day. */
 const OF_A_DAY = ['waiveScheduleCheck', 'skipScheduleDay', 'backfillSchedule', 'getScheduleDay', 'listScheduleDays'];
 
-/** Operations on the files of a day. */
+/** Operations on the delivered files of a day. */
 const OF_DELIVERED_DAY = ['getScheduleFile', 'listDayDeliveries'];
 
 /** Returns daily prices of a security with an unreported three-for-one split. */
@@ -71,7 +71,7 @@ function removeItsSplit() {
   return { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
 }
 
-/** Index in addition to those of the examples. */
+/** Index that the examples need in addition to their own. */
 const EQUAL_100 = {
   id: 'EQUAL-100',
   name: 'Equal hundred',
@@ -87,7 +87,7 @@ export interface Teller {
 
 export interface Outcome {
   readonly answer: Answer<unknown>;
-  /** The started job, after its end. */
+  /** Job that the example started, after its end. */
   readonly job: JobStatus | undefined;
 }
 
@@ -104,7 +104,7 @@ export function createTeller(service: LiveService): Teller {
     return job;
   }
 
-  /** Preconditions of an example that no other example creates. */
+  /** Preconditions of examples that no other example creates, by operation. */
   const preparations: Record<string, () => Promise<unknown>> = {
     createStore: async () => {
       await mkdir(join(service.folder, 'us-large'));
@@ -134,7 +134,7 @@ export function createTeller(service: LiveService): Teller {
       const [start, end] = ['2024-09-02', '2024-11-29'];
       type Listed = { readonly identifier: string; readonly start: string; readonly end: string };
       const all = await service.ok<{ identifiers: Listed[] }>('GET', '/data/identifiers?limit=1000');
-      // The index held other securities than on its last date.
+      // The index held different securities before its last date.
       const listed = all.identifiers.filter((security) => security.start <= start && security.end >= end);
       const identifiers = listed.map(({ identifier }) => identifier);
       const window = { identifiers, estimator: 'statistical', factors: 5, start, end };
@@ -169,7 +169,7 @@ export function createTeller(service: LiveService): Teller {
     await service.ok('GET', '/schedules/files/days/2024-06-21?wait=60');
   }
 
-  /** Requests a restatement of published closes, which requires the approval of a second person. */
+  /** Requests a restatement of published closes that requires the approval of a second person. */
   async function requestRestatement(): Promise<void> {
     const publish = (body: object) => service.ask('POST', '/analytics/RESTATED/publish', body);
     for (const base_value of [1000, 100]) {
@@ -180,7 +180,7 @@ export function createTeller(service: LiveService): Teller {
     await service.ok('DELETE', '/indices/RESTATED');
   }
 
-  /** An action of the market of the examples. */
+  /** Finds a corporate action in the market of the examples. */
   async function findAction(): Promise<void> {
     const { actions } = await service.ok<{ readonly actions: readonly { readonly action_id: string }[] }>(
       'GET',
@@ -189,12 +189,12 @@ export function createTeller(service: LiveService): Teller {
     outcome['action_id'] = actions[0]!.action_id;
   }
 
-  /** Waits until the day of the examples is idle. */
+  /** Waits until no step of the examples' day is running. */
   async function waitSettledDay(): Promise<void> {
     await service.ok('GET', `/schedules/close/days/${LATER_DAY}?wait=60`);
   }
 
-  /** Runs that the example of their comparison names. */
+  /** Ids of the runs that the comparison example names. */
   let runs: readonly string[] = [];
   async function listRuns(): Promise<void> {
     const { runs: listed } = await service.ok<{ readonly runs: readonly { readonly run_id: string }[] }>(
@@ -215,9 +215,9 @@ export function createTeller(service: LiveService): Teller {
         ...request,
         body: { ...(request.body as object), location: join(service.folder, 'us-large'), activate: false },
       };
-    // The default is an hour.
+    // the default is an hour
     if (id === 'followJobs') return { ...request, path: `${request.path}?seconds=0` };
-    // Other examples read the estimated model.
+    // other examples read the estimated model
     if (id === 'importRiskModel') return { ...request, path: request.path.replace(/[^/]+(?=[/]import$)/, 'vendor') };
     if (id.endsWith('ScheduleDay') || id === 'waiveScheduleCheck')
       return { ...request, path: request.path.replace('2024-06-21', LATER_DAY) };

@@ -1,4 +1,6 @@
-/** Returns the paths at which a shown excerpt differs from an actual answer; empty if the answer contains it. */
+/**
+ * Returns the paths at which an excerpt differs from the actual response; empty if the response contains the excerpt.
+ */
 export function missingFrom(actual: unknown, shown: unknown, path = ''): string[] {
   if (shown === '...') return actual === undefined ? [`${path} is not there`] : [];
   if (typeof shown === 'number')
@@ -16,7 +18,7 @@ export function missingFrom(actual: unknown, shown: unknown, path = ''): string[
   return actual === shown ? [] : [`${path} is ${JSON.stringify(actual)}, shown as ${JSON.stringify(shown)}`];
 }
 
-/** A number is shown with as many decimals as the guide writes. */
+/** Returns true if a number, rounded to the decimals of the guide, equals the number in the guide. */
 function isShownAs(actual: unknown, shown: number): boolean {
   if (typeof actual !== 'number') return false;
   const [mantissa = '', exponent = '0'] = String(shown).split('e');

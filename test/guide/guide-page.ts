@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 
-/** A code block of the guide that is executed, with the excerpt of an answer that follows it. */
+/** An executed code block of the guide, with the excerpt of a response that follows it. */
 export interface Example {
-  /** Line of the fence in the page, for messages. */
+  /** Line of the block's fence in the page, for messages. */
   readonly line: number;
   readonly language: string;
-  /** The expected HTTP statuses, one per call; or the exit status of a script if it is below 100. */
+  /** Expected HTTP statuses, one per call, or a script's exit status, which is below 100. */
   readonly expected: readonly number[];
   readonly text: string;
-  /** JSON that the last answer must contain. */
+  /** JSON value that the last response must contain. */
   readonly excerpt: unknown;
 }
 
@@ -20,7 +20,7 @@ export interface GuideSource {
 
 const FOLDER = 'data/guide/';
 
-/** The guide in reading order: the first page links to the others. */
+/** Returns the pages of the guide in reading order; the first page links to all others. */
 export function guideSources(): GuideSource[] {
   const first = read('README.md');
   const others = [...new Set([...first.matchAll(/\]\(([a-z-]+\.md)\)/g)].map((match) => match[1]!))];
@@ -32,10 +32,13 @@ export function guideSources(): GuideSource[] {
 
 const read = (file: string) => readFileSync(FOLDER + file, 'utf8');
 
-/** Languages of blocks that are not executed: formulas, answers and shapes. */
+/** Languages of blocks that are not executed: formulas, responses and shapes. */
 const SHOWN = new Set(['text', 'json']);
 
-/** @throws if a block states neither that it is only shown nor its expected result */
+/**
+ * Returns the executed examples of a page. @throws Error if a block states neither that it is only shown nor its
+ * expected result
+ */
 function examplesOf(file: string, text: string): Example[] {
   const examples: Example[] = [];
   for (const match of text.matchAll(/^```(\S*)([^\n]*)\n(.*?)^```$/gms)) {

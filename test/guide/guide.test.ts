@@ -70,7 +70,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, { meth
   pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** Violations of the contract in an answer. */
+/** Returns violations of the contract in a response. */
 function listViolations({ method, path, status, type, text }: Call): string[] {
   const [bare = ''] = path.split('?');
   const id = OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(

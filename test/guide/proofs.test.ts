@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
-/** Pages that state which test proves a promise must not name deleted tests. */
+/** Pages that state which test proves each promise; they must not name deleted tests. */
 const PAGES = ['security', 'promises'];
 
-/** Returns the names of tests in the tables of a page: `room/name`, or a folder of tests. */
+/** Returns the test names in the tables of a page: `room/name`, or a folder of tests. */
 function testsNamed(page: string): string[] {
   const rows = readFileSync(`data/guide/${page}.md`, 'utf8')
     .split('\n')

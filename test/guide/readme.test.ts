@@ -21,7 +21,7 @@ beforeAll(async () => {
   service = await liveService();
   const folder = join(service.folder, 'reader');
   if (isRunnable) shell = await openShell(folder, {});
-  // A precondition of the README: a folder with the reader's prices.
+  // The README assumes a folder with the reader's prices.
   await mkdir(join(folder, 'desk', 'prices'), { recursive: true });
   await writeFile(join(folder, 'desk', 'prices', 'market.csv'), formatPrices());
 });

@@ -2,11 +2,11 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import type { LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY } from './example-story.js';
 
-/** Maximum number of list elements, and of map members, that are recorded. */
+/** Maximum number of recorded elements of a list or entries of a map. */
 const ENTRIES_MAX = 3;
 const MAP_MIN = 7;
 
-/** Returns the answer to the example of every operation that returns JSON, with shortened lists, by operation id. */
+/** Returns the response to the example of every operation that returns JSON, with shortened lists, by operation id. */
 export async function recordAnswers(service: LiveService): Promise<Record<string, unknown>> {
   const teller = createTeller(service);
   const answers: Record<string, unknown> = {};
@@ -21,12 +21,12 @@ export async function recordAnswers(service: LiveService): Promise<Record<string
   return Object.fromEntries([...OPERATIONS.keys()].filter((id) => id in answers).map((id) => [id, answers[id]]));
 }
 
-/** Shortens lists and large maps; a table keeps its form. */
+/** Shortens lists and large maps; the columns of a table remain. */
 export function cut(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map(cut);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
-  // Names of limits are members, not keys of a map.
+  // Names of limits are members of an object, not keys of a map.
   const isMap =
     members.length >= MAP_MIN &&
     members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key)) &&

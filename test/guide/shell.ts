@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DIVISOR_IN_SHELL } from '../cli/process.js';
 
-/** One call of curl in a block. */
+/** A call of curl in a block. */
 export interface Call {
   readonly status: number;
   readonly method: string;
@@ -21,14 +21,14 @@ export interface Outcome {
 }
 
 export interface Shell {
-  /** Runs a block of a language like its reader, in a separate folder, and returns the answers that curl received. */
+  /** Runs a block in its language in a separate folder, as a reader would. @returns the responses that curl received */
   run(language: string, text: string): Promise<Outcome>;
   close(): Promise<void>;
 }
 
 /**
- * Stores and prints every answer of curl, and polls an unfinished job, as the guide instructs its reader. `divisor` is
- * the command of this package.
+ * Shell functions: curl stores and prints every response and polls an unfinished job, as the guide instructs its
+ * reader; `divisor` is the command of this package.
  */
 const PRELUDE = String.raw`
 set -euo pipefail
@@ -49,8 +49,8 @@ curl() {
 `;
 
 /**
- * Runs blocks from files one after another, and prints the exit status of each. The process is small, because a process
- * as large as that of the tests needs ten milliseconds of processor time to start another.
+ * Runs blocks from files one after another, and prints the exit status of each block. The process is small, because
+ * starting a child from a process as large as the test process takes ten milliseconds of processor time.
  */
 const STARTER = String.raw`
 while read -r language; do

@@ -1,4 +1,4 @@
-/** Texts that differ between recordings: times, random ids, hashes, keys, signatures and free space. */
+/** Patterns of text that differs between recordings: times, random ids, hashes, keys, signatures and free space. */
 const VARYING = [
   /\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g,
   /\d{8}T\d{6}-[0-9a-f]{8}/g,
@@ -9,7 +9,7 @@ const VARYING = [
   /\d+(?= MiB are free)/g,
 ];
 
-/** Members whose numbers and dates differ between runs, and the text of the changelog. */
+/** Members whose numbers and dates differ between recordings, and the text of the changelog. */
 const VARYING_MEMBERS: ReadonlySet<string> = new Set([
   'uptime_seconds',
   'duration_ms',
@@ -21,8 +21,8 @@ const VARYING_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the recorded answers. An answer that differs from the stored one only in such texts keeps the stored text, so
- * that every change of the file is a change of an answer.
+ * Returns the recorded responses. A response keeps its stored text if it differs only in text that varies between
+ * recordings, so that every change of the file is a change of a response.
  */
 export function stableAnswers(
   stored: Readonly<Record<string, unknown>>,

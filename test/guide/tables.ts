@@ -25,7 +25,7 @@ import { readEvidence } from '../methodologies/evidence.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createMethodologyTemplates } from '#services/indices/methodology-templates.js';
 
-/** Tables of the guide that are generated from the code, as Markdown by name. */
+/** Tables of the guide that are generated from the code, in Markdown, by name. */
 const TABLES: Readonly<Record<string, () => string>> = {
   selection: () => classTable(SELECTION_CLASSES),
   weighting: () => classTable(WEIGHTING_CLASSES),
@@ -109,7 +109,7 @@ function nothingServed(): never {
   throw new Error('the guide serves no market');
 }
 
-/** The published methodologies compared with their rules in plain code. */
+/** Returns the table that compares published methodologies with their rules in plain code. */
 function evidenceTable(): string {
   const templates = new Map(readMethodologies().map((template) => [template.id, template]));
   const rows = readEvidence().toSorted((a, b) => (a.template < b.template ? -1 : a.template > b.template ? 1 : 0));
@@ -127,10 +127,10 @@ function evidenceTable(): string {
   );
 }
 
-/** Returns true for a choice that omits a rule of the public document. */
+/** Returns true for a choice that omits a rule of the published document. */
 const isOmission = (choice: string): boolean => / (?:is|are) left out[;:.]/.test(choice);
 
-/** Returns a section for each published methodology: its source, its inputs, and its choices. */
+/** Returns a section per published methodology, with its source, its inputs and its choices. */
 function methodologySections(): string {
   const templates = createMethodologyTemplates({
     read: readMethodologies,
@@ -154,7 +154,7 @@ function methodologySections(): string {
     .join('\n');
 }
 
-/** Returns the ids of the documents of a template as part of a sentence. */
+/** Formats the document ids of a template as part of a sentence. */
 function listIds(ids: readonly string[]): string {
   const marked = ids.map((own) => `\`${own}\``);
   return ids.length === 1
@@ -164,7 +164,7 @@ function listIds(ids: readonly string[]): string {
 
 const MARKED = /(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)/gs;
 
-/** Returns a page with its tables as generated now. */
+/** Returns a page with its generated tables replaced by current ones. */
 export function addTables(text: string): string {
   return text.replaceAll(MARKED, (_, head: string, name: string, tail: string) => {
     const write = TABLES[name];
@@ -192,14 +192,14 @@ function sourceRows(block: string, catalogue: Readonly<Record<string, string>>):
   return Object.entries(catalogue).map(([name, meaning], i) => [i === 0 ? block : '', `\`${name}\``, meaning]);
 }
 
-/** Returns the worked example of a class in the form of the others. */
+/** Returns the guide's example of a class in the form of other classes. */
 function exampleClass(): string {
   return readFileSync('test/domain/rules/near-high-filter.ts', 'utf8')
     .replaceAll('#domain/rules/', '../')
     .replaceAll('#domain/', '../../');
 }
 
-/** Returns the examples of plug-ins, each with its inputs and its source. */
+/** Returns the example plug-ins, each with its inputs and its source. */
 function pluginExamples(): string {
   return Object.entries(PLUGIN_EXAMPLES)
     .map(([id, { name, kind, inputs, source }]) => {
@@ -224,7 +224,7 @@ function rowFunctions(): string {
   return `\`\`\`text\n${head}\n${members.join('\n')}\n};\n\`\`\``;
 }
 
-/** Parameters of most classes of a catalogue, which the text next to its table explains. */
+/** Parameters of most classes in a catalogue; the text next to a table explains them. */
 const COMMON = new Set(['missing', 'soft', 'priority']);
 
 function classTable(entries: readonly CatalogueEntry[]): string {

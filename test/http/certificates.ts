@@ -1,6 +1,6 @@
 /**
- * Certificates of the tests, for localhost and a hundred years: two of servers, one of an authority, and one that it
- * issued to a client.
+ * Test certificates for localhost, valid for a hundred years: two for servers, one for an authority, and a client
+ * certificate issued by this authority.
  */
 export const CERTIFICATES = {
   first: {

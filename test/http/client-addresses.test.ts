@@ -52,7 +52,7 @@ describe('connections of one address', () => {
   });
   afterAll(() => Promise.all([server.close(0), trusting.close(0)]));
 
-  /** Returns the sockets that are still open after each was served or closed. */
+  /** Opens sockets and returns how many are still open after each was served or closed. */
   async function countServed(url: string, localAddress: string, count: number) {
     const { port } = new URL(url);
     const sockets = Array.from({ length: count }, () =>
@@ -83,7 +83,7 @@ describe('connections of one address', () => {
       for (const socket of sockets) socket.destroy();
       return answered;
     };
-    while ((await probe()) === 0) await new Promise(setImmediate); // Until the server has noticed that they are closed.
+    while ((await probe()) === 0) await new Promise(setImmediate); // waits until the server has noticed the closed sockets
     for (const socket of other.sockets) socket.destroy();
   });
 

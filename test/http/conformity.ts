@@ -1,13 +1,13 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 
-/** Returns the deviations of an answer from the document that the service serves; empty if it conforms. */
+/** Returns the deviations of a response from the service's document; empty if the response conforms. */
 export type Conformity = (
   operationId: string,
   answer: { readonly status: number; readonly type: string | null; readonly body: unknown },
 ) => string[];
 
-/** A schema is used only a few times: optimising its code costs more than it saves. */
+/** Options for schemas that are used only a few times, where optimising code costs more than it saves. */
 export const COMPILED_ONCE = { inlineRefs: false, code: { optimize: false } } as const;
 
 type Json = Record<string, unknown>;
@@ -15,8 +15,8 @@ type Json = Record<string, unknown>;
 let last: { readonly text: string; readonly conformity: Conformity } | undefined;
 
 /**
- * Checks answers against an OpenAPI document. The schemas of one document are compiled once for all files that a worker
- * tests.
+ * Returns a checker of responses against an OpenAPI document. The schemas of a document are compiled once per test
+ * worker.
  */
 export function createConformity(document: OpenApiDocument): Conformity {
   const text = JSON.stringify(document);
@@ -25,7 +25,8 @@ export function createConformity(document: OpenApiDocument): Conformity {
 }
 
 /**
- * Checks answers against an OpenAPI document: status and media type are declared, and a JSON body satisfies its schema.
+ * Returns a checker of responses against an OpenAPI document: status and media type must be declared, and a JSON body
+ * must satisfy its schema.
  */
 function conformityOf(document: OpenApiDocument): Conformity {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true, ...COMPILED_ONCE });

@@ -10,7 +10,7 @@ const file = (text: string, type: string): ConsoleFile => {
 const PAGE = file('page', 'text/html; charset=utf-8');
 const SCRIPT = file('script', 'text/javascript; charset=utf-8');
 
-/** @param isBuilt whether the console was built. */
+/** @param isBuilt true if the console was built */
 function appOf(isBuilt = true) {
   const handlers = createConsoleHandlers({
     page: () => (isBuilt ? PAGE : undefined),

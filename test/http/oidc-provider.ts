@@ -5,17 +5,17 @@ import { exportJWK, generateKeyPair, SignJWT, type JWTPayload } from 'jose';
 
 type KeyPair = Awaited<ReturnType<typeof generateKeyPair>>;
 
-/** An OpenID provider on this machine: it publishes keys, signs tokens, and signs one person in. */
+/** A local OpenID provider that publishes keys, signs tokens, and signs in one person. */
 export interface Provider {
   readonly issuer: string;
-  /** Readings of the published keys. */
+  /** Returns how often the published keys were read. */
   keysRead(): number;
-  /** Signs with new keys from now on, and publishes only those. */
+  /** Signs with new keys from now on, and publishes only the new keys. */
   rotate(): Promise<void>;
   token(claims: JWTPayload, terms?: TokenTerms): Promise<string>;
-  /** The next person who signs in, and differing claims of the ID token. */
+  /** Person who signs in next, and claims of the ID token that differ from the default. */
   person: JWTPayload;
-  /** Creates the ID tokens. Default: those of `token`, for the client that signs in. */
+  /** Creates the ID tokens. Default: the tokens of `token`, issued for the client that signs in. */
   idTokenOf: ((claims: JWTPayload) => string | Promise<string>) | undefined;
   close(): Promise<void>;
 }
@@ -23,7 +23,7 @@ export interface Provider {
 interface TokenTerms {
   readonly issuer?: string;
   readonly audience?: string | undefined;
-  /** Seconds from now. */
+  /** Seconds until the token expires. */
   readonly expires?: number | null;
   readonly key?: KeyPair['privateKey'];
   readonly kid?: string;

@@ -8,7 +8,7 @@ import type { AnsweredRequest } from '#http/request-log.js';
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
-/** A small table of routes that covers every case of the pipeline. */
+/** Small table of routes that covers every case of the request pipeline. */
 export const sampleRoutes = defineRoutes({
   listThings: {
     method: 'GET',
@@ -133,14 +133,14 @@ export const sampleRoutes = defineRoutes({
   },
 });
 
-/** The only stored thing. */
+/** The only stored object. */
 export const THING = { id: 'one', etag: 'e1', body: { name: 'One' } };
 
-/** Sources of long answers and their outcomes. */
+/** Producers of long responses, and their outcomes. */
 export interface LongAnswers {
-  /** Number of streams whose reader disconnected. */
+  /** Number of streams that were cancelled because their reader disconnected. */
   cancelled: number;
-  /** Lets the requests to /wait be answered. */
+  /** Completes the pending requests to /wait. */
   release: () => void;
   released: Promise<void>;
   /** Number of requests to /wait whose client disconnected. */
@@ -209,11 +209,11 @@ function find(id: string): void {
 export interface Sample {
   readonly app: App;
   readonly long: LongAnswers;
-  /** Resolves when a request to /wait has arrived. */
+  /** Resolves after a request to /wait has arrived. */
   readonly waiting: Promise<void>;
   readonly log: readonly Record<string, unknown>[];
   readonly answered: readonly AnsweredRequest[];
-  /** Sends a request whose key is the list of its scopes, such as `read+write`; without scopes it has no key. */
+  /** Sends a request with a key that is the list of its scopes, such as `read+write`; without scopes it has no key. */
   send(
     method: string,
     path: string,

@@ -14,7 +14,8 @@ afterEach(async () => {
 });
 
 /**
- * Returns a stream of bytes, endless or of a given length, that fills any buffer of the reader; no two parts are equal.
+ * Returns a stream of bytes, endless or of a given length, that fills any buffer of the reader. No two chunks are
+ * equal.
  */
 function createBytes({
   length = Infinity,
@@ -42,7 +43,7 @@ function createBytes({
   return { seen, stream };
 }
 
-/** Answers every request with a stream. */
+/** Serves the stream as the response to every request. */
 async function serve(stream: ReadableStream<Uint8Array>): Promise<IncomingMessage> {
   server = createServer(
     (_request, outgoing) =>
@@ -87,7 +88,7 @@ test('a stream stops reading while its reader does not read', async () => {
     if (seen.given !== before) turn = 0;
     before = seen.given;
   }
-  expect(seen.given).toBeLessThan(16 * 2 ** 20); // Capacity of the sockets.
+  expect(seen.given).toBeLessThan(16 * 2 ** 20); // capacity of the socket buffers
   answer.destroy();
 });
 
@@ -112,7 +113,7 @@ test('a stream that is not one of bytes opens its answer at once and arrives as 
       give = (part) => (part === undefined ? controller.close() : controller.enqueue(part));
     },
   });
-  const answer = await serve(stream); // It resolves after the headers, before any content was read.
+  const answer = await serve(stream); // resolves after the headers, before any content is read
   for (const text of ['one', 'two']) {
     give(new TextEncoder().encode(text));
     const [part] = (await once(answer, 'data')) as [Buffer];
@@ -124,7 +125,7 @@ test('a stream that is not one of bytes opens its answer at once and arrives as 
 
 async function* listBatches(failure?: Error): AsyncGenerator<readonly object[]> {
   yield [{ seq: 1 }];
-  yield []; // No entry matches.
+  yield []; // no entry matches
   if (failure !== undefined) throw failure;
   yield [{ seq: 2 }];
 }

@@ -101,7 +101,9 @@ async function answeredOnce(): Promise<void> {
 }
 
 describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
-  /** HTTP/1.1 requires a host. The connection stays open after the first answer, and is closed after the second. */
+  /**
+   * HTTP/1.1 requires a Host header. The connection stays open after the first response and is closed after the second.
+   */
   const readAnswers = (target: string, ...headers: readonly string[]): Promise<string[]> =>
     Promise.all(
       ['localhost', 'LOCALHOST'].map(async (host) => {

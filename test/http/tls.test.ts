@@ -29,7 +29,7 @@ async function serve(terms: Partial<Parameters<typeof listen>[0]>) {
   return server;
 }
 
-/** Returns the answer to a GET request, or the reason why there is none. */
+/** Returns the response to a GET request, or the reason why the request failed. */
 function ask(url: string, options: RequestOptions) {
   return new Promise<{ status: number; hsts: string | undefined } | { failure: string }>((resolve) => {
     const asked = request(`${url}/live`, { agent: false, ...options }, (answer) => {
@@ -41,7 +41,7 @@ function ask(url: string, options: RequestOptions) {
   });
 }
 
-/** Returns the name in the certificate of a server. */
+/** Returns the name in the certificate that a server presents. */
 async function shownBy(url: string): Promise<string> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');
@@ -87,7 +87,7 @@ test('a renewed certificate is used for the next client; an invalid one changes 
   await write(files, 'second');
   await expect.poll(() => shownBy(url)).toBe('second');
   const before = reloads.length;
-  await writeFile(files.cert, CERTIFICATES.first.cert); // Its key is another one.
+  await writeFile(files.cert, CERTIFICATES.first.cert); // the key belongs to another certificate
   await expect.poll(() => reloads.slice(before).some((failure) => failure !== undefined)).toBe(true);
   expect(await shownBy(url)).toBe('second');
 });
@@ -97,7 +97,7 @@ test('connections of clients that another authority vouched for end when it is n
   await writeFile(files.clientCa, CERTIFICATES.authority.cert);
   const secrets = await readTls(files);
   const secure = createServer(secrets, (_, answer) => {
-    answer.write('begun'); // It never ends, like a stream of events.
+    answer.write('begun'); // the response never ends, like an event stream
   });
   await new Promise<void>((resolve) => secure.listen(0, '127.0.0.1', resolve));
   let reloads = 0;
@@ -113,7 +113,7 @@ test('connections of clients that another authority vouched for end when it is n
   const closed = once(stream, 'close');
   stream.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
   await once(stream, 'data');
-  await write(files, 'second'); // The service's own certificate says nothing of its clients.
+  await write(files, 'second'); // the service's own certificate does not identify clients
   await expect.poll(() => reloads).toBeGreaterThan(0);
   expect(stream.destroyed).toBe(false);
   await writeFile(files.clientCa, CERTIFICATES.second.cert);

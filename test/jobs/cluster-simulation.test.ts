@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { simulateCluster, type ClusterReport } from './cluster-simulation.js';
 
-/** `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on. */
+/**
+ * Number of events in a run. `SEED=n` repeats one run; `SIMULATIONS=n` runs this number of seeds, from `SEED_FROM` on.
+ */
 const EVENTS = 1500;
 const count = Number(process.env['SIMULATIONS'] ?? 20);
 const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
@@ -14,7 +16,7 @@ test(`the guarantees of jobs on several nodes hold in ${seeds} random worlds`, {
     for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
   }
   console.log(`${seeds} seeds from ${from}: ${JSON.stringify(total)}`);
-  // A simulation without events would satisfy every invariant.
+  // A simulation in which nothing happened would satisfy every invariant.
   const happened = [
     'succeeded',
     'failed',

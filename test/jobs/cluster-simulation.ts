@@ -10,9 +10,9 @@ import { createNode, type NodeWorld, type SimulatedNode } from './simulation/sim
 import { tokenOf, type Payload } from './simulation/world.js';
 
 /**
- * Simulates several nodes with the job system of the product on one database, with random faults: processes end or
- * pause, connections to the database are cut, outcomes of commits are unknown, clocks are set. One seed determines all
- * events. Invariants are checked at every commit; at the end no more faults occur, and every job has to end.
+ * Result of simulating several nodes with the product's job system on one database, with random faults: processes end
+ * or pause, database connections are cut, commit outcomes are unknown, clocks are set. One seed determines all events.
+ * Invariants are checked at every commit; at the end faults stop, and every job has to end.
  */
 export interface ClusterReport {
   readonly submissions: number;
@@ -22,9 +22,9 @@ export interface ClusterReport {
   readonly ends: number;
   readonly cuts: number;
   readonly pauses: number;
-  /** Number of times for which no node could reach the database. */
+  /** Number of times when no node could reach the database. */
   readonly outages: number;
-  /** Number of finishes that were refused because they came too late. */
+  /** Number of job completions that were refused because they came too late. */
   readonly stale: number;
 }
 
@@ -42,7 +42,7 @@ const NOTHING: ClusterReport = {
   stale: 0,
 };
 
-/** The possible events, with their probabilities. */
+/** A possible event with its probability. */
 type Act = readonly [number, () => void];
 
 const IDENTS = ['a', 'b', 'c', 'd', 'e'];
@@ -52,7 +52,7 @@ const REST_EVENTS_MAX = 100_000;
 export interface ClusterOptions {
   readonly seed: number;
   readonly events: number;
-  /** True if no process or thread ends, pauses or is cut off alone: then nothing counts as a crash. */
+  /** True if no single process or thread ends, pauses or is cut off: then no attempt counts as crashed. */
   readonly isOutagesAlone?: boolean;
 }
 
@@ -148,7 +148,7 @@ export async function simulateCluster(options: ClusterOptions): Promise<ClusterR
   return counts;
 }
 
-/** Returns the events of a single node. */
+/** Returns the possible events of a single node. */
 function endingsOf(
   anyNode: () => SimulatedNode,
   counts: Counts,
@@ -162,7 +162,7 @@ function endingsOf(
   ];
 }
 
-/** Checks that objects referenced by runs exist. */
+/** Checks that the objects exist that runs reference. */
 function checkArtifacts(
   { documents }: SharedDatabase,
   files: ReadonlySet<string>,
@@ -170,12 +170,12 @@ function checkArtifacts(
 ): void {
   for (const [key, body] of documents) {
     if (!key.startsWith('run/')) continue;
-    const { refs } = body as { refs: readonly ArtifactRef[] }; // The kind has written it.
+    const { refs } = body as { refs: readonly ArtifactRef[] }; // written by the simulated job kind
     for (const { name } of refs) if (!files.has(name)) say(`the artifact ${name} of ${key} is gone`);
   }
 }
 
-/** Checks the invariants of every commit, whatever wrote it. */
+/** Checks the invariants of every commit, whichever code wrote it. */
 function checkCommit({ puts, before, after }: Change, say: (message: string) => void): void {
   const effects = [...puts].filter(([key, body]) => key.startsWith('run/') && body !== undefined);
   const isSame = before !== undefined && before.sequence === after?.sequence;
@@ -198,7 +198,7 @@ function checkCommit({ puts, before, after }: Change, say: (message: string) => 
 
 const isEndedEarly = (job: JobRecord | undefined): boolean => job !== undefined && job.crashes + job.losses > 0;
 
-/** Returns a kind of job that writes one artifact, with an effect that counts its executions. */
+/** Returns a job kind that writes one artifact and has an effect that counts its executions. */
 function kindOf(files: Set<string>): JobKind<Payload> {
   return {
     kind: 'backtest',

@@ -13,9 +13,9 @@ declare const WebAssembly: {
   ): Promise<{ readonly instance: { readonly exports: Readonly<Record<string, unknown>> } }>;
 };
 
-/** Tasks that a worker must survive; a pool of the tests uses this entry point instead of the product's. */
+/** Tasks that the product's worker must survive; a test pool uses this entry point instead of the product's. */
 
-/** `(module (func (export "spin") (loop $again (br $again))))` */
+/** Bytes of `(module (func (export "spin") (loop $again (br $again))))` */
 const ENDLESS = Uint8Array.of(
   0,
   97,
@@ -116,7 +116,7 @@ const tasks = {
   },
 };
 
-// The entry point calls a task with the input that its test sent.
+// The entry point calls the task with the input of the test.
 export default createEntryPoint(
   Object.fromEntries(Object.entries(tasks).map(([name, task]) => [name, async () => task as never])),
 );

@@ -231,7 +231,7 @@ describe('cancelling', () => {
 });
 
 describe('files that a task writes', () => {
-  /** Writes two files, drops one, and ends as its payload states. */
+  /** Job kind that writes two files, drops one of them, and ends as its payload states. */
   const writing: JobKind<Payload> = {
     ...backtest,
     async run({ value }, attempt) {

@@ -36,7 +36,7 @@ export interface Errand {
   isAlive: boolean;
 }
 
-/** A pool whose tasks end when the test requests it; a signal stops them at once. */
+/** Creates a pool whose tasks end when the test requests it; a cancellation signal stops them immediately. */
 function createTestPool() {
   const errands: Errand[] = [];
   const pool: ComputePool = {
@@ -67,15 +67,15 @@ function createTestPool() {
 }
 
 export interface Payload {
-  /** Second half of the job's id. */
+  /** Second half of the job id. */
   readonly of: string;
   readonly value: number;
 }
 
-/** Members of a kind whose stored payloads are not checked. */
+/** Members of job kinds whose stored payloads are not checked. */
 export const plain = { key: ({ of }: { readonly of: string }) => of, decode: (stored: unknown) => stored as never };
 
-/** A job of one task whose result is a small value, and whose effect is a document. */
+/** Job kind with one task whose result is a small value and whose effect is a document. */
 export const backtest: JobKind<Payload> = {
   kind: 'backtest',
   ...plain,
@@ -96,7 +96,7 @@ export const createSubmission = (ident: string, overrides: Partial<Submission<Pa
   ...overrides,
 });
 
-/** Submission options with the key of a client. */
+/** Returns submission options with a client's key. */
 export const ownedBy = (owner: string): Partial<Submission<Payload>> => ({
   origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
@@ -107,7 +107,7 @@ export interface World {
   readonly time: TestClock;
   readonly errands: Errand[];
   readonly logged: string[];
-  /** Fields of log lines other than the message. */
+  /** Fields of log lines, without the message. */
   readonly fields: Record<string, unknown>[];
   home: Home;
 }
@@ -148,7 +148,7 @@ export async function openOn(
   return world;
 }
 
-/** Closes a world once; an open one is closed after its test. */
+/** Closes a world at most once; worlds that are still open are closed after the test. */
 export async function closeWorld(world: World): Promise<void> {
   if (closed.has(world)) return;
   closed.add(world);
@@ -157,7 +157,7 @@ export async function closeWorld(world: World): Promise<void> {
 }
 const closed = new WeakSet<World>();
 
-/** Resolves when the job is in the state. */
+/** Resolves when a job has reached a state. */
 export function reach(engine: JobSystem, jobId: string, status: string): Promise<void> {
   return new Promise((resolve) => {
     const look = async (): Promise<void> => {

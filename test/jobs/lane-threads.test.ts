@@ -71,8 +71,8 @@ describe('the thread a task is given to', () => {
 const THREADS = IS_SOAK ? 240 : 90;
 
 /**
- * Starts threads like Piscina and ends them while they start, in a separate process, because that may end the process.
- * A busy machine starts fewer in the available time.
+ * Script that starts threads like Piscina and ends them while they start. It runs in a separate process, because this
+ * may end the process; a busy machine starts fewer threads in the available time.
  */
 const ENDS_THREADS = `
 import { Worker } from 'node:worker_threads';

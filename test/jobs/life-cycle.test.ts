@@ -12,7 +12,7 @@ const LIMITS = { retry, submittedAt: AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
 
-/** Returns the life after a sequence of valid events. */
+/** Returns the life-cycle state after a sequence of valid events. */
 function live(...events: LifeEvent[]): Life {
   return events.reduce<Life>((life, event) => {
     const next = advance(life, event, LIMITS);

@@ -10,7 +10,7 @@ const createRef = (name: string): ArtifactRef => ({ name, bytes: 1, sha256: 'ab'
 const lease = { jobId: 'sweep:s', sequence: 1, attempt: 2 };
 const KEEP_MS = 2000;
 
-/** Creates a run of parts, each of which takes a second on the test's clock. */
+/** Creates a run of parts, each of which takes one second of the test clock. */
 function worldOf(
   count: number,
   context: Partial<PartsContext> = {},
@@ -126,7 +126,7 @@ test('an attempt that is ended stops between its parts', async () => {
 });
 
 /**
- * Creates parts of which others compute some: `written` are complete at the first poll, `lost` are the rows that have
+ * Offers parts of which other nodes compute some: `written` parts are complete at the first poll, `lost` rows have
  * disappeared.
  */
 function offeredWith(written: readonly WrittenParts[], lost: readonly number[]): OfferedParts {

@@ -5,7 +5,7 @@ import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.j
 import { createPool, type PoolOptions } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
-/** Opens the pool with the tasks of the hostile worker, which the types of the product do not include. */
+/** Opens a pool with the tasks of the hostile worker, which the product's types do not include. */
 function openHostilePool(
   options: Partial<
     Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'restMs' | 'heapMegabytes' | 'onThreadLost' | 'onRest'>
@@ -14,7 +14,7 @@ function openHostilePool(
   const pool: ThreadPool = createPool({
     workers: 2,
     heapMegabytes: 32,
-    patienceMs: 20, // Time between the request to stop and the end of a thread that ignores it.
+    patienceMs: 20, // milliseconds from the stop request to the end of a thread that ignores it
     entry: new URL('hostile-worker.js', import.meta.url),
     ...options,
   });
@@ -29,14 +29,14 @@ beforeAll(() => {
 });
 afterAll(() => hostile.pool.close());
 
-/** Waits for a condition that a running task causes. */
+/** Waits for a condition that a running task brings about. */
 async function waitUntil(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
 
-/** From Node 22 on, a thread ends if it can send neither its output nor the error of sending it. */
+/** From Node 22 on, a thread ends if it can send neither its output nor the resulting error. */
 const ENDS_UNSENT = Number.parseInt(process.versions.node, 10) >= 22;
 
 describe('a thread that waits', () => {
@@ -47,8 +47,8 @@ describe('a thread that waits', () => {
     const { pool, run } = openHostilePool({ workers: 1, heapMegabytes: 512, restMs: 20 });
     expect(await run('litter').output).toBeGreaterThan(100 * MiB);
     const thread = await run('thread').output;
-    // Longer than the pause, so that the worker has rested before each poll. Before, the young generation alone is
-    // larger.
+    // The interval exceeds the worker's idle time, so garbage is collected before each poll. Earlier, the young
+    // generation alone is larger.
     await expect.poll(() => heapOf(run), { interval: 200 }).toBeLessThan(24 * MiB);
     expect(await run('thread').output).toBe(thread);
     await pool.close();
@@ -57,7 +57,7 @@ describe('a thread that waits', () => {
   test('leaves the resident memory as before, after any number of threads', async () => {
     let rested = (): void => {};
     const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
-    await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // This starts both threads.
+    await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // starts both threads
     const { rss } = process.memoryUsage;
     const before = rss();
     await Promise.all([run('litter').output, run('litter').output]);
@@ -102,7 +102,7 @@ describe('what a task gives', () => {
   test('shows its progress and message while it runs', async () => {
     const run = hostile.run('step', { steps: 20, ms: 2 });
     let seen = run.progress();
-    // A message that is being written is not visible.
+    // A message that is still being written is not visible.
     await waitUntil(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
     expect(seen.message).toMatch(/^step \d+ of 20$/);
     expect(run.isAlive()).toBe(true);

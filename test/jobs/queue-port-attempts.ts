@@ -7,7 +7,7 @@ import { parsePolicies } from './retries-at-once.js';
 import { createJob, LEASE_MS, succeed, type OpenedQueue, type Queues } from './queue-port-world.js';
 import { waitFor } from '../waiting.js';
 
-/** Tests the guarantees of a queue for attempts that have begun: their ends, cancellation, leases, watching. */
+/** Tests the queue's guarantees for running attempts: ends, cancellation, leases, watching. */
 export function describeAttempts({ joined, joinAs }: Queues): void {
   describe('the end of an attempt', () => {
     test('is one with its effect, and takes the payload along', async () => {
@@ -97,7 +97,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         ['backtest:a', 2],
       ]);
       await queue.complete(second, lose);
-      // Others do not wait for it, and it waits between ten and twenty seconds.
+      // Other jobs do not wait for this job, which itself waits between ten and twenty seconds.
       expect([(await claimed()).lease.jobId, await claim()]).toEqual(['backtest:b', undefined]);
       await pass(9000);
       expect(await claim()).toBeUndefined();
@@ -130,7 +130,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         ['failed', 'No price.'],
         [null, null],
       ]);
-      // A job that has not ended is returned unchanged.
+      // A retry of a job that has not ended returns the job unchanged.
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'running', attempt: 3 });
       expect(await queue.complete(again.lease, succeed)).toBe(true);
       expect(await queue.retry('backtest:a')).toMatchObject({ status: 'succeeded' });
@@ -221,7 +221,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         expect(lease.attempt).toBe(attempt);
         await pass(LEASE_MS + 2000);
         await reach('a', 'pending');
-        await pass(5000); // Longer than the wait of the third attempt.
+        await pass(5000); // longer than the wait before the third attempt
       }
       await queue.complete((await claimed()).lease, succeed);
       const ended = await statusOf('a');
@@ -262,7 +262,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
         seen.push(`${status} ${progress} ${message}`);
       };
       const stop = queue.watch('backtest:a', () => void looks.push(look()));
-      // Polls a database, whose answers take a variable time.
+      // Polls the queue, because responses of a database take a variable time.
       const isSeen = (lease: Claim['lease'], last: string) =>
         waitFor(async () => {
           await queue.heartbeat(lease);

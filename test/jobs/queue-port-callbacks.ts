@@ -15,7 +15,7 @@ export function describeCallbacks({ joined }: Queues): void {
       const due: string[] = [];
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
       const urls = ['https://one.test/', 'https://two.test/'];
-      // Equal work that is submitted twice is one job with two callbacks; a repeated request has one.
+      // Submitting equal work twice creates one job with two callbacks; repeating a request adds no callback.
       for (const url of [...urls, ...urls]) await queue.submit(createJob('a', called(url)));
       await queue.submit(createJob('a'));
       expect((await statusOf('a'))!.callbacks).toMatchObject(

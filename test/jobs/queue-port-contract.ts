@@ -15,7 +15,7 @@ import {
   type Queues,
 } from './queue-port-world.js';
 
-/** Tests the guarantees of every queue on one engine. */
+/** Tests the guarantees of every queue on one queue implementation. */
 export function describeJobQueue(name: string, open: OpenQueue): void {
   describe(name, () => {
     const queues = createQueues(open);
@@ -104,7 +104,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
         await queue.submit(createJob(id));
         await queue.cancel(`backtest:${id}`);
       }
-      // All of them find that b exceeds the limit.
+      // All submissions find that b exceeds the limit.
       await Promise.all(['x', 'b', 'y'].map((id) => queue.submit(createJob(id))));
       const ids = await queue.ids('backtest');
       expect(ids).toEqual(['waiting', 'c', 'd', 'x', 'b', 'y'].map((id) => `backtest:${id}`));
@@ -130,7 +130,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       await finish(study(1, 'short'), ['s-1']);
       expect(await documents.ids('optimisation-run')).toEqual(['a', 's-1']);
       await finish(optimise('b'), ['b']);
-      await queue.submit(createJob('next')); // which forgets the oldest, a
+      await queue.submit(createJob('next')); // which forgets the oldest job, a
       expect(await documents.ids('optimisation-run')).toEqual(['b', 's-1']);
     });
   });

@@ -3,7 +3,7 @@ import type { JobPriority } from '#domain/jobs/priority.js';
 import type { NewJob } from '#jobs/queue.js';
 import { createOrigin, createJob, succeed, type Queues } from './queue-port-world.js';
 
-/** Order of starts by priority, and pauses. */
+/** Tests the order of starts by priority, and pauses. */
 export function describeOrder({ joined, joinAs }: Queues): void {
   describe('the order of starts', () => {
     test('high priorities start before normal and low ones, of any owner, after a restart and a retry too', async () => {

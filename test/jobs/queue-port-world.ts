@@ -8,14 +8,14 @@ import { RETRIES_AT_ONCE } from './retries-at-once.js';
 /** A queue that a contract test can open, reopen and discard. */
 export interface OpenedQueue {
   readonly queue: JobQueue;
-  /** The documents that effects write. */
+  /** Documents that effects of jobs write. */
   readonly documents: DocumentStore;
   readonly paused: PausedKinds;
-  /** Advances the clock of leases. */
+  /** Advances the clock that determines leases. */
   pass(ms: number): Promise<void>;
-  /** Opens it again on the same data, as after a crash of its process. */
+  /** Opens the queue again on the same data, as after a crash of its process. */
   reopen(): Promise<OpenedQueue>;
-  /** Closes it and removes its data. */
+  /** Closes the queue and deletes its data. */
   discard(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export const createOrigin = (owner: string): Partial<NewJob> => ({
 export const light = (ident: string): NewJob => createJob(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;
 
-/** Creates queues for one test, which are closed after it. */
+/** Creates queues for one test, which are closed after the test. */
 export function createQueues(open: OpenQueue) {
   const opened: OpenedQueue[] = [];
   afterEach(async () => {
@@ -68,12 +68,12 @@ export function createQueues(open: OpenQueue) {
     const recovered = await queue.join({ onWork: () => void state.calls++, progressOf: () => state.progress, room });
     const claim = (order: Partial<ClaimOrder> = {}): Promise<Claim | undefined> =>
       queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: state.freeBytes, take: () => true, ...order });
-    const requireClaim = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // There is one.
+    const requireClaim = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // a job is available
     const statusOf = async (ident: string) => (await queue.find(`backtest:${ident}`))?.status;
-    /** Resolves when the job is in the state. */
+    /** Resolves when a job has reached a state. */
     const reach = (ident: string, status: string): Promise<void> =>
       new Promise((resolve) => {
-        // A poll after the end of the test finds a closed store.
+        // a poll after the end of the test finds a closed store
         const look = async () => (await statusOf(ident))?.status === status && (stop(), resolve());
         const stop = queue.watch(`backtest:${ident}`, () => void look().catch(() => {}));
         void look().catch(() => {});

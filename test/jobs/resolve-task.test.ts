@@ -15,10 +15,13 @@ const resources = {
   market: async () => handle,
   destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
 } as const;
-/** Names of the artifacts that the task of a run writes. */
+/** Artifact names that the task of a run writes. */
 const outputs = { plan: 'p', columns: 'c', prices: 'h', checkpoint: 'k' };
 
-/** Orders with every kind of reference, the values that replace them for a thread, and the destinations of outputs. */
+/**
+ * Task orders with every kind of reference, the values that replace the references for a thread, and the destinations
+ * of outputs.
+ */
 const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
   backtest: {
     order: {

@@ -31,7 +31,7 @@ describe('the origin of a job', () => {
     await reach(world.engine, 'backtest:a', 'failed');
     expect(await world.engine.get('backtest:a')).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
     const about = world.fields.filter(({ job_id: jobId }) => jobId === 'backtest:a');
-    expect(about).toHaveLength(4); // Accepted, running, the defect, failed.
+    expect(about).toHaveLength(4); // accepted, running, the defect, failed
     for (const line of about) expect(line).toMatchObject({ request_id: 'r-1', trace_id: 'a'.repeat(32) });
   });
 

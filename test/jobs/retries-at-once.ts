@@ -7,5 +7,5 @@ export function parsePolicies(text: string): RetryPolicies {
   return read;
 }
 
-/** No retry waits: three crashes or losses fail a job. */
+/** Retry policy without waits: three crashes or losses fail a job. */
 export const RETRIES_AT_ONCE = parsePolicies('crashes=3,losses=3,backoff=0');

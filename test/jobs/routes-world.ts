@@ -23,8 +23,8 @@ import { temporaryFolder } from '../store/temporary-folder.js';
 import { plain } from './job-world.js';
 
 /**
- * Creates a job that ends when the test requests it, with the given result.
- * @param destination where its large results are written
+ * Creates a job kind that ends when the test requests it, with the given result.
+ * @param destination destination of large results
  */
 function createErrand(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
@@ -56,7 +56,7 @@ function createErrand(destination: () => ArtifactDestination) {
     finish: (value: unknown) => finish(value),
     fail() {
       refuse(new Refusal('MISSING_PRICE', 'No price.'));
-      result.catch(() => {}); // There may be no running job.
+      result.catch(() => {}); // there may be no running job
       result = next();
     },
   };
@@ -70,7 +70,7 @@ export interface World {
   readonly ended: Set<string>;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
-  /** Fails the running job; the next one waits for its own end. */
+  /** Makes the running job fail; the next job ends separately. */
   fail(): void;
 }
 

@@ -134,7 +134,7 @@ describe('GET /jobs/{job_id}', () => {
   test('with wait answers unchanged after the wait, and at once when the service stops', async () => {
     const { app, submit, stopping } = await openWorld();
     await submit('a');
-    await ask(app, '/jobs/backtest:a?wait=60'); // It waits while the job changes from pending to running.
+    await ask(app, '/jobs/backtest:a?wait=60'); // the wait continues while the job changes from pending to running
     expect(await (await ask(app, '/jobs/backtest:a?wait=0.05')).json()).toMatchObject({
       status: 'running',
       message: 'Working.',

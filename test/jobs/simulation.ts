@@ -11,16 +11,16 @@ import { createWorld, tokenOf, type Fault, type Payload, type World } from './si
 import { RETRIES_AT_ONCE } from './retries-at-once.js';
 
 /**
- * Simulates the job system on its queue: one seed determines every delay, failure, crash and request, so a number
- * repeats a run. Time, disk and threads are simulated; engine and queue are those of the product. The disk keeps what
- * was committed, a crash loses everything else, and messages of an ended process are dropped. Invariants are checked
+ * Options of a simulation of the job system on its queue. One seed determines every delay, failure, crash and request,
+ * so a seed repeats a run. Time, disk and threads are simulated; engine and queue are the product's. The disk keeps
+ * committed writes, a crash loses everything else, and messages of an ended process are dropped. Invariants are checked
  * after every event.
  */
 export interface SimulationOptions {
   readonly seed: number;
-  /** Number of events with faults; afterwards no more faults occur and every job has to end. */
+  /** Number of events with faults; afterwards faults stop and every job has to end. */
   readonly events: number;
-  /** Call to a port that fails; no other call fails then. */
+  /** The only call to a port that fails. */
   readonly fault?: Fault;
 }
 
@@ -31,7 +31,7 @@ export interface SimulationReport {
   readonly succeeded: number;
   readonly failed: number;
   readonly cancelled: number;
-  /** Number of calls to the ports, for loops that fail each of them. */
+  /** Number of calls to the ports, for loops that make each call fail in turn. */
   readonly calls: number;
 }
 
@@ -52,7 +52,7 @@ const LIMITS = {
   cancelGraceMs: 2000,
   queryMsMax: 10_000,
 };
-/** Maximum number of events until the simulation is idle after its last fault. */
+/** Maximum number of events from the last fault until the simulation is idle. */
 const REST_EVENTS_MAX = 100_000;
 
 export async function simulate({ seed, events, fault }: SimulationOptions): Promise<SimulationReport> {
@@ -97,7 +97,7 @@ async function checkAll(world: World, witness: Witness, service: Service): Promi
   }
 }
 
-/** The invariants after everything has ended. */
+/** Checks the invariants that apply after all jobs have ended. */
 function checkEnd(world: World): void {
   const owned = [...world.disk.values()].join('\n');
   for (const [name, owner] of world.files)
@@ -106,16 +106,16 @@ function checkEnd(world: World): void {
     if (!isTerminal(status)) world.say(`${jobId} stayed ${status}`);
 }
 
-/** The service: a sequence of processes. */
+/** The simulated service: a sequence of processes. */
 interface Service {
   readonly engine: JobSystem;
   readonly kind: JobKind<Payload>;
-  /** True if the process responds. */
+  /** True if the process responds to requests. */
   readonly isUp: boolean;
   readonly restarts: number;
   /** Ends the running process and starts the next one. */
   boot(): Promise<void>;
-  /** Releases everything and ends, as after a signal. */
+  /** Releases all jobs and ends the process, as after a signal. */
   stop(): void;
   isQuiet(): Promise<boolean>;
 }
@@ -143,7 +143,7 @@ function createService(world: World, witness: Witness): Service {
     });
     engine.register({ [kind.kind]: kind });
     world.removeUnowned([...world.files.keys()]);
-    // The service answers once the engine has started; a start whose writes fail is repeated, as a supervisor would.
+    // The service responds after the engine has started; a start with failing writes is repeated, as by a supervisor.
     isUp = world.isStopping = false;
     engine.start().then(
       () => (isUp ||= owner === world.process),
@@ -176,12 +176,11 @@ function createService(world: World, witness: Witness): Service {
 }
 
 /**
- * Creates a kind of job that writes two artifacts, with an effect on three documents, one of which counts its
- * executions.
+ * Creates a job kind that writes two artifacts, with an effect on three documents, one of which counts the executions.
  */
 function createKind(world: World, witness: Witness): JobKind<Payload> {
   const { say } = world;
-  /** Last attempt that began, by token. */
+  /** Latest attempt that began, by token. */
   const newestStart = new Map<string, number>();
   let starts = 0;
   return {
@@ -199,7 +198,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
       try {
         await attempt.compute('backtest', payload as never);
         if (serial % 3 !== 0) {
-          finish(); // From now on other jobs can use its slot and memory.
+          finish(); // from now on other jobs can use the slot and the memory of this job
           attempt.computed();
         }
         for (const name of Object.values(outputs)) refs.push(await writeFile(world, owner, name));
@@ -221,7 +220,7 @@ function createKind(world: World, witness: Witness): JobKind<Payload> {
   };
 }
 
-/** The events of clients and of the world. */
+/** Events caused by clients and by the environment. */
 interface Clients {
   readonly submissions: number;
   /** Performs one event: a request, the end of the process, or the next event of the agenda. */
@@ -234,7 +233,7 @@ function createClients(world: World, witness: Witness, service: Service): Client
 
   function submit(): void {
     const ident = IDENTS[between(0, IDENTS.length)]!;
-    // Half of the requests repeat an earlier request of the client.
+    // Half of the requests repeat an earlier request of the same client.
     const sent = [...witness.seen.values()];
     const repeated = random() < 0.5 ? sent.findLast(({ job_id }) => job_id === `backtest:${ident}`) : undefined;
     const token = repeated === undefined ? `${ident}-${submissions}` : tokenOf(repeated);

@@ -3,9 +3,9 @@ import type { Clock } from '#jobs/clock.js';
 /** A clock that the test advances. */
 export interface TestClock {
   readonly clock: Clock;
-  /** Sets the wall clock, as an administrator or a time server does. */
+  /** Sets the wall clock, as an administrator or a time server would. */
   jump(ms: number): void;
-  /** Advances time in ticks, and runs the timers that expire. */
+  /** Advances time in ticks, and runs the timers that expire meanwhile. */
   pass(ms: number): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
 import { fc } from '../fast-check.js';
 
 /**
- * Values of the magnitude of returns and weights: squares of smaller ones underflow, which estimates need not survive.
+ * Random values of the magnitude of returns and weights: squares of smaller values would underflow, and estimates need
+ * not support this.
  */
 export const values = fc.integer({ min: -10_000, max: 10_000 }).map((thousandths) => thousandths / 1000);
 
@@ -11,7 +12,7 @@ export interface Matrix {
   readonly data: Float64Array;
 }
 
-/** Small dense matrices, row-major. */
+/** Creates random small dense matrices, row-major. */
 export function createMatrices(
   options: {
     readonly rowsMin?: number;
@@ -30,7 +31,7 @@ export function createMatrices(
     );
 }
 
-/** Positive definite matrices of moderate condition: X'X + I. */
+/** Random positive definite matrices of moderate condition, X'X + I. */
 export const positiveDefinite = createMatrices({ rowsMin: 1, rowsMax: 8, columnsMin: 1, columnsMax: 8 }).map(
   ({ rows, columns, data }) => {
     const a = new Float64Array(columns * columns);

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 
 /**
- * Expects every entry within `tolerance` of its expected value, relative to `scale`. Default scale: the largest
+ * Expects every entry to be within `tolerance` of its expected value, relative to `scale`. Default scale: the largest
  * expected magnitude.
  */
 export function expectClose(
@@ -18,7 +18,7 @@ export function expectClose(
   expect(worst / unit).toBeLessThanOrEqual(tolerance);
 }
 
-/** Compares covariances relative to sqrt(c_ii c_jj), the appropriate scale for a pair. */
+/** Compares covariances relative to sqrt(c_ii c_jj), the natural scale of a pair. */
 export function expectCovariance(
   actual: Float64Array,
   expected: ArrayLike<number>,

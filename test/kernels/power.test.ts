@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { raiseToPower } from '#kernels/power.js';
 
-/** Bases and exponents of every size: those of annual returns, of prices of trading, powers of ten, roots, signs. */
+/** Returns bases and exponents of every magnitude: annual returns, trading prices, powers of ten, roots, signs. */
 function listPairs(): (readonly [number, number])[] {
   let state = 1;
   const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
@@ -17,7 +17,7 @@ function listPairs(): (readonly [number, number])[] {
 
 test('powers have the bits on every version of Node that Math.pow has on 20 and 22', () => {
   const result = Float64Array.from(listPairs(), ([x, y]) => raiseToPower(x, y));
-  // SHA-256 of the results of Math.pow for the same pairs on Node 20.20.2 and 22.23.3.
+  // SHA-256 of the results of Math.pow for these pairs on Node 20.20.2 and 22.23.3.
   expect(createHash('sha256').update(new Uint8Array(result.buffer)).digest('hex')).toBe(
     'd0d7a29027b45a1f3ca9584d4206f7e6f0ff28c04dac3f6196347b9a7994931e',
   );

@@ -3,23 +3,21 @@ import { resolve } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { IS_SOAK } from '../soak.js';
 
-/**
- * Real prices in ../shared, which are not part of the project; if they are absent, the tests that need them report it.
- */
+/** Folder of real prices in ../shared, which are not part of the project. Tests that need them report their absence. */
 export const REAL_SETS = resolve('../shared/data');
 export const hasRealSets = existsSync(REAL_SETS);
 if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);
 
 /**
- * Maximum number of securities of a set that is read as a whole: larger sets cost more than all others together. Of
- * them every third, or every 15th, is read; in the soak, all.
+ * Maximum number of securities of a set that is read as a whole; larger sets cost more than all other sets together. Of
+ * a larger set every third or every 15th security is read, and in the soak every security.
  */
 const WHOLE_NAMES_MAX = 500;
-/** Maximum number of securities read from a larger set, where rates are counted and elsewhere. */
+/** Maximum number of securities read from a larger set, in tests that count rates and in other tests. */
 export const COUNTED_NAMES_MAX = IS_SOAK ? 5000 : WHOLE_NAMES_MAX;
 export const WIDE_NAMES_MAX = IS_SOAK ? 5000 : 100;
 
-/** Reads a table with one column per security, as published: `date,NAME,...`. */
+/** Reads a published table with one column per security: `date,NAME,...`. */
 export function wideTable(
   file: string,
   namesMax = WIDE_NAMES_MAX,
@@ -40,7 +38,7 @@ export function wideTable(
   return { names: takeSome(published), rows };
 }
 
-/** Converts 3/10/2004 to 2004-03-10. */
+/** Converts a date such as 3/10/2004 to 2004-03-10. */
 function isoDate(text: string): string {
   const american = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/.exec(text);
   if (american === null) return text.slice(0, 10);
@@ -48,7 +46,7 @@ function isoDate(text: string): string {
 }
 
 /**
- * Returns the long form that a store reads: one row for each security and date with a price; additional tables become
+ * Returns the long format that a store reads: one row per security and date with a price; additional tables become
  * additional columns.
  */
 export function longCsv(close: string, others: Readonly<Record<string, string>> = {}): string {

@@ -4,20 +4,20 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
-import { PLAIN_TERMS, type MarketTerms } from '#market/mapping/mapped-content.js';
+import { PLAIN_TERMS, type MarketInterpretation } from '#market/mapping/mapped-content.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import type { SourceRead } from '#market/sources/source-read.js';
 
-/** Result of reading a folder: its content or its problems. */
+/** Result of reading a folder: its content or its findings. */
 export interface FolderRead {
   readonly read: SourceRead | undefined;
   readonly findings: readonly Finding[];
 }
 
-/** Writes files into a folder, and creates subfolders as their names require. */
+/** Writes files into a folder, and creates the subfolders in their names. */
 export async function writeFiles(folder: string, files: Readonly<Record<string, string | Uint8Array>>): Promise<void> {
   for (const [name, content] of Object.entries(files)) {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -25,12 +25,15 @@ export async function writeFiles(folder: string, files: Readonly<Record<string, 
   }
 }
 
-/** Reads a folder as a registration does, in this process; `onProgress` may change it during the read. */
+/**
+ * Reads a folder in this process, as registering it as a store does; `onProgress` may change the folder during the
+ * read.
+ */
 export async function readFolder(
   folder: string,
   tables: Partial<Record<TableKind, string>> = {},
   onProgress: (fraction: number, message: string) => void = () => {},
-  terms: MarketTerms = PLAIN_TERMS,
+  terms: MarketInterpretation = PLAIN_TERMS,
 ): Promise<FolderRead> {
   const problems = createProblems();
   const files = await listFolderFiles(folder, { tables, mapping: terms.mapping }, createLocations([folder]), problems);
@@ -38,7 +41,7 @@ export async function readFolder(
   return { read: problems.errors > 0 ? undefined : read, findings: problems.findings() };
 }
 
-/** Returns the content of a folder that must be valid. */
+/** Returns the content of a valid folder. */
 export async function contentOf(folder: string): Promise<MarketContent> {
   const { read, findings } = await readFolder(folder);
   if (read === undefined) throw new Error(JSON.stringify(findings));
@@ -47,5 +50,5 @@ export async function contentOf(folder: string): Promise<MarketContent> {
 
 export const hashOf = async (folder: string) => computeContentHash(await contentOf(folder));
 
-/** Returns findings as code and location. */
+/** Returns the code and the location of findings. */
 export const listPlaces = (findings: readonly Finding[]) => findings.map(({ code, path }) => `${code} ${path}`);

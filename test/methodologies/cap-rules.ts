@@ -10,8 +10,8 @@ interface Ladder {
   readonly group?: { readonly above: number; readonly together: number; readonly to: number };
 }
 
-/** Weights by a key after two stages: single caps, then a cap on the sum of the large ones. */
-export function laddered<K>(weights: ReadonlyMap<K, number>, { single, group }: Ladder): Map<K, number> {
+/** Caps weights by key in two stages: first each weight, then the sum of the large weights. */
+export function capInStages<K>(weights: ReadonlyMap<K, number>, { single, group }: Ladder): Map<K, number> {
   const keys = [...weights.keys()];
   const cutTo = (list: readonly number[], shares: readonly number[], cap: number): number[] => {
     const total = sum(shares);
@@ -56,7 +56,7 @@ export const tenForty: Rulebook = (market, baseDate) => ({
       const readIssuer = (i: number) => market.text(i, t, 'ISSUER');
       const before = new Map<string, number>();
       for (const [i, weight] of raw) before.set(readIssuer(i), (before.get(readIssuer(i)) ?? 0) + weight);
-      const after = laddered(before, {
+      const after = capInStages(before, {
         single: { above: 0.09, to: 0.09 },
         group: { above: 0.045, together: 0.36, to: 0.36 },
       });

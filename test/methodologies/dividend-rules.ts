@@ -3,7 +3,7 @@ import type { Market } from './market.js';
 import type { Rulebook } from './parents.js';
 import { capByGroup, proportional } from './plain.js';
 
-/** Equal weights with at most 30 % per sector. */
+/** Returns equal weights with at most 30 % per sector. */
 const equalWithin = (market: Market, t: number, held: readonly number[]) =>
   capByGroup(
     proportional(held, () => 1),
@@ -11,7 +11,7 @@ const equalWithin = (market: Market, t: number, held: readonly number[]) =>
     { cap: 1, groupCap: 0.3 },
   );
 
-/** Median of the existing values; missing if fewer than half exist. */
+/** Returns the median of the existing values; missing if fewer than half exist. */
 export function medianOf(values: readonly number[]): number {
   const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b);
   const half = sorted.length / 2;

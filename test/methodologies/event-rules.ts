@@ -5,15 +5,19 @@ import { selectBuffered, capWeights, proportional, ranked, sum, type Weights } f
 
 const EVERY_MONTH = Array.from({ length: 12 }, (_, k) => k + 1);
 
-/** An index of market values whose constituents change between its reviews. */
-interface Changing {
+/** State of a market-capitalisation index whose constituents change between its reviews. */
+interface ChangingIndex {
   readonly market: Market;
-  /** Money that a weight of one represents, by free-float market value of securities below the cap. */
+  /** Free-float market value that a weight of one represents, for securities below the cap. */
   unit: number;
 }
 
-/** Returns weights under a cap; those below it determine the market value of a weight. */
-function weighed(changing: Changing, t: number, { held, cap }: { held: readonly number[]; cap: number }): Weights {
+/** Returns capped weights. The weights below the cap determine the market value that one unit of weight represents. */
+function computeCappedWeights(
+  changing: ChangingIndex,
+  t: number,
+  { held, cap }: { held: readonly number[]; cap: number },
+): Weights {
   const { market } = changing;
   const weights = capWeights(
     proportional(held, (i) => market.floatCap(i, t)),
@@ -24,9 +28,9 @@ function weighed(changing: Changing, t: number, { held, cap }: { held: readonly 
   return weights;
 }
 
-/** Replaces a security in index shares by another one, at the market value of the latter. */
-function entering(
-  { market, unit }: Changing,
+/** Replaces a security in the index shares by another security, at the market value of the new security. */
+function replaceSecurity(
+  { market, unit }: ChangingIndex,
   shares: Shares,
   { t, enters, leaves }: { readonly t: number; readonly enters: number; readonly leaves: number | null },
 ): Shares {
@@ -42,18 +46,21 @@ interface Vacant {
   passes(security: number): boolean;
 }
 
-/** Replaces securities that left at a close by the first qualified ones. */
-function replaced(changing: Changing, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
+/** Replaces the securities that left at a close by the first qualified securities. */
+function replaceLeavers(changing: ChangingIndex, shares: Shares, { t, heldAfter, order, passes }: Vacant): Shares {
   const left = [...heldAfter(t - 1)!.keys()].filter((i) => !shares.has(i));
   return left.reduce((next) => {
     const enters = order.find((i) => !next.has(i) && passes(i));
-    return enters === undefined ? next : entering(changing, next, { t, enters, leaves: null });
+    return enters === undefined ? next : replaceSecurity(changing, next, { t, enters, leaves: null });
   }, shares);
 }
 
-/** The hundred largest; a security that leaves is replaced by the largest that the last review did not select. */
+/**
+ * Holds the hundred largest securities. A security that leaves is replaced by the largest security that the last review
+ * did not select.
+ */
 export const largest100: Rulebook = (market, baseDate) => {
-  const changing: Changing = { market, unit: NaN };
+  const changing: ChangingIndex = { market, unit: NaN };
   let leftOut: readonly number[] = [];
   const run = runIndex(market, baseDate, {
     ...EVERY_QUARTER,
@@ -62,12 +69,12 @@ export const largest100: Rulebook = (market, baseDate) => {
       const order = ranked(market.listed(t), (i) => market.cap(i, t));
       const held = selectBuffered(order, members, { count: 100, enter: 90, exit: 110 });
       leftOut = order.filter((i) => !held.includes(i));
-      return weighed(changing, t, { held, cap: 1 });
+      return computeCappedWeights(changing, t, { held, cap: 1 });
     },
     between(t, shares, heldAfter) {
       const list = new Set(market.listed(t));
       const isListed = (i: number) => list.has(i);
-      const next = replaced(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
+      const next = replaceLeavers(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
       return next === shares ? undefined : next;
     },
   });
@@ -76,15 +83,15 @@ export const largest100: Rulebook = (market, baseDate) => {
 
 interface Leaders {
   readonly coverage: number;
-  /** Last rank at which a constituent stays between reviews. */
+  /** Lowest rank at which a constituent stays between reviews. */
   readonly exit: number;
 }
 
 const EURO = new Set(['AT', 'BE', 'DE', 'ES', 'FI', 'FR', 'IE', 'IT', 'LU', 'NL', 'PT']);
 
 /**
- * Returns the largest securities of each sector, as close to a coverage as possible, and constituents; the largest
- * first.
+ * Returns the largest securities of each sector up to the nearest coverage, with a preference for constituents; the
+ * largest first.
  */
 function selectionList(market: Market, t: number, { coverage, members }: { coverage: number; members: Members }) {
   const size = (i: number) => market.floatCap(i, t);
@@ -114,7 +121,7 @@ export const leadersOfGroups =
   ({ coverage, exit }: Leaders): Rulebook =>
   (market, baseDate) => {
     const { dates, close } = market.store;
-    const changing: Changing = { market, unit: NaN };
+    const changing: ChangingIndex = { market, unit: NaN };
     const cap = 0.1;
     const listOn = (t: number, members: Members) => selectionList(market, t, { coverage, members });
     const exits = new Set(rebalanceSessions(dates, { months: EVERY_MONTH, anchor: { day: 'date', date: 7 } }));
@@ -132,7 +139,7 @@ export const leadersOfGroups =
       return low.toReversed().reduce((next, leaves, k) => {
         const enters = better[k];
         const pays = enters !== undefined && order.indexOf(enters) < order.indexOf(leaves);
-        return pays ? entering(changing, next, { t, enters, leaves }) : next;
+        return pays ? replaceSecurity(changing, next, { t, enters, leaves }) : next;
       }, shares);
     }
 
@@ -142,7 +149,10 @@ export const leadersOfGroups =
       const order = listOn(t, new Set(shares.keys()));
       const fresh = order.slice(0, 25).filter((i) => begun.includes(i));
       const worst = ranked([...shares.keys()], (i) => order.indexOf(i));
-      return fresh.reduce((next, enters, k) => entering(changing, next, { t, enters, leaves: worst[k]! }), shares);
+      return fresh.reduce(
+        (next, enters, k) => replaceSecurity(changing, next, { t, enters, leaves: worst[k]! }),
+        shares,
+      );
     }
 
     const run = runIndex(market, baseDate, {
@@ -153,18 +163,18 @@ export const leadersOfGroups =
         const list = listOn(t, members);
         const held = selectBuffered(list, members, { count: 50, enter: 40, exit: 60 });
         leftOut = list.filter((i) => !held.includes(i));
-        return weighed(changing, t, { held, cap });
+        return computeCappedWeights(changing, t, { held, cap });
       },
       reviews: [
         {
           months: [3, 6, 12],
           anchor: THIRD_FRIDAY,
-          decide: (t, members) => weighed(changing, t, { held: [...members!], cap }),
+          decide: (t, members) => computeCappedWeights(changing, t, { held: [...members!], cap }),
         },
       ],
       between(t, shares, heldAfter) {
         const isListed = (i: number) => listOn(t, null).includes(i);
-        const filled = replaced(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
+        const filled = replaceLeavers(changing, shares, { t, heldAfter, order: leftOut, passes: isListed });
         const next = addEntries(t, addExits(t, filled, heldAfter));
         return next === shares ? undefined : next;
       },

@@ -9,9 +9,9 @@ export interface Composition {
 export interface PlainRun {
   /** Session of the base date. */
   readonly base: number;
-  /** Level by session from the base on. */
+  /** Level per session from the base date on. */
   readonly levels: readonly number[];
-  /** Weights at the effective closes. */
+  /** Compositions with their weights at the effective closes. */
   readonly compositions: readonly Composition[];
 }
 
@@ -28,42 +28,44 @@ export type Members = ReadonlySet<number> | null;
 export interface Review {
   readonly months: readonly number[];
   readonly anchor: Anchor;
-  /** Sessions from the decision to the effective close. */
+  /** Number of sessions from the decision to the effective close. */
   readonly lag?: number;
   /**
-   * Session whose data apply to a review that is effective on `t`, and the session whose closes convert weights to
-   * shares.
+   * Returns the session whose data apply to a review that is effective on `t`. A second function returns the session
+   * whose closes convert weights to shares.
    */
   readonly reference?: (dates: readonly string[], t: number) => number;
   readonly pricing?: (dates: readonly string[], t: number) => number;
   /** Number of closes over which a composition takes effect. */
   readonly closes?: number;
-  /** Returns target weights at the close of a session; `held` are the weights of constituents after drift. */
+  /**
+   * Returns the target weights at the close of a session; `held` are the weights of the constituents, including drift.
+   */
   decide(t: number, members: Members, held: Weights): Weights;
 }
 
 export interface Terms extends Review {
-  /** Reviews in the order in which they apply on the same date. */
+  /** Reviews in order of precedence on the same date. */
   readonly reviews?: readonly Review[];
   readonly dividends?: 'price' | 'total' | 'net';
-  /** Fraction of an ordinary dividend that is withheld. */
+  /** Returns the fraction of an ordinary dividend that is withheld. */
   readonly withheld?: (security: number, t: number) => number;
-  /** Number of shares in one unit of each security, instead of shares from weights. */
+  /** Returns the number of shares in one unit of a security, which replaces shares from weights. */
   readonly basket?: (security: number, t: number) => number;
-  /** True if a split multiplies the shares of a basket. */
+  /** True if a split multiplies the shares of the basket. */
   readonly splitsKeepWeight?: boolean;
-  /** Changes of constituents after a close without an effective review; undefined if there are none. */
+  /** Changes constituents after a close without an effective review; undefined without changes. */
   readonly between?: (t: number, shares: Shares, heldAfter: HeldAfter) => Shares | undefined;
 }
 
 export type Shares = Map<number, number>;
 
-/** Returns the shares after the changes at the close of a session; undefined before the base. */
+/** Function that returns the shares after the changes at the close of a session; undefined before the base date. */
 export type HeldAfter = (t: number) => Shares | undefined;
 
 const BASE_VALUE = 1000;
 
-/** Returns sessions at whose close the index is rebalanced, after the base. */
+/** Returns the sessions after the base date at whose close the index is rebalanced. */
 export function rebalanceSessions(
   dates: readonly string[],
   { months, anchor }: Pick<Terms, 'months' | 'anchor'>,
@@ -76,7 +78,7 @@ export function rebalanceSessions(
     if (anchor.day === 'last') return [inMonth.at(-1)!];
     const wanted =
       anchor.day === 'weekday' ? nthWeekday(month, anchor) : `${month}-${String(anchor.date).padStart(2, '0')}`;
-    const t = dates.findIndex((date) => date >= wanted); // A holiday moves it to the next session.
+    const t = dates.findIndex((date) => date >= wanted); // a holiday moves the date to the next session
     return t < 0 ? [] : [t];
   });
 }
@@ -98,7 +100,10 @@ interface Due {
   readonly pricing: number;
 }
 
-/** Returns reviews by effective close, the decisive one first; the base is decided and priced on its date. */
+/**
+ * Returns the reviews of each effective close, in order of precedence. The base composition is decided and priced on
+ * the base date.
+ */
 function dueBySession(dates: readonly string[], base: number, terms: Terms): Map<number, Due> {
   const due = new Map<number, Due>();
   for (const review of [terms, ...(terms.reviews ?? [])]) {
@@ -113,7 +118,7 @@ function dueBySession(dates: readonly string[], base: number, terms: Terms): Map
   return due;
 }
 
-/** A composition that takes effect over several closes. */
+/** Composition that takes effect over several closes. */
 interface Phase {
   readonly from: Shares;
   readonly to: Shares;
@@ -140,10 +145,14 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
     proportional([...held.keys()], (i) => held.get(i)! * market.price(i, t));
   for (let t = base; t < dates.length; t++) {
     if (t > base) {
-      level *= growthTo(market, shares, t, terms);
-      shares = carried(market, shares, t, terms);
+      level *= computeGrowthTo(market, shares, t, terms);
+      shares = carryShares(market, shares, t, terms);
       if (phase !== null)
-        phase = { ...phase, from: carried(market, phase.from, t, terms), to: carried(market, phase.to, t, terms) };
+        phase = {
+          ...phase,
+          from: carryShares(market, phase.from, t, terms),
+          to: carryShares(market, phase.to, t, terms),
+        };
     }
     levels.push(level);
     heldOn.set(t, shares);
@@ -155,14 +164,14 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
       const before = heldOn.get(Math.max(base, now.decision))!;
       const members = t === base ? null : new Set(before.keys());
       const weights = now.review.decide(now.decision, members, weightsOf(before, now.decision));
-      const to = pending(market, weights, { from: now.pricing, to: t, terms });
+      const to = computePendingShares(market, weights, { from: now.pricing, to: t, terms });
       const { closes = 1 } = now.review;
       if (t === base || closes === 1) shares = to;
-      else phase = { from: shares, to: scaledTo(market, to, { like: shares, t }), closes, done: 0 };
+      else phase = { from: shares, to: scaleShares(market, to, { like: shares, t }), closes, done: 0 };
     }
     if (phase !== null) {
       phase.done++;
-      shares = mixed(phase);
+      shares = mixShares(phase);
       if (phase.done === phase.closes) phase = null;
       compositions.push({ date: dates[t]!, weights: weightsOf(shares, t) });
     } else if (now !== undefined || changed !== undefined)
@@ -172,8 +181,8 @@ export function runIndex(market: Market, baseDate: string, terms: Terms): PlainR
   return { base, levels, compositions };
 }
 
-/** Returns shares of target weights at the closes of a session, adjusted to a later session. */
-function pending(
+/** Returns the shares of target weights at the closes of a session, adjusted for splits up to a later session. */
+function computePendingShares(
   market: Market,
   weights: Weights,
   { from, to, terms }: { readonly from: number; readonly to: number; readonly terms: Terms },
@@ -181,19 +190,23 @@ function pending(
   let shares: Shares = new Map(
     [...weights].map(([i, weight]) => [i, terms.basket?.(i, from) ?? weight / market.price(i, from)]),
   );
-  for (let t = from + 1; t <= to; t++) shares = carried(market, shares, t, { ...terms, splitsKeepWeight: true });
+  for (let t = from + 1; t <= to; t++) shares = carryShares(market, shares, t, { ...terms, splitsKeepWeight: true });
   return shares;
 }
 
 const valueOf = (market: Market, shares: Shares, t: number): number =>
   sum([...shares].map(([i, own]) => own * market.price(i, t)));
 
-function scaledTo(market: Market, shares: Shares, { like, t }: { readonly like: Shares; readonly t: number }): Shares {
+function scaleShares(
+  market: Market,
+  shares: Shares,
+  { like, t }: { readonly like: Shares; readonly t: number },
+): Shares {
   const scale = valueOf(market, like, t) / valueOf(market, shares, t);
   return new Map([...shares].map(([i, own]) => [i, own * scale]));
 }
 
-function mixed({ from, to, done, closes }: Phase): Shares {
+function mixShares({ from, to, done, closes }: Phase): Shares {
   const share = done / closes;
   const all = new Set([...from.keys(), ...to.keys()]);
   const both = [...all].map((i): [number, number] => [i, (1 - share) * (from.get(i) ?? 0) + share * (to.get(i) ?? 0)]);
@@ -203,10 +216,10 @@ function mixed({ from, to, done, closes }: Phase): Shares {
 const keepsShares = ({ basket, splitsKeepWeight }: Terms): boolean => basket !== undefined && splitsKeepWeight !== true;
 
 /**
- * Returns the growth of the level over a session: closes and dividends divided by the previous closes, on the share
+ * Returns the growth of the level over a session: closes plus dividends, divided by the previous closes on the share
  * basis of the session.
  */
-function growthTo(market: Market, before: Shares, t: number, terms: Terms): number {
+function computeGrowthTo(market: Market, before: Shares, t: number, terms: Terms): number {
   const { split, special } = market.store;
   const { dividends = 'price', withheld = () => 0 } = terms;
   const keepsCount = keepsShares(terms);
@@ -221,8 +234,8 @@ function growthTo(market: Market, before: Shares, t: number, terms: Terms): numb
   return (value + cash) / opening;
 }
 
-/** Returns shares after a session: adjusted for splits, without securities that leave at its close. */
-function carried(market: Market, before: Shares, t: number, terms: Terms): Shares {
+/** Returns the shares after a session: adjusted for splits, and without securities that leave at the close. */
+function carryShares(market: Market, before: Shares, t: number, terms: Terms): Shares {
   const { split, delisted } = market.store;
   const keepsCount = keepsShares(terms);
   const own = (i: number): number => (keepsCount ? 1 : split[i]![t]!);

@@ -1,31 +1,34 @@
 import type { RawStore } from './store.js';
 
-/** Values of the raw store at the close of a session. */
+/** Functions that return values of the raw store at the close of a session. */
 export interface Market {
   readonly store: RawStore;
-  /** Securities with a price on one of the latest five sessions that are still listed, in the order of their identifiers. */
+  /**
+   * Returns the listed securities that have a price on one of the last five sessions, in the order of their
+   * identifiers.
+   */
   listed(t: number): number[];
-  /** The latest close; after a split on a session without a bar, on the new share basis. */
+  /** Returns the latest close; after a split on a session without a price, on the new share basis. */
   price(i: number, t: number): number;
   cap(i: number, t: number): number;
   floatCap(i: number, t: number): number;
-  /** Growth over the session, by default without dividends. NaN without a previous bar. */
+  /** Returns the growth over the session, by default without dividends. NaN without a previous price. */
   growth(i: number, t: number, withDividends?: boolean): number;
-  /** Daily price returns of a number of sessions up to `t`, with dividends on request. */
+  /** Returns the daily returns of a number of sessions up to `t`, by default without dividends. */
   returns(i: number, t: number, sessions: number, withDividends?: boolean): number[];
   traded(i: number, t: number, sessions: number): number[];
   fact(i: number, t: number, name: string): number;
   text(i: number, t: number, name: string): string;
-  /** Dividend with its ex-date on the session; 0 if there is none. */
+  /** Returns the dividend whose ex-date is the session; 0 without a dividend. */
   dividend(i: number, t: number): number;
-  /** Ordinary dividends of twelve months divided by the close. */
+  /** Returns the ordinary dividends of twelve months divided by the close. */
   yield(i: number, t: number): number;
-  /** Number of complete calendar years of rising dividends before the year of the session. */
+  /** Returns the number of complete calendar years of rising dividends before the year of the session. */
   yearsOfGrowth(i: number, t: number): number;
   members(universe: string, t: number): number[];
 }
 
-/** Number of sessions for which the latest bar prices a security that may enter. */
+/** Maximum age in sessions of the latest price of a security that may enter. */
 const LISTED_SESSIONS = 5;
 
 export function createMarket(store: RawStore): Market {
@@ -35,7 +38,7 @@ export function createMarket(store: RawStore): Market {
   const splits = split.map((ratios) =>
     ratios.reduce<number[]>((found, ratio, t) => (ratio === 1 ? found : [...found, t]), []),
   );
-  /** Number of shares into which one share of a date has changed by the session. */
+  /** Returns the number of shares into which one share of a date has been split by a session. */
   const sharesSince = (i: number, date: string, t: number): number =>
     splits[i]!.reduce((product, s) => (s <= t && dates[s]! > date ? product * split[i]![s]! : product), 1);
 

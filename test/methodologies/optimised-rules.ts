@@ -7,7 +7,10 @@ import { solveProgramme, type Row } from './quadratic.js';
 const HALF_YEARLY: Schedule = { months: [5, 11], anchor: { day: 'last' } };
 const DAY = 86_400_000;
 
-/** Covariance of a year of returns with dividends, shrunk by a fifth towards the mean variance on the diagonal. */
+/**
+ * Returns the covariance of a year of returns with dividends, shrunk by a fifth towards the mean variance on the
+ * diagonal.
+ */
 function covarianceOf(market: Market, securities: readonly number[], t: number): number[][] {
   const returns = securities.map((i) => market.returns(i, t, 252, true));
   const sample = sampleCovariance(returns[0]!.map((_, s) => returns.map((row) => row[s]!)));
@@ -25,14 +28,17 @@ interface Problem {
 
 const oneOf = (k: number, coefficient = 1): Row['terms'] => [[k, coefficient]];
 
-/** Rows that keep each value between two bounds. */
+/** Returns rows that keep each value between two bounds. */
 const boundRows = (low: readonly number[], high: readonly number[]): Row[] =>
   low.flatMap((least, k) => [
     { terms: oneOf(k), most: high[k]! },
     { terms: oneOf(k, -1), most: -least },
   ]);
 
-/** Rows that keep groups within a distance of the parent, and small groups below three times their parent weight. */
+/**
+ * Returns rows that keep groups within a distance of the parent, and small groups below three times their parent
+ * weight.
+ */
 function groupRows(
   { market, t, securities, parent }: Problem,
   name: string,
@@ -49,7 +55,10 @@ function groupRows(
   });
 }
 
-/** Rows that keep the active exposure to standardised values within a distance; a missing value counts as the mean. */
+/**
+ * Returns rows that keep the active exposure to standardised values within a distance; a missing value counts as the
+ * mean.
+ */
 function styleRows({ parent }: Problem, values: readonly number[], within: number): Row[] {
   const z = zScores(values).map((value) => (Number.isNaN(value) ? 0 : value));
   const own = sum(z.map((value, k) => value * parent[k]!));
@@ -59,7 +68,7 @@ function styleRows({ parent }: Problem, values: readonly number[], within: numbe
   ];
 }
 
-/** Returns an index of large securities with a full history, and its weights. */
+/** Derives an index of large securities with a full history, with its weights. */
 function deriveIndices(
   { market, baseDate, count }: { readonly market: Market; readonly baseDate: string; readonly count: number },
   dividends: 'price' | 'total',
@@ -90,11 +99,14 @@ function deriveIndices(
   return { '-PARENT': PARENT, '': run };
 }
 
-/** Weights above rounding, by security. */
+/** Returns the weights that exceed rounding errors, by security. */
 const positive = (securities: readonly number[], x: readonly number[]): Weights =>
   new Map(securities.flatMap((i, k) => (x[k]! > 1e-9 ? [[i, x[k]!] as [number, number]] : [])));
 
-/** Returns rows for variables that measure the distance from each held weight, whose sum is at most twice the limit. */
+/**
+ * Returns rows for variables that measure the distance from each held weight; the sum of these variables is at most
+ * twice the limit.
+ */
 function turnoverRows(securities: readonly number[], held: Weights, limit: number): Row[] {
   const n = securities.length;
   const outside = sum([...held].map(([i, weight]) => (securities.includes(i) ? 0 : weight)));
@@ -128,8 +140,8 @@ const STAGES: readonly Limits[] = [
 ];
 
 /**
- * Returns the weights of minimum variance that are zero or at least `least`: every choice of securities is solved or
- * excluded by a bound.
+ * Returns the minimum-variance weights that are zero or at least `least`; every choice of securities is either solved
+ * or excluded by a bound.
  */
 function minimiseVariance({
   covariance,
@@ -137,7 +149,7 @@ function minimiseVariance({
   least,
 }: {
   readonly covariance: readonly (readonly number[])[];
-  /** Rows of the weights of some securities, and further variables. */
+  /** Returns the rows of the weights of some securities and of additional variables. */
   rowsOf(kept: readonly number[]): { readonly rows: readonly Row[]; readonly further: number };
   readonly least: number;
 }): number[] | undefined {
@@ -220,7 +232,7 @@ export const minimumVolatility =
       throw new Error('no weights keep the limits');
     });
 
-/** Returns the rows of the remaining securities; a row without any of them is omitted. */
+/** Returns the rows restricted to the remaining securities; rows without any of these securities are omitted. */
 function listKeptRows(rows: readonly Row[], kept: readonly number[]): Row[] {
   const place = new Map(kept.map((k, at) => [k, at]));
   return rows.flatMap(({ terms, most }) => {
@@ -252,7 +264,7 @@ export const parisAligned =
         { terms: intensity.map((value, k): [number, number] => [k, (value - bound) / bound]), most: 0 },
         { terms: high.map((k): [number, number] => [k, -1]), most: -sum(high.map((k) => parent[k]!)) },
       ];
-      // Excluded securities are not variables.
+      // excluded securities are not variables
       const place = new Map(kept.map((k, at) => [k, at]));
       const inner = rows.flatMap(({ terms, most }) => {
         const own = terms.flatMap(([k, a]): [number, number][] => (place.has(k) ? [[place.get(k)!, a]] : []));

@@ -1,7 +1,7 @@
-import { drawing, type RawStore } from './store.js';
+import { createGenerator, type RawStore } from './store.js';
 
 const COINS = 16;
-/** Security with at least a fifth of the market. */
+/** Security that has at least a fifth of the market. */
 const LARGEST = 16;
 const DAY = 86_400_000;
 
@@ -10,7 +10,7 @@ interface Sketch {
   readonly ids: readonly string[];
 }
 
-/** Returns a store without events: empty panels, and the cash rate. */
+/** Returns a store without corporate actions: empty panels, and the cash rate. */
 function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
   const listPanel = (value: number) => ids.map(() => new Float64Array(dates.length).fill(value));
   let cash = 0.5;
@@ -33,7 +33,7 @@ function emptyStore({ dates, ids }: Sketch, random: () => number): RawStore {
 }
 
 /**
- * Returns the store with about forty securities that are much larger than the others, one of them by far, and with some
+ * Returns the store with about forty securities that are much larger than the rest, one of them by far, and with some
  * high dividends, so that weights reach their caps.
  */
 export function addGiants(store: RawStore): RawStore {
@@ -60,9 +60,11 @@ const daysBetween = (first: string, last: string): string[] =>
 const normalOf = (random: () => number) => () =>
   Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
-/** Draws crypto assets that trade on every day of the year; some begin later, and the smallest have little volume. */
+/**
+ * Draws crypto assets that trade on every day of the year; some are listed late, and the smallest have little volume.
+ */
 export function drawCoins(): RawStore {
-  const random = drawing(39);
+  const random = createGenerator(39);
   const normal = normalOf(random);
   const dates = daysBetween('2014-12-01', '2018-06-29');
   const ids = Array.from({ length: COINS }, (_, i) => `COIN${String(i).padStart(2, '0')}`);
@@ -87,11 +89,11 @@ export function drawCoins(): RawStore {
 const COMMODITIES = ['CL', 'GC', 'NG', 'ZC'];
 
 /**
- * Draws futures of four commodities, one for each month, on the sessions of a store. The universe ROLL lists the
- * designated contracts of each month; they trade from the previous month to the end of the following month.
+ * Draws monthly futures contracts of four commodities on the sessions of a store. The universe ROLL lists the
+ * designated contracts of each month, which trade from the previous month to the end of the following month.
  */
 export function drawContracts(dates: readonly string[]): RawStore {
-  const random = drawing(38);
+  const random = createGenerator(38);
   const normal = normalOf(random);
   const months = [...new Set(dates.map((date) => date.slice(0, 7)))];
   const contracts = COMMODITIES.flatMap((name) => months.map((month, k) => ({ name, month, k })));

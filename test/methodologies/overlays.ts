@@ -17,19 +17,22 @@ function levelsOf(base: number, length: number, growth: (t: number) => number): 
 const daysBetween = ({ store }: Market, t: number): number =>
   (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
 
-/** Growth of a run over a session. */
-const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
+/** Returns the growth of a run over a session. */
+const growthOf = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
-/** Interest of the session at the rate of the previous close, by calendar days over 360. */
+/** Returns the interest of a session at the rate of the previous close, by calendar days over 360. */
 const computeInterest = (market: Market, series: string, t: number): number =>
   ((market.store.series[series]![t - 1]! / 100) * daysBetween(market, t)) / 360;
 
 interface RiskTerms {
   readonly target: number;
   readonly most: number;
-  /** Number of sessions of a year. */
+  /** Number of sessions in a year. */
   readonly year?: number;
-  /** Distance from its target within which an exposure does not change, and its largest single change. */
+  /**
+   * Tolerance around the target within which the exposure does not change. A second member is the largest single
+   * change.
+   */
   readonly tolerance?: number;
   readonly step?: number;
   /** True if exposures change only after the last session of a month. */
@@ -37,8 +40,8 @@ interface RiskTerms {
 }
 
 /**
- * Exposure to a target volatility: uses the larger of two volatilities with decaying weights, as known two sessions
- * before.
+ * Computes the exposure for a target volatility, from the larger of two exponentially weighted volatilities as known
+ * two sessions earlier.
  */
 function riskControl(
   market: Market,
@@ -69,7 +72,7 @@ function riskControl(
   }
   return levelsOf(base, dates.length, (t) => {
     const held = exposures[t - 1 - base]!;
-    return 1 + held * (grown(parent, t) - 1) + (1 - held) * computeInterest(market, 'CASH', t);
+    return 1 + held * (growthOf(parent, t) - 1) + (1 - held) * computeInterest(market, 'CASH', t);
   });
 }
 
@@ -89,11 +92,15 @@ const createQuanto =
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
     const rate = market.store.series['EURUSD']!;
-    const euros = levelsOf(parent.base, market.store.dates.length, (t) => (grown(parent, t) * rate[t - 1]!) / rate[t]!);
+    const euros = levelsOf(
+      parent.base,
+      market.store.dates.length,
+      (t) => (growthOf(parent, t) * rate[t - 1]!) / rate[t]!,
+    );
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
 
-/** The ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
+/** Holds the ten largest crypto assets with enough volume, at the exposure that has the target volatility. */
 export const cryptoCapped: Rulebook = (market, baseDate) => {
   const parent = runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),
@@ -119,7 +126,7 @@ const riskControlled =
     const excess = levelsOf(
       parent.base,
       market.store.dates.length,
-      (t) => grown(total, t) / (1 + computeInterest(market, 'CASH', t)),
+      (t) => growthOf(total, t) / (1 + computeInterest(market, 'CASH', t)),
     );
     return { '-PARENT': parent, '-TOTAL': total, '': excess };
   };
@@ -129,10 +136,10 @@ const createDecrements =
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
     const { length } = market.store.dates;
-    const percent = levelsOf(parent.base, length, (t) => grown(parent, t) * 0.95 ** (daysBetween(market, t) / 365));
+    const percent = levelsOf(parent.base, length, (t) => growthOf(parent, t) * 0.95 ** (daysBetween(market, t) / 365));
     const points = [BASE_VALUE];
     for (let t = parent.base + 1; t < length; t++)
-      points.push(points.at(-1)! * grown(parent, t) - (50 * daysBetween(market, t)) / 365);
+      points.push(points.at(-1)! * growthOf(parent, t) - (50 * daysBetween(market, t)) / 365);
     return { '-PARENT': parent, '-PERCENT': percent, '-POINTS': { ...percent, levels: points } };
   };
 
@@ -144,14 +151,14 @@ const leveraged =
       levelsOf(
         parent.base,
         market.store.dates.length,
-        (t) => 1 + factor * (grown(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
+        (t) => 1 + factor * (growthOf(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
       );
     return { '-PARENT': parent, '-2X': times(2), '-1X': times(-1) };
   };
 
 /**
- * Returns the end of the month after a session: the last session of its month, or of the next month if it is that
- * session.
+ * Returns the month end after a session: the last session of its month, or of the next month if the session is itself a
+ * month end.
  */
 function monthEndAfter({ store: { dates } }: Market, t: number): number {
   const lastOf = (month: string) => dates.findLastIndex((date) => date.startsWith(month));
@@ -160,15 +167,15 @@ function monthEndAfter({ store: { dates } }: Market, t: number): number {
 }
 
 /**
- * Returns the index in euros with forwards on the dollar that run to the end of the month. The hedged amount is the
- * level at the last month end, or at every session.
+ * Returns the index in euros with forwards on the dollar that run to the month end. The hedged amount is the level at
+ * the last month end, or is reset on every session.
  */
 function hedgeMonthly(market: Market, parent: PlainRun, adjust: 'monthly' | 'daily'): PlainRun {
   const { dates, series } = market.store;
   const { base, levels } = parent;
   const computeEuros = (t: number): number => 1 / series['EURUSD']![t]!;
   const day = (t: number): number => Date.parse(dates[t]!) / DAY;
-  /** Value on a session of a forward that is agreed on `from` and expires on `to`. */
+  /** Returns the value on a session of a forward that is agreed on `from` and expires on `to`. */
   const mark = (t: number, from: number, to: number): number => {
     const tenor = day(to) - day(from);
     if (tenor <= 0) return computeEuros(t);
@@ -216,7 +223,7 @@ interface Part {
   readonly weight: number;
 }
 
-/** Returns parts whose weights drift and are restored at month ends of the year. */
+/** Returns a blend of parts whose weights drift and are reset at the month ends in given months of a year. */
 function blended(market: Market, parts: readonly Part[], month: number): PlainRun {
   const { dates } = market.store;
   const { base } = parts[0]!.run;
@@ -224,7 +231,7 @@ function blended(market: Market, parts: readonly Part[], month: number): PlainRu
   const levels = [BASE_VALUE];
   let values = parts.map(({ weight }) => BASE_VALUE * weight);
   for (let t = base + 1; t < dates.length; t++) {
-    values = values.map((value, k) => value * grown(parts[k]!.run, t));
+    values = values.map((value, k) => value * growthOf(parts[k]!.run, t));
     const level = values.reduce((a, b) => a + b, 0);
     levels.push(level);
     if (resets.has(t)) values = parts.map(({ weight }) => level * weight);
@@ -243,7 +250,7 @@ const blend: Rulebook = (market, baseDate) => {
   return { ...classes, ...tranches, '': blended(market, quarters, 12) };
 };
 
-/** Rules of overlays. */
+/** Rulebooks of overlays, by template. */
 export const OVERLAY_RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'risk-control': riskControlled(150),
   'dynamic-risk-control': dynamic(150),

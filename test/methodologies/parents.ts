@@ -2,10 +2,10 @@ import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from '
 import type { Market } from './market.js';
 import { selectBuffered, proportional, ranked, sampleDeviation, type Weights } from './plain.js';
 
-/** Runs by the suffix of their ids; the empty word is the stem itself. */
+/** Runs by the suffix of their ids; the empty suffix is the id itself. */
 export type Runs = Readonly<Record<string, PlainRun>>;
 
-/** Rules of a published methodology, computed from the raw data. */
+/** Rules of a published methodology, computed from raw data. */
 export type Rulebook = (market: Market, baseDate: string) => Runs;
 
 export const QUARTERLY = [3, 6, 9, 12];
@@ -15,11 +15,11 @@ export const EVERY_QUARTER = { months: QUARTERLY, anchor: THIRD_FRIDAY };
 
 export type Schedule = Pick<Terms, 'months' | 'anchor' | 'lag' | 'reference' | 'dividends'>;
 
-/** Returns the last session of the month before that of a session. */
+/** Returns the last session of the month before the month of a session. */
 export const monthBefore = (dates: readonly string[], t: number): number =>
   dates.findLastIndex((date) => date < dates[t]!.slice(0, 7));
 
-/** The largest securities by free-float market capitalisation with a buffer of a fifth. */
+/** Weights the largest securities by free-float market capitalisation, with a rank buffer of a fifth. */
 export const weightLargest =
   (
     market: Market,
@@ -39,7 +39,10 @@ export interface OnParent {
   decide(securities: number[], t: number, members: Members, parent: Weights): Weights;
 }
 
-/** Runs a parent of the largest securities, and an index of its members decided on the same days. */
+/**
+ * Runs a parent index of the largest securities, and an index whose members are decided from the parent's on the same
+ * days.
+ */
 export function onParent({ market, baseDate, schedule, count, decide }: OnParent): Runs {
   const parentOn = new Map<number, Weights>();
   const parentRule = weightLargest(market, count);
@@ -66,7 +69,7 @@ export function onParent({ market, baseDate, schedule, count, decide }: OnParent
 export const hasBars = (market: Market, t: number, sessions: number) => (i: number) =>
   market.store.close[i]!.subarray(t - sessions + 1, t + 1).every((close) => !Number.isNaN(close));
 
-/** Deviation of the existing returns; missing if fewer than half exist. */
+/** Returns the standard deviation of the existing returns; missing if fewer than half exist. */
 export function deviationOf(returns: readonly number[]): number {
   const known = returns.filter((value) => !Number.isNaN(value));
   return known.length < returns.length / 2 ? NaN : sampleDeviation(known);
@@ -81,7 +84,7 @@ export function momentumOf(
   return growths.length < sessions / 2 ? NaN : growths.reduce((product, value) => product * (1 + value), 1) - 1;
 }
 
-/** Assets of one class by free-float market capitalisation, with dividends. */
+/** Runs an index of the assets of one class by free-float market capitalisation, with dividends. */
 export const assetClass = (market: Market, baseDate: string, name: string): PlainRun =>
   runIndex(market, baseDate, {
     ...EVERY_QUARTER,
@@ -93,12 +96,12 @@ export const assetClass = (market: Market, baseDate: string, name: string): Plai
       ),
   });
 
-/** Classes of assets of the blend. */
+/** Returns the asset classes of the blend. */
 export const blendParts = (market: Market, baseDate: string) => ({
   '-EQUITY': assetClass(market, baseDate, 'Equity'),
   '-BONDS': assetClass(market, baseDate, 'Bond'),
 });
 
-/** Large securities with dividends, the underlying of overlays. */
+/** Runs an index of large securities with dividends, the underlying index of overlays. */
 export const totalReturnParent = (market: Market, baseDate: string, count: number): PlainRun =>
   runIndex(market, baseDate, { ...EVERY_QUARTER, dividends: 'total', decide: weightLargest(market, count) });

@@ -5,13 +5,13 @@ const present = (values: readonly number[]): number[] => values.filter((value) =
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 export const mean = (values: readonly number[]): number => sum(values) / values.length;
 
-/** Standard deviation of a sample. */
+/** Returns the standard deviation of a sample. */
 export function sampleDeviation(values: readonly number[]): number {
   const centre = mean(values);
   return Math.sqrt(sum(values.map((value) => (value - centre) ** 2)) / (values.length - 1));
 }
 
-/** Distances from the mean in standard deviations of the population. */
+/** Returns the distances from the mean in population standard deviations. */
 export function zScores(values: readonly number[]): number[] {
   const known = present(values);
   const centre = mean(known);
@@ -19,7 +19,7 @@ export function zScores(values: readonly number[]): number[] {
   return values.map((value) => (deviation === 0 && !Number.isNaN(value) ? 0 : (value - centre) / deviation));
 }
 
-/** Linear interpolation between the order statistics. */
+/** Returns a quantile by linear interpolation between the order statistics. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = present(values).toSorted((a, b) => a - b);
   const at = share * (sorted.length - 1);
@@ -28,13 +28,13 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[below]! + (at - below) * (sorted[above]! - sorted[below]!);
 }
 
-/** Returns the values limited to two of their percentiles. */
+/** Returns the values clipped to two of their percentiles. */
 export function winsorised(values: readonly number[], low: number, high: number): number[] {
   const [least, most] = [quantile(values, low), quantile(values, high)];
   return values.map((value) => Math.min(most, Math.max(least, value)));
 }
 
-/** Share of the other values that rank lower. */
+/** Returns for each value the share of the other values that rank lower. */
 export function listPercentiles(values: readonly number[]): number[] {
   const count = present(values).length;
   return values.map((value) =>
@@ -61,11 +61,11 @@ export function applyByGroup(
   return result;
 }
 
-/** The score 1 + z, or 1 / (1 - z) below zero. */
+/** Returns the score 1 + z, or 1 / (1 - z) for negative z. */
 export const score = (z: number): number => (z >= 0 ? 1 + z : 1 / (1 - z));
 export const clamp = (value: number, most: number): number => Math.min(most, Math.max(-most, value));
 
-/** Normal distribution function, by its series. */
+/** Computes the cumulative normal distribution by its power series. */
 export function normalProbability(x: number): number {
   let term = x;
   let total = x;
@@ -76,7 +76,7 @@ export function normalProbability(x: number): number {
   return 0.5 + (total * Math.exp((-x * x) / 2)) / Math.sqrt(2 * Math.PI);
 }
 
-/** Returns securities with a value, the largest first; equal values keep their order. */
+/** Returns the securities that have a value, largest first; equal values keep their order. */
 export function ranked(securities: readonly number[], valueOf: (security: number) => number): number[] {
   return securities
     .filter((security) => !Number.isNaN(valueOf(security)))
@@ -89,7 +89,10 @@ interface Buffer {
   readonly exit: number;
 }
 
-/** Selects the best up to the entry rank, members up to the exit rank, then the best others. */
+/**
+ * Selects the best securities up to the entry rank, members up to the exit rank, and then the best remaining
+ * securities.
+ */
 export function selectBuffered(
   order: readonly number[],
   members: ReadonlySet<number> | null,
@@ -108,7 +111,10 @@ interface Band {
   readonly target: number;
 }
 
-/** Selects others up to the lower coverage, members up to the upper one, then the best others up to the target. */
+/**
+ * Selects new securities up to the lower coverage, members up to the upper coverage, and then the best remaining
+ * securities up to the target.
+ */
 export function selectCoverage(
   order: readonly number[],
   sizeOf: (security: number) => number,
@@ -143,7 +149,10 @@ export function proportional(securities: readonly number[], sizeOf: (security: n
   return new Map(held.map((security) => [security, sizeOf(security) / total]));
 }
 
-/** Reduces weights to a cap and distributes the excess over the others in proportion, until none exceeds it. */
+/**
+ * Reduces weights to a cap and distributes the excess to the other weights in proportion, until no weight exceeds the
+ * cap.
+ */
 export function capWeights(weights: Weights, cap: number): Weights {
   const least = Math.max(cap, 1 / weights.size);
   const atCap = new Set<number>();
@@ -159,8 +168,8 @@ export function capWeights(weights: Weights, cap: number): Weights {
   }
 }
 
-/** Root of a rising function by bisection. */
-function bisected(of: (x: number) => number, wanted: number): number {
+/** Finds the root of an increasing function by bisection. */
+function bisect(of: (x: number) => number, wanted: number): number {
   let [low, high] = [0, 1];
   while (of(high) < wanted && high < 1e15) high *= 2;
   for (let round = 0; round < 200; round++) {
@@ -171,16 +180,16 @@ function bisected(of: (x: number) => number, wanted: number): number {
   return (low + high) / 2;
 }
 
-/** Caps each weight separately; weights keep their proportions as far as their caps allow. */
+/** Caps each weight at its own cap; otherwise weights keep their proportions. */
 export function capEach(weights: Weights, capOf: (security: number) => number): Weights {
   const entries = [...weights];
   const held = (scale: number) => sum(entries.map(([i, weight]) => Math.min(capOf(i), weight * scale)));
-  const scale = bisected(held, 1);
+  const scale = bisect(held, 1);
   return new Map(entries.map(([i, weight]) => [i, Math.min(capOf(i), weight * scale)]));
 }
 
 /**
- * Caps each weight and each group: within a group, and among groups below their cap, weights keep their proportions as
+ * Caps each weight and each group. Within a group, and among groups below their cap, weights keep their proportions as
  * far as the single cap allows.
  */
 export function capByGroup(
@@ -196,7 +205,7 @@ export function capByGroup(
   const full = new Set<unknown>();
   for (;;) {
     const free = entries.filter(([security]) => !full.has(groupOf(security)));
-    const scale = bisected((x) => held(free, x), 1 - full.size * groupCap);
+    const scale = bisect((x) => held(free, x), 1 - full.size * groupCap);
     const over = [...groups].filter(([group, members]) => !full.has(group) && held(members, scale) > groupCap + 1e-13);
     if (over.length > 0) {
       for (const [group] of over) full.add(group);
@@ -205,14 +214,14 @@ export function capByGroup(
     const scales = new Map(
       [...groups].map(([group, members]) => [
         group,
-        full.has(group) ? bisected((x) => held(members, x), groupCap) : scale,
+        full.has(group) ? bisect((x) => held(members, x), groupCap) : scale,
       ]),
     );
     return new Map(entries.map(([security, w]) => [security, Math.min(single, w * scales.get(groupOf(security))!)]));
   }
 }
 
-/** Weights with equal contributions to variance, by cyclical coordinate descent. */
+/** Computes weights with equal contributions to variance, by cyclical coordinate descent. */
 export function equalRiskWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
   const x = covariance.map((row, i) => 1 / Math.sqrt(row[i]!));
@@ -231,7 +240,7 @@ export function equalRiskWeights(covariance: readonly (readonly number[])[]): nu
   return x.map((value) => value / total);
 }
 
-/** Covariance of a sample of returns, [observations][assets]. */
+/** Computes the sample covariance of returns, [observations][assets]. */
 export function sampleCovariance(returns: readonly (readonly number[])[]): number[][] {
   const n = returns[0]!.length;
   const centres = Array.from({ length: n }, (_, i) => mean(returns.map((row) => row[i]!)));
@@ -241,9 +250,9 @@ export function sampleCovariance(returns: readonly (readonly number[])[]): numbe
 }
 
 /**
- * Long-only weights with the maximum ratio of average volatility to volatility: the minimum variance on correlations,
- * divided by the volatilities. Active-set method: the securities held are solved for, those with negative weights
- * leave, and those that would lower the variance enter.
+ * Computes long-only weights with the maximum diversification ratio: the minimum variance on correlations, divided by
+ * the volatilities. Active-set method: solve for the held securities, drop securities with negative weights, and add
+ * securities that would lower the variance.
  */
 export function solveMostDiversified(covariance: readonly (readonly number[])[]): number[] {
   const deviations = covariance.map((row, i) => Math.sqrt(row[i]!));
@@ -271,10 +280,10 @@ export function solveMostDiversified(covariance: readonly (readonly number[])[])
   throw new Error('the active set does not settle');
 }
 
-/** Largest pivot that is only rounding: the equations do not determine its unknown. */
+/** Largest pivot that counts as rounding, so that the equations do not determine its unknown. */
 const NO_PIVOT = 1e-11;
 
-/** Solves a system of linear equations by elimination with pivots. Undetermined unknowns are zero. */
+/** Solves a system of linear equations by elimination with pivoting. Undetermined unknowns are zero. */
 export function solve(matrix: readonly (readonly number[])[], right: readonly number[]): number[] {
   const rows = matrix.map((row, i) => Float64Array.from([...row, right[i]!]));
   const n = rows.length;

@@ -1,29 +1,29 @@
 import { solve } from './plain.js';
 
-/** A row whose value has an upper bound: pairs of a variable and its coefficient. */
+/** Constraint row with an upper bound on its value, as pairs of a variable and its coefficient. */
 export interface Row {
   readonly terms: readonly (readonly [number, number])[];
   readonly most: number;
 }
 
-/** Minimises x'Px / 2 + q'x, where the first variables sum to 1 and rows are satisfied. */
+/** Problem to minimise x'Px / 2 + q'x, where the first variables sum to 1 and all rows are satisfied. */
 export interface Programme {
   readonly P: readonly (readonly number[])[];
   readonly q: readonly number[];
-  /** Number of variables that sum to 1, counted from the first. */
+  /** Number of leading variables that sum to 1. */
   readonly summed: number;
   readonly rows: readonly Row[];
 }
 
 const ROUNDS = 60;
-/** Residuals and complementarity at which the binding rows are known. */
+/** Residual and complementarity below which the set of binding rows is known. */
 const ENOUGH = 1e-7;
 const GAP = 1e-11;
-/** Excess over a row, and negative multiplier, that are only rounding. */
+/** Largest excess over a row, and largest negative multiplier, that count as rounding. */
 const EXACT = 1e-10;
-/** Maximum number of tried sets of binding rows. */
+/** Maximum number of sets of binding rows that are tried. */
 const SETS_MAX = 200;
-/** Fraction of the distance to a bound that one step covers. */
+/** Fraction of the distance to a bound that one step may cover. */
 const PART = 0.995;
 
 /**
@@ -46,12 +46,12 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
     const worst = Math.max(Math.abs(budget), ...gradient.map(Math.abs), ...beyond.map(Math.abs));
     if (worst < ENOUGH && gap < GAP) {
       const binding = rows.filter((_, k) => dual[k]! > slack[k]!);
-      return polished({ P, q, summed, rows }, binding);
+      return polishOptimum({ P, q, summed, rows }, binding);
     }
     if (gap > 1e3 || dual.some((value) => value > 1e10)) return undefined;
-    const factor = factorised(P, rows, { slack, dual });
+    const factor = factorise(P, rows, { slack, dual });
     const step = (target: readonly number[]) => {
-      // Target complementarity of each row; slack and dual are eliminated.
+      // Target complementarity of each row; slack and dual variables are eliminated.
       const right = gradient.map((g) => -g);
       rows.forEach(({ terms }, k) => {
         const own = (target[k]! - slack[k]! * dual[k]! + dual[k]! * beyond[k]!) / slack[k]!;
@@ -67,13 +67,13 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
       return { dx, dy, ds, dz };
     };
     const affine = step(slack.map(() => 0));
-    const reach = Math.min(room(slack, affine.ds), room(dual, affine.dz));
+    const reach = Math.min(computeLargestStep(slack, affine.ds), computeLargestStep(dual, affine.dz));
     const after =
       slack.reduce((sum, s, k) => sum + (s + reach * affine.ds[k]!) * (dual[k]! + reach * affine.dz[k]!), 0) /
       rows.length;
     const centre = gap * (after / gap) ** 3;
     const { dx, dy, ds, dz } = step(affine.ds.map((d, k) => centre - d * affine.dz[k]!));
-    const length = PART * Math.min(room(slack, ds), room(dual, dz));
+    const length = PART * Math.min(computeLargestStep(slack, ds), computeLargestStep(dual, dz));
     x = x.map((value, i) => value + length * dx[i]!);
     y += length * dy;
     slack = slack.map((value, k) => value + length * ds[k]!);
@@ -84,10 +84,10 @@ export function solveProgramme({ P, q, summed, rows }: Programme): number[] | un
 }
 
 /**
- * Improves the optimum to rounding: binding rows become equations. A row that binds only by degeneracy has a negative
- * multiplier and is removed; a row that is then exceeded is added, until the optimality conditions are satisfied.
+ * Refines the optimum to rounding accuracy by solving the binding rows as equations. A row that binds only by
+ * degeneracy has a negative multiplier and is removed; a violated row is added, until the optimality conditions hold.
  */
-function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
+function polishOptimum({ P, q, summed, rows }: Programme, binding: readonly Row[]): number[] {
   let held = binding.slice();
   for (let round = 0; round < SETS_MAX; round++) {
     const { x, multipliers } = addEquations({ P, q, summed, rows: held });
@@ -104,7 +104,7 @@ function polished({ P, q, summed, rows }: Programme, binding: readonly Row[]): n
   throw new Error('no set of rows satisfies the conditions of optimality');
 }
 
-/** Returns the optimum with all rows as equations, and their multipliers. */
+/** Solves the problem with all rows as equations. @returns the optimum and the multipliers */
 function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]; readonly multipliers: number[] } {
   const n = q.length;
   const budget: Row = { terms: Array.from({ length: summed }, (_, i) => [i, 1] as const), most: 1 };
@@ -124,15 +124,15 @@ function addEquations({ P, q, summed, rows }: Programme): { readonly x: number[]
 }
 
 /**
- * Returns the largest step, up to 1, that keeps values positive; slightly more than 1, so that a full step is not
- * reduced.
+ * Returns the largest step that keeps the values positive, limited to slightly more than 1, so that a full step is not
+ * shortened.
  */
-function room(values: readonly number[], change: readonly number[]): number {
+function computeLargestStep(values: readonly number[], change: readonly number[]): number {
   return values.reduce((most, value, k) => (change[k]! < 0 ? Math.min(most, -value / change[k]!) : most), 1 / PART);
 }
 
-/** Lower factor of P + sum of dual / slack times the outer products of the rows. */
-function factorised(
+/** Returns the lower factor of P plus the outer products of the rows, weighted by dual / slack. */
+function factorise(
   P: readonly (readonly number[])[],
   rows: readonly Row[],
   { slack, dual }: { readonly slack: readonly number[]; readonly dual: readonly number[] },

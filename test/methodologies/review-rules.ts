@@ -1,12 +1,12 @@
-import { laddered } from './cap-rules.js';
+import { capInStages } from './cap-rules.js';
 import { runIndex } from './index-run.js';
 import type { Market } from './market.js';
 import { monthBefore, THIRD_FRIDAY, type Rulebook } from './parents.js';
 import { selectBuffered, capWeights, proportional, ranked, type Weights } from './plain.js';
 
 /**
- * Selects forty securities: a constituent that ranks after `exit` is replaced by one of rank 47 or better, and a
- * security of rank `entry` or better replaces the lowest-ranked constituent after rank 47.
+ * Selects forty securities. A constituent that ranks below `exit` is replaced by a security of rank 47 or better, and a
+ * security of rank `entry` or better replaces the lowest-ranked constituent below rank 47.
  */
 function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, { entry = 0, exit = 0 }): number[] {
   if (members === null) return order.slice(0, 40);
@@ -14,7 +14,7 @@ function fortyOf(order: readonly number[], members: ReadonlySet<number> | null, 
   const held = new Set(order.filter((i) => members.has(i)));
   const worst = () => order.findLast((i) => held.has(i))!;
   const others = () => order.filter((i) => !held.has(i));
-  while (held.size < 40) held.add(others()[0]!); // A delisting left a free place.
+  while (held.size < 40) held.add(others()[0]!); // a delisting leaves fewer than forty
   for (const candidate of others()) {
     const leaving = worst();
     if (rank.get(candidate)! > entry || rank.get(leaving)! <= 47) break;
@@ -60,7 +60,7 @@ export const growth100: Rulebook = (market, baseDate) => ({
     decide(t, members) {
       const others = market.listed(t).filter((i) => market.text(i, t, 'SECTOR') !== 'Financials');
       const order = ranked(others, (i) => market.cap(i, t));
-      return laddered(byCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
+      return capInStages(byCap(market, t, selectBuffered(order, members, { count: 100, enter: 75, exit: 125 })), {
         single: { above: 0.15, to: 0.14 },
         group: { above: 0.045, together: 0.4, to: 0.385 },
       });
@@ -71,7 +71,7 @@ export const growth100: Rulebook = (market, baseDate) => ({
         anchor: THIRD_FRIDAY,
         reference: monthBefore,
         decide: (t, members) =>
-          laddered(byCap(market, t, [...members!]), {
+          capInStages(byCap(market, t, [...members!]), {
             single: { above: 0.24, to: 0.2 },
             group: { above: 0.045, together: 0.48, to: 0.4 },
           }),

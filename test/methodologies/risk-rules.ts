@@ -4,8 +4,8 @@ import { sum } from './plain.js';
 import { thirtyLargest } from './score-rules.js';
 
 /**
- * Hierarchical risk parity as published: a tree by single linkage of the distances between columns of correlation
- * distances, its leaves in order, and weights by recursive bisection.
+ * Computes hierarchical risk parity as published: a single-linkage tree of the distances between columns of correlation
+ * distances, the order of its leaves, and weights by recursive bisection.
  */
 export function hierarchicalWeights(covariance: readonly (readonly number[])[]): number[] {
   const n = covariance.length;
@@ -14,7 +14,7 @@ export function hierarchicalWeights(covariance: readonly (readonly number[])[]):
     row.map((value, j) => (i === j ? 0 : Math.sqrt((1 - value / (deviation[i]! * deviation[j]!)) / 2))),
   );
   const measureDistance = (i: number, j: number) => Math.sqrt(sum(distance.map((row) => (row[i]! - row[j]!) ** 2)));
-  // Clusters in the order in which they were formed, each with its leaves from left to right.
+  // Clusters in order of formation, each with its leaves from left to right.
   let clusters = covariance.map((_, i) => ({ made: i, leaves: [i] }));
   for (let result = n; clusters.length > 1; result++) {
     let best = { a: 0, b: 1, distance: Infinity };
@@ -56,7 +56,7 @@ export const hierarchicalRiskParity: Rulebook = (market, baseDate) => ({
     months: QUARTERLY,
     anchor: { day: 'last' },
     decide(t) {
-      // Leaves are in the order of the securities.
+      // Leaves are positions in the list of securities.
       const { held, covariance } = thirtyLargest(market, t);
       const order = held.map((_, k) => k).toSorted((a, b) => held[a]! - held[b]!);
       const weights = hierarchicalWeights(order.map((a) => order.map((b) => covariance[a]![b]!)));

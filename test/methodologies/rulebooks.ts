@@ -34,7 +34,7 @@ import { growth100, leaders40 } from './review-rules.js';
 import { minimumVolatility, parisAligned } from './optimised-rules.js';
 import { hierarchicalRiskParity } from './risk-rules.js';
 
-/** Rules by the id of their template, with the numbers of securities of this store. */
+/** Rulebooks by template id, with the numbers of securities of this store. */
 export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'committee-large-cap': committee,
   'equal-weight': equalWeight,
@@ -79,14 +79,14 @@ export const RULEBOOKS: Readonly<Record<string, Rulebook>> = {
   'minimum-volatility': minimumVolatility(60, 0.05),
 };
 
-/** Rules with caps that no weight of the drawn store reaches. */
+/** Rulebooks with caps that no weight of the drawn store reaches. */
 export const CAPPED: Readonly<Record<string, Rulebook>> = {
   'fixed-count-600': RULEBOOKS['fixed-count-600']!,
   'mid-cap-50': midCap50,
   'select-dividend': selectDividend,
 };
 
-/** The designated contracts of each month at their production weights, rolled over five closes. */
+/** Holds the designated contracts of each month at their production weights, rolled over five closes. */
 export const commodityRoll: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {
     months: Array.from({ length: 12 }, (_, k) => k + 1),

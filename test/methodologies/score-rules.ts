@@ -77,7 +77,7 @@ export interface Ratio {
   readonly sign: 1 | -1;
 }
 
-/** Mean of the z-scores of three ratios that are limited to their percentiles, with the sign for which high is good. */
+/** Returns the mean z-score of three ratios, each clipped to its percentiles and signed so that high is good. */
 export function compositeScores(
   market: Market,
   securities: readonly number[],
@@ -287,7 +287,10 @@ export const thematic: Rulebook = (market, baseDate) => ({
   }),
 });
 
-/** The thirty largest securities with a full history, and the covariance of a year of their returns with dividends. */
+/**
+ * Returns the thirty largest securities with a full history, and the covariance of a year of their returns with
+ * dividends.
+ */
 export function thirtyLargest(market: Market, t: number) {
   const held = ranked(market.listed(t).filter(hasBars(market, t, 253)), (i) => market.floatCap(i, t)).slice(0, 30);
   const returns = held.map((i) => market.returns(i, t, 252, true));

@@ -191,7 +191,10 @@ export const industryQuotas: Rulebook = (market, baseDate) => ({
   }),
 });
 
-/** Free float up to 15 % rounded up to a percent, then to 20, 30 ... 80 and 100 %. */
+/**
+ * Returns the float band: a free float up to 15 % is rounded up to a whole percent, larger ones to 20, 30 ... 80 and
+ * 100 %.
+ */
 export function computeBand(float: number): number {
   const percent = Math.round(float * 1e6) / 1e4;
   if (percent <= 15) return Math.ceil(percent) / 100;

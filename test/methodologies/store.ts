@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Securities of the store. */
+/** Number of securities in the store. */
 const SECURITIES = 250;
 const SEED = 44;
-/** A large security, and the session on which it is delisted. */
+/** A large security and the session of its delisting. */
 const LARGE_LEAVER = { security: 65, session: 720 };
 
 /** Days on which the New York Stock Exchange was closed, in addition to weekends. */
@@ -28,7 +28,7 @@ const SECTORS = [
 ];
 const COUNTRIES = ['DE', 'FR', 'GB', 'IT', 'US'];
 
-/** Numeric columns of the reference data, each with its range. */
+/** Numeric columns of the reference data with the range of each column. */
 const FUNDAMENTALS: Readonly<Record<string, readonly [number, number]>> = {
   RETURN_ON_EQUITY: [-0.1, 0.4],
   ACCRUALS_RATIO: [-0.2, 0.3],
@@ -50,10 +50,10 @@ const FUNDAMENTALS: Readonly<Record<string, readonly [number, number]>> = {
   THEME_SCORE: [0.1, 1],
   CARBON_INTENSITY: [1, 900],
 };
-/** Sectors of high climate impact. */
+/** Sectors with a high climate impact. */
 const HIGH_IMPACT = new Set(['Industrials', 'Energy', 'Utilities', 'Real Estate']);
 const WHOLE = new Set(['ESG_RATING', 'CONTROVERSY_SCORE']);
-/** Columns that every security has. */
+/** Columns in which every security has values. */
 const COMPLETE = new Set([
   'PAYOUT_RATIO',
   'ESG_RATING',
@@ -66,13 +66,13 @@ const COMPLETE = new Set([
 export interface Membership {
   readonly security: number;
   readonly start: string;
-  /** First day outside; null while it lasts. */
+  /** First day after the membership; null while the membership lasts. */
   readonly end: string | null;
 }
 
 export type Facts = Readonly<Record<string, string | number>>;
 
-/** All content of the drawn store. Panels are by security, then session; NaN without a bar. */
+/** Content of the drawn store. Panels are indexed by security, then session; NaN without a price. */
 export interface RawStore {
   readonly dates: readonly string[];
   readonly ids: readonly string[];
@@ -80,23 +80,23 @@ export interface RawStore {
   readonly volume: readonly Float64Array[];
   readonly shares: readonly Float64Array[];
   readonly float: readonly Float64Array[];
-  /** Shares after the split for one before, on the ex-date; 1 on other sessions. */
+  /** Number of shares after a split per share before, on the ex-date; 1 on other sessions. */
   readonly split: readonly Float64Array[];
-  /** Ordinary dividend by security and ex-date, on the share basis of that day. */
+  /** Ordinary dividends by security, each with its ex-date, on the share basis of the ex-date. */
   readonly dividends: readonly (readonly { readonly date: string; readonly value: number }[])[];
-  /** Special dividend by security, then session; 0 if there is none. */
+  /** Special dividend by security, then session; 0 without a dividend. */
   readonly special: readonly Float64Array[];
-  /** Session on which a security is delisted, at its last close; -1 if it is not. */
+  /** Session at whose close a security is delisted; -1 if it is never delisted. */
   readonly delisted: readonly number[];
   /** Rows of reference data by security, each valid from a date on. */
   readonly facts: readonly (readonly { readonly from: string; readonly facts: Facts }[])[];
   readonly universes: Readonly<Record<string, readonly Membership[]>>;
-  /** Values by session. */
+  /** Series values by session. */
   readonly series: Readonly<Record<string, Float64Array>>;
 }
 
-/** A generator of numbers from 0 to 1 (mulberry32). */
-export function drawing(seed: number): () => number {
+/** Returns a generator of random numbers from 0 to 1 (mulberry32). */
+export function createGenerator(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -116,9 +116,9 @@ function sessionsBetween(first: string, last: string): string[] {
   return dates;
 }
 
-/** Draws the store; every call draws the same numbers. */
+/** Draws the store; every call returns the same store. */
 export function drawStore(): RawStore {
-  const random = drawing(SEED);
+  const random = createGenerator(SEED);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const dates = sessionsBetween('2014-01-02', '2018-06-29');
   const market = dates.map(() => 0.0003 + 0.007 * drawNormal());
@@ -149,7 +149,7 @@ export function drawStore(): RawStore {
   };
 }
 
-/** Delists a drawn security without changing the draws of others. */
+/** Delists a drawn security without changing the random numbers of other securities. */
 function delist(store: Bars, { security, session }: { readonly security: number; readonly session: number }): void {
   store.delisted[security] = session;
   for (const panel of [store.close, store.volume, store.shares, store.float]) panel[security]!.fill(NaN, session + 1);
@@ -200,7 +200,7 @@ function drawBars(store: Bars, i: number, { random, normal, market, sector }: Dr
   }
 }
 
-/** Draws quarterly dividends that rise in some years; for some securities they begin long before the first bar. */
+/** Draws quarterly dividends that rise in some years; some dividends begin long before the first price. */
 function drawDividends(store: Bars, i: number, random: () => number) {
   const { dates, close, split, delisted } = store;
   if (i % 4 === 3) return [];

@@ -13,13 +13,13 @@ import type { Rulebook } from './parents.js';
 import { drawStore, writeStore } from './store.js';
 
 const BASE_DATE = '2015-04-01';
-/** Maximum difference of a weight, and relative difference of a level. */
+/** Maximum absolute difference of a weight, and maximum relative difference of a level. */
 const TOLERANCE = 1e-9;
-/** Minimum number of compared reviews, and of sessions: three years. */
+/** Minimum number of compared reviews. A second constant is the minimum number of sessions, three years. */
 const REVIEWS_MIN = 3;
 const SESSIONS_MIN = 750;
 
-/** Numbers of securities in the templates and their equivalents in a store of 250, by template. */
+/** Numbers of securities in each template, with their equivalents in a store of 250 securities. */
 const SCALED: Readonly<Record<string, readonly (readonly [string, string])[]>> = {
   'style-pair': [['"count":1000', '"count":150']],
   'size-segments': [['"count":3000', '"count":200']],
@@ -55,7 +55,7 @@ interface BacktestResult {
 }
 
 const store = drawStore();
-/** Stores by id, and the rules compared on them. */
+/** Stores by id, with the rulebooks compared on each. */
 const MARKETS = {
   drawn: { market: createMarket(store), rulebooks: { ...RULEBOOKS, ...OVERLAY_RULEBOOKS } },
   coins: { market: createMarket(drawCoins()), rulebooks: { 'crypto-capped': cryptoCapped } },
@@ -63,7 +63,7 @@ const MARKETS = {
   contracts: { market: createMarket(drawContracts(store.dates)), rulebooks: { 'commodity-roll': commodityRoll } },
 } satisfies Record<string, { readonly market: Market; readonly rulebooks: Readonly<Record<string, Rulebook>> }>;
 type StoreId = keyof typeof MARKETS;
-/** With EVIDENCE=1 the table of the guide is renewed from this run. */
+/** Results of this run, written to the guide's table if EVIDENCE=1. */
 const results: Evidence[] = [];
 /** Causes of rebalances, by index. */
 const causes = new Map<string, Set<string>>();
@@ -79,7 +79,7 @@ afterAll(async () => {
   await service?.close();
 });
 
-/** Serves a store. */
+/** Activates a store. */
 async function activate(id: StoreId): Promise<void> {
   const location = join(service.folder, id);
   await writeStore(MARKETS[id].market.store, location);
@@ -222,7 +222,7 @@ test('a store without shares, sectors and series cannot run the templates that r
   expect([refusal.status, refusal.body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
 });
 
-/** Returns the largest difference of a target weight over all reviews; members must be equal. */
+/** Returns the largest difference of a target weight over all reviews; the sets of members must be equal. */
 function compareWeights(
   indexId: string,
   { rebalances }: BacktestResult,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { indexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** A service with limits of one key, which do not affect the share of another. */
+/** Service with limits per key: reaching the limit of a key must not affect other keys. */
 let service: LoadedService;
 beforeAll(async () => {
   service = await startLoadedService(['--workers', '1']);
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** Number of waiting jobs of a key that run to their end. */
+/** Number of waiting jobs of a key that are computed to their end. */
 const DONE = 10;
 
 interface Refused {
@@ -51,10 +51,10 @@ test('a key has up to a hundred waiting jobs; more are refused with Retry-After,
       true,
       { queued: 100, limit: 100 },
     ]);
-  // Equal work returns the waiting job instead of another one.
+  // Submitting equal work returns the waiting job instead of creating another.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
-  // A few of the waiting jobs run to their end; in the soak all of them.
+  // A few waiting jobs are computed to their end; in the soak, all of them.
   const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
   const done = IS_SOAK ? accepted : accepted.slice(-DONE);
   for (const jobId of accepted) if (!done.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);

@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { issueKey } from '#services/operations/keys.js';
 import { serving } from '../cli/process.js';
 
-/** True for the long form: `npm run soak`. */
+/** True in the long form of the tests, `npm run soak`. */
 
 export interface Answer<T> {
   readonly status: number;
@@ -15,15 +15,15 @@ export interface Answer<T> {
   readonly ms: number;
 }
 
-/** A service with keys of clients in a separate process, whose memory and processor time are measured. */
+/** A service in a separate process, with keys of clients, whose memory and processor time are measured. */
 export interface LoadedService {
   readonly url: string;
   readonly pid: number;
   readonly keys: readonly string[];
   ask<T = JobStatus>(method: string, path: string, body?: unknown, key?: string): Promise<Answer<T>>;
-  /** Returns the ended job. */
+  /** Waits for the end of a job and returns it. */
   finished(jobId: string): Promise<JobStatus>;
-  /** Resident memory, MB. */
+  /** Returns the resident memory in MB. */
   resident(): Promise<number>;
   close(): Promise<void>;
 }
@@ -40,7 +40,10 @@ export async function startLoadedService(words: readonly string[] = [], clients 
   const keys = issued.map(({ key }) => key);
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
 
-  /** Node's client, several times as fast as fetch, so that the service is measured and not the client. */
+  /**
+   * Sends a request with Node's HTTP client, which is several times as fast as fetch, so that the measurement covers
+   * the service rather than the client.
+   */
   function ask<T>(method: string, path: string, body?: unknown, key: string = keys[0]!): Promise<Answer<T>> {
     const began = performance.now();
     const text = body === undefined ? undefined : JSON.stringify(body);

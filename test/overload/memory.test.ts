@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { indexBody, startLoadedService, type LoadedService } from './loaded-service.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Resident memory of a service that computes for a while, pauses and computes again. */
+/** Service whose resident memory is measured while it computes, pauses and computes again. */
 let service: LoadedService;
 beforeAll(async () => {
   if (IS_SOAK) service = await startLoadedService(['--workers', '2']);
@@ -11,10 +11,11 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 const INDICES = 8;
-/** The service frees memory after 30 s without work, after preparing for views. */
+/** Pause long enough for the service to free memory: 30 s without work, after the preparation of views. */
 const PAUSE_MS = 50_000;
 /**
- * Code, market and cached views of warm threads; it was twice as much before threads released their young generation.
+ * Maximum growth in MB for code, market and cached views of warm threads; it was twice as much before threads released
+ * their young generation.
  */
 const GROWN_MB_MAX = 150;
 

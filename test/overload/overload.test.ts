@@ -13,11 +13,12 @@ import {
 import { IS_SOAK } from '../soak.js';
 
 /**
- * A service with more work than it can perform. The asserted bounds are those below which there is a defect; the
- * printed figures are measurements on this machine. `SOAK=1` takes more samples and asserts the documented figures.
+ * Number of workers of a service with more work than it can perform. Assertions are bounds beyond which the service is
+ * defective; printed figures are measurements on this machine. `SOAK=1` takes more samples and asserts the documented
+ * figures.
  */
 const WORKERS = 2;
-/** Number of clients, each of which may have a hundred waiting jobs: together they more than fill the queue. */
+/** Number of clients, each with up to a hundred waiting jobs; together they exceed the capacity of the queue. */
 const CLIENTS = IS_SOAK ? 120 : 2;
 let service: LoadedService;
 
@@ -39,7 +40,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-/** Resolves when the job is in the state. */
+/** Resolves when a job has reached a state. */
 async function waitForState(jobId: string, state: string): Promise<void> {
   for (;;) {
     const { body, status } = await service.ask<JobStatus>('GET', `/jobs/${jobId}`);
@@ -50,7 +51,7 @@ async function waitForState(jobId: string, state: string): Promise<void> {
   }
 }
 
-/** Starts simulations that run for minutes, one per worker. */
+/** Starts one simulation per worker that runs for minutes. @returns a function that ends the simulations */
 async function saturate(): Promise<() => Promise<void>> {
   const ids = ['ONE', 'TWO'];
   const jobs: string[] = [];
@@ -125,7 +126,7 @@ test('a cancelled job is readable as cancelled at once, and its worker works aga
 test('clients take turns: one that comes after another’s dozen jobs does not wait for them', async () => {
   const [first, second] = service.keys;
   const body = { index_id: 'ONE', intensity_method: 'ledoit_wolf', start: IS_SOAK ? undefined : '2024-01-02' };
-  const end = await saturate(); // So that all of them wait when the first of them starts.
+  const end = await saturate(); // makes all jobs wait before the first one starts
   const many: string[] = [];
   for (let i = 0; i < 12; i++)
     many.push((await service.ask('POST', `/risk-models/m${i}/estimate`, body, first)).body.job_id);
@@ -149,7 +150,7 @@ test('readers that do not read cost no memory and keep nobody waiting', async ()
       const socket = connect(Number(port), hostname);
       await once(socket, 'connect');
       socket.write(`GET /analytics/ONE/record HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.keys[0]}\r\n\r\n`);
-      await once(socket, 'readable'); // Its first bytes have arrived and are never read.
+      await once(socket, 'readable'); // the first bytes have arrived and are never read
       return socket;
     }),
   );
@@ -231,7 +232,7 @@ test.runIf(IS_SOAK)(
   1_800_000,
 );
 
-/** Returns the slope of least squares over equal steps. */
+/** Returns the least-squares slope over equal steps. */
 function slopeOf(values: readonly number[]): number {
   const middle = (values.length - 1) / 2;
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { hasNamespaces, openCutLink } from './cut-link.js';
 import { openStallingProxy } from './stalling-proxy.js';
 
-/** A server that echoes its input. */
+/** Opens a server that echoes its input. */
 async function openEcho() {
   const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -30,7 +30,7 @@ test.each(Object.entries(WAYS))(
     await once(socket, 'data');
     way.stall();
     socket.write(' while');
-    // Meanwhile many other connections open and close.
+    // Many other connections open and close meanwhile.
     const direct = connect(Number(new URL(url).port), '127.0.0.1');
     for (let i = 0; i < 200; i++) {
       direct.write('round');

@@ -8,7 +8,10 @@ import type { StallingProxy } from './stalling-proxy.js';
 
 const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
 
-/** True if this process may create network namespaces: as root with iproute2, outside most containers. */
+/**
+ * True if this process may create network namespaces, which requires root and iproute2 and is impossible in most
+ * containers.
+ */
 export const hasNamespaces = ((): boolean => {
   const name = `divisor-try-${process.pid}`;
   try {
@@ -21,8 +24,8 @@ export const hasNamespaces = ((): boolean => {
 })();
 
 /**
- * Accepts connections in a namespace and forwards them through a socket of the file system, which is independent of
- * links.
+ * Script that accepts connections in a namespace and forwards them through a Unix socket, which does not depend on
+ * network links.
  */
 const FORWARDER = `
   const { connect, createServer } = require('node:net');
@@ -37,9 +40,9 @@ const FORWARDER = `
 let opened = 0;
 
 /**
- * Works like a stalling proxy, with a kernel link that is taken down: packets are lost, and TCP sends them again. The
- * far end of the link is in a separate network namespace.
- * @param url of a server that listens on a port of loopback
+ * Opens a stalling proxy whose kernel link is taken down: packets are lost, and TCP retransmits them. The far end of
+ * the link is in a separate network namespace.
+ * @param url URL of a server that listens on a loopback port
  */
 export async function openCutLink(url: string): Promise<StallingProxy> {
   let target = new URL(url);
@@ -81,7 +84,7 @@ export async function openCutLink(url: string): Promise<StallingProxy> {
     async close() {
       forwarder.kill('SIGKILL');
       await once(forwarder, 'close');
-      ip('netns', 'delete', name); // Both ends of the link are removed as well.
+      ip('netns', 'delete', name); // also removes both ends of the link
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => outside.close(resolve));
       rmSync(folder, { recursive: true, force: true });

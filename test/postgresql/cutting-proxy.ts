@@ -1,20 +1,23 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** The point at which a connection breaks: before the server has the client's data, or before the client has the answer. */
+/**
+ * Point at which a connection breaks: before the server has received the client's data, or before the client has
+ * received the response.
+ */
 export type Cut = 'before' | 'after';
 
 /** A proxy that breaks connections to a server at chosen messages. */
 export interface CuttingProxy {
   /** URL of the server through the proxy. */
   readonly url: string;
-  /** Closes the connection of the next message that contains a text. */
+  /** Closes the connection at the next message that contains a text. */
   cutNext(text: string, cut: Cut): void;
-  /** Number of messages at which a connection was closed. */
+  /** Number of messages at which a connection has been closed. */
   readonly cutCount: number;
   close(): Promise<void>;
 }
 
-/** @param url of a server that listens on a port of loopback */
+/** @param url URL of a server that listens on a loopback port */
 export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
   const target = new URL(url);
   const sockets = new Set<Socket>();
@@ -44,7 +47,7 @@ export async function openCuttingProxy(url: string): Promise<CuttingProxy> {
     });
     upstream.on('data', (bytes) => {
       if (!isDeaf) client.write(bytes);
-      else if (bytes.at(-6) === 0x5a) end(); // ReadyForQuery: the statement has ended.
+      else if (bytes.at(-6) === 0x5a) end(); // ReadyForQuery: the statement has ended
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

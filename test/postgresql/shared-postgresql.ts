@@ -8,15 +8,18 @@ import { hasPostgresql, startPostgresql } from './postgresql-server.js';
 
 export { hasPostgresql };
 
-/** A certificate for localhost and its key, issued by an authority whose key nobody has; and another authority. */
+/**
+ * Folder with a certificate for localhost and its key, issued by an authority whose key was discarded, and with another
+ * authority.
+ */
 export const TLS_FOLDER = 'test/postgresql/tls';
 
 /**
- * Returns the URL of the only server of this run of the tests, which the first caller starts. It does not sync to disk:
+ * Returns the URL of the only server of this test run, which the first caller starts. It does not sync to disk, because
  * durability is tested on separate servers.
  */
 export async function openSharedPostgresql(): Promise<string> {
-  const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
+  const run = process.env['TEST_RUN_FOLDER']!; // set before the first test
   const folder = join(run, 'postgresql');
   const url = join(run, 'postgresql.url');
   chmodSync(run, 0o755);
@@ -33,7 +36,7 @@ export async function openSharedPostgresql(): Promise<string> {
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
   }
-  while (!existsSync(url)) await new Promise((resolve) => setTimeout(resolve, 20)); // Another file is starting it.
+  while (!existsSync(url)) await new Promise((resolve) => setTimeout(resolve, 20)); // another process is starting the server
   return readFileSync(url, 'utf8');
 }
 
@@ -42,9 +45,9 @@ export interface TestSchema {
   readonly schema: string;
   readonly url: string;
   readonly database: Database;
-  /** Opens connections of another process, closed by `drop`. */
+  /** Opens connections as another process would; `drop` closes them. */
   another(): Database;
-  /** Runs a statement, with the name of the schema for `$schema`. */
+  /** Runs a statement in which `$schema` stands for the name of the schema. */
   query(sql: string): Promise<readonly Record<string, unknown>[]>;
   drop(): Promise<void>;
 }
@@ -75,10 +78,10 @@ export async function openTestSchema(): Promise<TestSchema> {
   };
 }
 
-/** A new database in the shared server, with the variables that commands need. */
+/** A new database in the shared server, with the environment variables that commands need. */
 export interface TestDatabase {
   readonly url: string;
-  /** Name of the database, and of a role that is removed with it. */
+  /** Name of the database and of a role that is removed with the database. */
   readonly name: string;
   drop(): Promise<void>;
 }

@@ -1,18 +1,18 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A proxy to a server that stops forwarding for a while, like a network outage: no side is notified. */
+/** A proxy that can stop forwarding for a while, like a network outage of which no side is notified. */
 export interface StallingProxy {
   /** URL of the server through the proxy. */
   readonly url: string;
   stall(): void;
-  /** Data in transit passes now. */
+  /** Forwards the data in transit and resumes forwarding. */
   pass(): void;
-  /** Forwards new connections to another server of loopback; open connections are closed. */
+  /** Forwards new connections to another loopback server; open connections are closed. */
   turnTo(url: string): void;
   close(): Promise<void>;
 }
 
-/** @param url of a server that listens on a port of loopback */
+/** @param url URL of a server that listens on a loopback port */
 export async function openStallingProxy(url: string): Promise<StallingProxy> {
   let target = new URL(url);
   const sockets = new Set<Socket>();

@@ -6,13 +6,13 @@ import { serveRagged, sessionsOf, type RaggedMarket } from './ragged-market.js';
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
 const CHANGED: RaggedMarket = { seed: 3, hasOtherSectors: true };
-/** A date soon after a base date, and two adjacent ones; in the soak more. */
+/** Dates of requests: one shortly after a base date and two adjacent ones; more dates in the soak. */
 const DATES = ['2021-11-10', '2022-08-30', '2022-09-01', ...(IS_SOAK ? ['2022-03-15', '2023-03-31'] : [])];
 const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
-/** The first two hold the same securities over different dates. */
+/** Runs of the tests; the first two hold the same securities over different dates. */
 const RUNS = ['ALL', 'LATER', 'SOME'] as const;
 
-/** Threads and service cache measurements of securities: an answer must not depend on earlier requests. */
+/** Worker threads and the service cache measurements of securities; a response must not depend on earlier requests. */
 describe('a figure computed for one request', () => {
   let asked: LiveService;
   let fresh: LiveService;
@@ -35,7 +35,7 @@ describe('a figure computed for one request', () => {
     const questions = questionsOf();
     const together = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
     await serveRagged(asked, sessions, CHANGED);
-    // Another service receives only requests for the changed store, in reverse order.
+    // Responses of another service that receives only requests for the changed store, in reverse order.
     const alone = new Map<string, unknown>();
     for (const path of questions.toReversed()) alone.set(path, await fresh.ok('GET', path));
     const changed = await Promise.all(questions.map(async (path) => asked.ok('GET', path)));
@@ -47,7 +47,7 @@ describe('a figure computed for one request', () => {
     questions.forEach((path, k) => expect(again[k], path).toEqual(together[k]));
     for (const view of changed) expect(JSON.stringify(view)).toContain('"stale":{"definition":false,"data":true,');
     const differing = questions.filter((_, k) => removeState(together[k]) !== removeState(changed[k]));
-    // Only these read sectors.
+    // Only these views read sectors.
     expect(differing.sort()).toEqual(
       questions.filter((path) => path.includes('market_sector') || path.includes('by=SECTOR')).sort(),
     );
@@ -77,7 +77,7 @@ describe('a figure computed for one request', () => {
   }
 });
 
-/** Returns a comparison without the ids of its runs, which are random. */
+/** Returns a comparison without its run ids, which are random. */
 function removeRuns(view: unknown): unknown {
   return JSON.parse(JSON.stringify(view, (key, value: unknown) => (key === 'run_id' ? undefined : value)));
 }

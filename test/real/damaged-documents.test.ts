@@ -11,7 +11,7 @@ const COUNT = 12;
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
 const ids = Array.from({ length: COUNT }, (_, i) => `S-${String(i).padStart(3, '0')}`);
 const DAMAGED = ids[5]!;
-/** It also has an earlier run, which is damaged. */
+/** Index that also has an earlier run, which is damaged. */
 const KEPT = ids[7]!;
 
 let folder: string;

@@ -192,7 +192,7 @@ describe('on an index', () => {
       index_id: 'LONG',
       as_of: '2023-09-04',
       ...terms,
-    }); // Labor Day.
+    }); // Labor Day is a holiday
     expect(future).toMatchObject({
       requested_as_of: '2023-09-04',
       as_of: '2023-09-01',
@@ -236,7 +236,7 @@ describe('on an index', () => {
       ).periods.map(({ end }) => end);
     expect(await ends({ index_id: 'LONG' })).toEqual(['2023-07-05', '2023-10-04', '2023-12-15']);
     expect(await ends({ spot: 100 })).toEqual(['2023-07-04', '2023-10-04', '2023-12-15']);
-    // A run keeps its calendar, whatever happens to the index.
+    // A run keeps its calendar even if the index changes or is deleted.
     await service.ok('PUT', '/strategies/FOLLOW', { id: 'FOLLOW', name: 'Follow', index_id: 'LONG' });
     expect((await service.job('/analytics/FOLLOW/backtest')).error).toBeNull();
     await service.ok('DELETE', '/indices/LONG');

@@ -11,7 +11,7 @@ interface Example {
   readonly pipeline: { readonly treatment?: { readonly dividends?: string } };
 }
 
-/** Methodologies in data/examples, each stored, previewed and backtested like a client would do. */
+/** Methodologies in data/examples; each is stored, previewed and backtested as a client would do. */
 const documents = readdirSync('data/examples')
   .filter((name) => name.endsWith('.json'))
   .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as Example }));
@@ -65,9 +65,9 @@ for (const { market, skipped, isCashless, load } of markets) {
 
     test.each(documents)('$name is stored without findings, selects and reconciles', async ({ document }) => {
       const saved = await service.ok<{ findings: { code: string }[] }>('PUT', `/indices/${document.id}`, document);
-      // The real prices have no dividends, which is reported to clients that need them.
+      // The real prices have no dividends, which the service reports if the definition needs them.
       const { dividends = 'price' } = document.pipeline.treatment ?? {};
-      // Every document without max_stale_sessions is reported with the default that applies.
+      // Every document without max_stale_sessions leads to a finding about the default that applies.
       const own = saved.findings.map(({ code }) => code).filter((code) => code !== 'DEFAULT_TAKEN');
       expect(own).toEqual(isCashless && dividends !== 'price' ? ['NO_DIVIDENDS'] : []);
       const job = await service.job<{

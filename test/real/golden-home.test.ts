@@ -10,12 +10,12 @@ import type { Route } from '#contract/route.js';
 import { liveService, type LiveService } from './live.js';
 import { waitUntil } from '../waiting.js';
 
-/** The documents of the home, by kind. */
+/** Ids of the home's documents, by kind. */
 const IDS = JSON.parse(readFileSync('test/golden/home-format-1/ids.json', 'utf8')) as Readonly<
   Record<string, readonly string[]>
 >;
 
-/** Possible values of a path parameter in this home; a missing kind gets an unknown name. */
+/** Values of path parameters that exist in this home; other parameters get an unknown name. */
 const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   index_id: IDS['index']!,
   job_id: IDS['job']!,
@@ -27,7 +27,7 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   identifier: ['A', 'NOBODY'],
 };
 
-/** Queries that an operation requires for an answer other than a refusal. */
+/** Queries without which an operation would refuse the request. */
 const QUERIES: Readonly<Record<string, string>> = {
   compareRuns: 'ids=EVEN',
   followJobs: 'seconds=0',
@@ -68,7 +68,7 @@ describe('a home of version 0.1.0', () => {
   const routes = Object.entries(API as Readonly<Record<string, Route>>);
   const by = (isOne: (method: string) => boolean) => routes.filter(([, { method }]) => isOne(method));
 
-  // `ask` checks every answer against the document of the service.
+  // `ask` checks every response against the document of the service.
   test.each(by((method) => method === 'GET'))(
     'is answered by %s as the service documents it',
     async (operation, route) => {

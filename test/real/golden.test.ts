@@ -32,7 +32,10 @@ interface Fixture {
   readonly expected: Record<'price' | 'total', Expected>;
 }
 
-/** Four securities and seven sessions, computed without this code: see test/golden/backtest/README.md. */
+/**
+ * Expected results of four securities over seven sessions, computed without this code: see
+ * test/golden/backtest/README.md.
+ */
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8')) as Fixture;
 
 let service: LiveService;

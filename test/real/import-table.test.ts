@@ -56,7 +56,7 @@ async function send(type: string, query: string, body: Uint8Array): Promise<{ st
   return { status: response.status, body: await response.json() };
 }
 
-/** Returns the market as an Arrow stream, with dates of each possible type. */
+/** Returns the market as an Arrow stream, with dates of the given type. */
 function arrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
   const moments = DATES.map((day) => new Date(dates === 'midnight in Berlin' ? `${day}T00:00+01:00` : day));
   const types = {
@@ -149,7 +149,7 @@ test('a table is read by a mapping, which the query carries as JSON', async () =
   const query = (text: string) => `name=Vendor&mapping=${encodeURIComponent(text)}`;
   await requireImport(send(ARROW, query(JSON.stringify(mapping)), vendor));
   await service.job('/data/stores/vendor/activate');
-  // 100.25 is worth 99.25 the day before a dividend of 1.
+  // On the day before a dividend of 1, 100.25 is worth 99.25.
   const { actions } = await service.ok<{ actions: { ex_date: string; value: number }[] }>(
     'GET',
     '/data/corporate-actions/A',
@@ -196,11 +196,11 @@ test('errors are reported at their position, and nothing of the import stays', a
     ['MALFORMED_REQUEST'],
     ['MALFORMED_REQUEST'],
   ]);
-  // Earlier contents of stores may still be in the process of removal.
+  // Earlier contents of the store may still be in the process of removal.
   expect(listStoredFiles().filter((name) => !before.includes(name))).toEqual([]);
 });
 
-/** Returns the answer to headers and the first bytes of a body that continues or ends early. */
+/** Sends headers and the first bytes of a body, which then continues or ends early. @returns the response */
 function begin(headers: Readonly<Record<string, string>>, breaksOff: boolean): Promise<Refused['error'] | undefined> {
   return new Promise((resolve, reject) => {
     const address = new URL('/data/import?name=half', service.url);
@@ -226,7 +226,7 @@ test('a body beyond the limit is refused by its length, one that breaks off leav
   const refused = await begin({ 'content-length': bytes }, false);
   expect([refused?.code, refused?.detail.limit]).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_TABLE_BYTES]);
   await begin({ 'transfer-encoding': 'chunked' }, true);
-  // Its name is reserved until the service has noticed.
+  // The name stays reserved until the service has noticed the end of the request.
   let sent = await send(PARQUET, 'name=half', parquetMarket);
   while (((sent.body as Refused).error?.code ?? '') === 'STORE_LOADING')
     sent = await send(PARQUET, 'name=half', parquetMarket);

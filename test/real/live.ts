@@ -16,16 +16,19 @@ export interface Answer<T> {
   readonly body: T;
 }
 
-/** A whole service in this process, on a new home. Every response is checked against the document it publishes. */
+/**
+ * A whole service in this process on a new home. Every response is checked against the OpenAPI document that the
+ * service publishes.
+ */
 export interface LiveService {
   readonly url: string;
   readonly folder: string;
-  /** Contract that the service publishes. */
+  /** OpenAPI document that the service publishes. */
   readonly document: OpenApiDocument;
   ask<T = unknown>(method: string, path: string, body?: unknown): Promise<Answer<T>>;
-  /** Returns the JSON of an answer that must be a success. */
+  /** Returns the JSON value of a response that must be successful. */
   ok<T = unknown>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Submits a job and waits for its end. */
+  /** Submits a job and waits until it ends. */
   job<T = unknown>(path: string, body?: unknown): Promise<JobStatus & { readonly result: T }>;
   close(): Promise<void>;
 }
@@ -54,7 +57,7 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
   );
   const running = await start(settings, createLog('error'));
   const { url } = running.server;
-  // The served file is read, because generating it again takes half a second.
+  // The document is fetched, because generating it again takes half a second.
   const document = (await (await fetch(new URL('/openapi.json', url))).json()) as OpenApiDocument;
   const conforms = createConformity(document);
 
@@ -113,7 +116,7 @@ const OPERATIONS = Object.entries(API as Record<string, Route>).map(([id, route]
   pattern: new RegExp(`^${route.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`),
 }));
 
-/** Returns the operation of a request, fixed words before parameters. */
+/** Returns the operation of a request; literal segments of a path precede parameters. */
 function operationOf(method: string, path: string): string | undefined {
   const [bare = ''] = path.split('?');
   return OPERATIONS.filter((operation) => operation.method === method && operation.pattern.test(bare)).toSorted(

@@ -5,13 +5,13 @@ import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { objectiveOf, solvers } from '../domain/optimisation/small-problems.js';
 import { hasRealSets, wideTable } from '../market/real-sets.js';
 
-/** Number of returns in the tests of Riskfolio-Lib: the last ones of the panel. */
+/** Number of returns in the tests of Riskfolio-Lib, which use the last returns of the panel. */
 const SESSIONS = 200;
 const YEAR = 252;
 
 /**
  * Weights that Riskfolio-Lib publishes with its tests: the last 200 returns of its prices, sample moments, long only.
- * Their accuracy is that of its solvers: the tolerances are a multiple of the measured distances.
+ * Their accuracy depends on the solvers of Riskfolio-Lib, so the tolerances are a multiple of the measured distances.
  */
 const PUBLISHED = [
   { objective: { type: 'min_variance' }, file: 'Classic_MinRisk', column: 'MV', near: 1e-6 },
@@ -21,7 +21,7 @@ const PUBLISHED = [
   { objective: { type: 'risk_parity' }, file: 'Classic_RP', column: 'MV', near: 1e-5 },
 ];
 
-/** Returns the weights of one method, by security. */
+/** Returns the weights of a method, by security. */
 function readWeights(file: string, column: string): ReadonlyMap<string, number> {
   const { names, rows } = wideTable(`small-11/${file}.csv`);
   const at = names.indexOf(column);

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { LiveService } from './live.js';
 
-/** One cell of a table. */
+/** Value of a table cell. */
 type Cell = string | number | null;
 
 interface Table {
@@ -9,16 +9,16 @@ interface Table {
   readonly data: readonly (readonly Cell[])[];
 }
 
-/** Properties of securities that are difficult for estimates. */
+/** Properties of a security that are difficult for risk estimates. */
 interface Oddity {
   readonly name: string;
-  /** Empty if the reference has no sector. */
+  /** Sector in the reference data; empty without a sector. */
   readonly sector: string;
-  /** Share of the sessions before the first bar. */
+  /** Share of the sessions that precede the first price. */
   readonly late?: number;
-  /** Returns true if a session has a bar; the draw is in [0, 1). */
+  /** Returns true if a session has a price; the random draw is in [0, 1). */
   readonly hasBar?: (session: number, draw: number) => boolean;
-  /** Security with half of its prices. */
+  /** Security whose closes this security has, multiplied by two. */
   readonly twinOf?: string;
   readonly isStill?: boolean;
   readonly withoutReference?: boolean;
@@ -26,7 +26,7 @@ interface Oddity {
 
 export interface RaggedMarket {
   readonly seed: number;
-  /** True if regular securities have the sectors of their neighbours; nothing else changes. */
+  /** True if regular securities have the sectors of their neighbours, as the only change. */
   readonly hasOtherSectors?: boolean;
 }
 
@@ -58,8 +58,8 @@ const oddities: readonly Oddity[] = [
 ];
 
 /**
- * Returns a market with gaps, late listings, duplicated securities, constant prices, sectors of one security and of
- * securities without a return, and securities without a sector or any reference data.
+ * Creates a market with gaps, late listings, duplicated securities, constant prices, sectors of a single security and
+ * of securities without a return, and securities without a sector or any reference data.
  * @param dates sessions, ascending
  */
 export function createRaggedMarket(
@@ -91,7 +91,7 @@ export function createRaggedMarket(
     .flatMap(({ name, sector }, k): Cell[][] => {
       const known = hasOtherSectors && k < REGULAR ? SECTORS[(k + 1 + (k >> 2)) % SECTORS.length]! : sector;
       const first: Cell[] = [name, dates[0]!, known === '' ? null : known, k % 2 === 0 ? 'US' : 'CA'];
-      // Some securities change their sector: the latest one applies.
+      // Some securities change their sector; the latest sector applies.
       return name === 'N05' ? [first, [name, dates[dates.length >> 1]!, 'ENERGY', 'US']] : [first];
     });
   return {
@@ -100,7 +100,7 @@ export function createRaggedMarket(
   };
 }
 
-/** Returns the sessions of New York, which a market generated on them contains. */
+/** Returns the sessions of New York, taken from a market that is generated on these sessions. */
 export async function sessionsOf(service: LiveService, start: string, end: string): Promise<string[]> {
   expect(
     (
@@ -123,7 +123,7 @@ export async function sessionsOf(service: LiveService, start: string, end: strin
   return prices.index.map((date) => date.slice(0, 10));
 }
 
-/** Serves a ragged market, instead of the one with the same id. */
+/** Serves a ragged market, which replaces the market with this id. */
 export async function serveRagged(service: LiveService, dates: readonly string[], of: RaggedMarket): Promise<void> {
   const { market, reference } = createRaggedMarket(dates, of);
   const createFrame = ({ columns, data }: Table): object => ({ index: data.map((_, i) => i), columns, data });
@@ -138,7 +138,7 @@ export async function serveRagged(service: LiveService, dates: readonly string[]
   if (active !== 'ragged') expect((await service.job('/data/stores/ragged/activate')).error).toBeNull();
 }
 
-/** Uniform draws in [0, 1) (mulberry32). */
+/** Returns a generator of uniform numbers in [0, 1) (mulberry32). */
 function createGenerator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -112,7 +112,7 @@ describe('the record of a run longer than what is served of it', () => {
       0,
     );
     const before = total - held;
-    // Each of the dates before those of the weights panel holds all of its securities as well.
+    // Each date before the dates of the weights panel also holds all securities of the panel.
     expect(before / (days.length - LIMITS.MAX_WEIGHT_DATES)).toBeCloseTo(20, 0);
     const worth = new Map<string, number>();
     for (const [date, , units, price, value] of positions.data as readonly (readonly [
@@ -126,7 +126,7 @@ describe('the record of a run longer than what is served of it', () => {
       expect(Math.abs(units * price - value)).toBeLessThan(1e-9 * value);
       worth.set(date, (worth.get(date) ?? 0) + value);
     }
-    worth.delete(positions.data[0]![0] as string); // It may have been partly in the index.
+    worth.delete(positions.data[0]![0] as string); // the security may have been in the index for a part of the time
     expect(worth.size).toBeGreaterThan(900);
     for (const [date, value] of worth) {
       const at = nav.index.indexOf(date);

@@ -5,7 +5,7 @@ import { IS_SOAK } from '../soak.js';
 import { hasRealSets, longCsv } from '../market/real-sets.js';
 import { liveService, type LiveService } from './live.js';
 
-/** Price sets with their exchange and the base date of runs; a benchmark is one of the securities. */
+/** Price sets, each with its exchange and the base date of its runs; a benchmark is one of the securities. */
 const SETS = [
   {
     set: 'us-large-20',
@@ -74,8 +74,8 @@ beforeAll(async () => {
 afterAll(() => service?.close());
 
 /**
- * Another exchange and currency, and securities that begin and end; the remaining sets are similar to one of these and
- * are tested in the soak.
+ * Sets tested outside the soak: another exchange and currency, and securities that begin and end. Each remaining set is
+ * similar to one of these sets.
  */
 const QUICK: readonly string[] = ['uk-large-64', 'ragged-20'];
 if (!IS_SOAK) console.log(`skipped: runs over other sets than ${QUICK.join(' and ')}; npm run soak has them`);
@@ -156,7 +156,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
         const expected = statisticsOf(level.data);
         for (const [name, value] of Object.entries(expected))
           expect(Math.abs(metrics[name as keyof typeof metrics] / value - 1), name).toBeLessThan(1e-11);
-        if (!isReplayed) return; // Each set is tested with one of its runs, and each run on at least one set.
+        if (!isReplayed) return; // each set is tested with one of its runs, and each run on at least one set
         expect((await service.job(`/analytics/${id}/replay`)).result).toMatchObject({
           equal: true,
           inputs_equal: true,
@@ -179,7 +179,7 @@ for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.e
   });
 }
 
-/** Returns the bars from a date on; other tests read bars long before an index. */
+/** Returns the bars from a date on; other tests cover bars long before the base date. */
 function cutBars(csv: string, date: string): string {
   const [header, ...lines] = csv.trim().split('\n');
   return `${[header, ...lines.filter((line) => line.split(',', 2)[1]! >= date)].join('\n')}\n`;
@@ -202,8 +202,8 @@ function addYears(date: string, years: number): string {
 }
 
 /**
- * Statistics by definition: 252 periods a year, sample deviation, arithmetic mean divided by volatility, compounding by
- * the number of returns.
+ * Computes statistics by definition: 252 periods a year, sample deviation, arithmetic mean divided by volatility, and
+ * compounding by the number of returns.
  */
 function statisticsOf(level: readonly number[]): Overview['metrics'] {
   const returns = level.slice(1).map((value, t) => value / level[t]! - 1);

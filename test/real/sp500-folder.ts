@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 
 const SHARED = resolve('../shared/data');
 
-/** Files of the 469 real securities of 2010 to 2013, absent from a checkout without the shared data. */
+/** Files of 469 real securities from 2010 to 2013; absent without the shared data. */
 export const SP500 = {
   closes: join(SHARED, 'sp500-2010-2013/close_split_adjusted.csv.gz'),
   volumes: join(SHARED, 'sp500-2010-2013/volume.csv.gz'),
@@ -16,8 +16,8 @@ export const SP500 = {
 export const hasSp500 = existsSync(SP500.closes);
 
 /**
- * Writes a store folder of the set: closes, volumes, shares outstanding that a snapshot of capitalisations implies on
- * split-adjusted prices, sectors, and the snapshot's dividend yield.
+ * Writes a store folder of the set: closes, volumes, sectors, the dividend yield of a snapshot, and shares outstanding,
+ * which the snapshot's capitalisations imply on split-adjusted prices.
  */
 export async function writeSp500Folder(folder: string): Promise<void> {
   const closes = createTable(SP500.closes);

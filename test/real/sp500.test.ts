@@ -5,8 +5,8 @@ import { liveService, type LiveService } from './live.js';
 import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
 /**
- * Real closes of 469 securities, 2010 to 2013, with gaps, wrong prices and missed splits, compared with levels that
- * test/real/sp500_levels.py calculates with numpy, without code of this project.
+ * Python with numpy. Real closes of 469 securities from 2010 to 2013, with gaps, wrong prices and missed splits, are
+ * compared with levels that test/real/sp500_levels.py computes with numpy, without code of this project.
  */
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasSp500) console.log(`skipped: ${SP500.closes} is not on this machine`);
@@ -23,7 +23,7 @@ interface Second {
   readonly levels: number[];
 }
 type Opinion = Record<'equal' | 'inverse_volatility' | 'capped', Second> & {
-  /** Rebalanced on every day on which a security has its fifth session without a bar. */
+  /** Variant that is rebalanced on every day on which a security has its fifth session without a price. */
   readonly fifth: Second & { readonly rebalances: string[] };
   readonly jumps: [string, string][];
 };
@@ -151,7 +151,7 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
     const limit = 0.1;
     const constraints = [
       { id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } },
-      // The default reference of a derived index.
+      // uses the default reference of a derived index
       { id: 'turn', type: 'Turnover', params: { limit } },
     ];
     await service.ok('PUT', '/indices/VT', documents.capped);
@@ -171,7 +171,7 @@ describe.skipIf(!hasSp500 || !hasNumpy)('469 real names, 2010 to 2013', () => {
     );
     for (const { date, turnover } of rebalances.filter((row) => row.turnover !== null))
       expect([date, turnover! <= (relaxed.get(date) ?? limit) + 1e-8]).toEqual([date, true]);
-    // It binds: the minimum variance requires more.
+    // The limit binds, because the minimum variance requires more turnover.
     expect(rebalances.filter(({ turnover }) => turnover! > limit - 1e-6).length).toBeGreaterThan(5);
   });
 });

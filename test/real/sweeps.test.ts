@@ -176,7 +176,7 @@ describe('sweeps over HTTP', () => {
   test('a choice by folds is reported by dates and variants; folds too short for the run are reported, not omitted', async () => {
     const body = {
       index_id: 'TEN',
-      // The first two are one trial: the choice is reported by its position among the variants.
+      // The first two variants are one trial, and the choice is reported by its position among the variants.
       patches: [{}, { '/request/transaction_cost_bps': 0 }, { '/strategy/exposure': 0.4 }],
     };
     const folds = { method: 'walk_forward', groups: 4, select_by: 'volatility', purge: 2 };
@@ -311,7 +311,7 @@ describe('sweeps over HTTP', () => {
     expect(cancelled.status).toBe('cancelled');
     expect(cancelled.progress).toBeLessThan(1);
     expect(cancelled.result).toBeNull();
-    // The threads are free again.
+    // The worker threads are free again.
     expect((await service.job('/analytics/TEN/backtest')).error).toBeNull();
   });
 });

@@ -11,10 +11,13 @@ const CLOSES = resolve('../shared/data/us-1500-adjusted/adj_close_2005_2017_top1
 const hasData = existsSync(CLOSES);
 if (!hasData) console.log(`skipped: ${CLOSES} is not on this machine`);
 
-/** `test/market/content/real-sets` reads all 3,201 days of some of the securities; in the soak, of all of them. */
+/**
+ * Number of last days that are read. `test/market/content/real-sets` reads all 3,201 days of some of the securities,
+ * and in the soak of all securities.
+ */
 const DAYS = IS_SOAK ? Infinity : 120;
 
-/** 1,500 fully adjusted securities over their last days, as Parquet written by another library. */
+/** Tests 1,500 fully adjusted securities over their last days, in a Parquet file written by another library. */
 describe.skipIf(!hasData)('1,500 real names as Parquet', () => {
   let service: LiveService;
   let names: string[] = [];

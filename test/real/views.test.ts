@@ -8,8 +8,8 @@ import { IS_SOAK } from '../soak.js';
 import { hasSp500, writeSp500Folder } from './sp500-folder.js';
 
 /**
- * Views over HTTP compared with test/real/views.py, which starts from prices, actions and reference data and shares no
- * code with this project.
+ * Python with numpy. Views over HTTP are compared with test/real/views.py, which starts from prices, actions and
+ * reference data and shares no code with this project.
  */
 const hasNumpy = spawnSync('python3', ['-c', 'import numpy']).status === 0;
 if (!hasNumpy) console.log('skipped: python3 with numpy is not on this machine');
@@ -20,13 +20,13 @@ if (!hasRealNames)
 type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 type Views = Readonly<Record<string, Json>>;
 
-/** Relative tolerance for rounding of sums over hundreds of sessions. */
+/** Relative tolerance for rounding in sums over hundreds of sessions. */
 const RELATIVE = 1e-11;
-/** Tolerance for values that may be 0. */
+/** Absolute tolerance for values that may be 0. */
 const ABSOLUTE = 1e-13;
 /**
- * Tolerance of rolling deviations: if the index is tracked exactly, they are square roots of rounding errors from
- * earlier returns.
+ * Absolute tolerance of rolling deviations: if the index is tracked exactly, they are square roots of rounding errors
+ * of earlier returns.
  */
 const ABSOLUTE_ROLLING = 1e-10;
 
@@ -34,13 +34,13 @@ interface Market {
   readonly variant: 'total' | 'price';
   readonly baseDate: string;
   readonly rebalance: object;
-  /** Number of securities by capitalisation; null for all. */
+  /** Number of largest securities by capitalisation; null for all securities. */
   readonly own: number | null;
   readonly other: number;
-  /** Minimum numbers of attributions by group, and by security. */
+  /** Minimum number of attributions by group. A second member is the minimum by security. */
   readonly groups: number;
   readonly names: number;
-  /** Creates and serves the market. */
+  /** Creates the market and serves it. */
   serve(service: LiveService): Promise<void>;
 }
 
@@ -110,7 +110,7 @@ const markets: Readonly<Record<string, Market>> = {
 };
 
 let service: LiveService;
-/** Market that the service serves; two kinds of index share one. */
+/** Function that created the served market; two kinds of index share one market. */
 let served: Market['serve'] | undefined;
 beforeAll(async () => {
   if (hasNumpy) service = await liveService(['--workers', '1']);
@@ -126,7 +126,7 @@ function listDifferences(expected: Json, found: Json | undefined, absolute = ABS
       : [`${path} has ${items.length} items, not ${expected.length}`];
   }
   if (typeof expected === 'object' && expected !== null) {
-    // An object is expected, not an array.
+    // an object is expected, not an array
     const members = (typeof found === 'object' && found !== null ? found : {}) as Record<string, Json>;
     return Object.entries(expected).flatMap(([key, member]) =>
       listDifferences(member, members[key], absolute, path === '' ? key : `${path}.${key}`),
@@ -139,7 +139,7 @@ function listDifferences(expected: Json, found: Json | undefined, absolute = ABS
   return isSame ? [] : [`${path} is ${JSON.stringify(found)}, not ${JSON.stringify(expected)}`];
 }
 
-/** Securities whose contributions differ only by rounding have no fixed order: both sides are sorted by identifier. */
+/** Sorts contributions by identifier, because contributions that differ only by rounding have no fixed order. */
 function byName(view: Json): Json {
   if (typeof view !== 'object' || view === null || !('contributions' in view) || !Array.isArray(view.contributions))
     return view;

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from './live.js';
 
 /**
- * Seven sessions computed by hand. The index holds A, B and GONE at a third each and never trades; GONE is delisted at
- * its last price of session 4, LATE begins on session 3, EARLY ends on session 4, NEVER is not selected.
+ * Dates of seven sessions computed by hand. The index holds a third each of A, B and GONE and never trades. GONE is
+ * delisted at its last price on session 4, LATE begins on session 3, EARLY ends on session 4, and NEVER is not
+ * selected.
  */
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const CLOSES: Record<string, readonly (number | null)[]> = {
@@ -99,9 +100,9 @@ const byName = ({ contributions }: Attribution): Record<string, number> =>
 describe('windows of a run', () => {
   test('of two periods are linked as a hand does it', async () => {
     await run('HAND');
-    // Of a value of 3: 3.1 on the second day, 3.0 on the third. The return is zero and its linking factor 1, so the
-    // parts are those of each day multiplied by ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x ln(30/31)
-    // / (-1/31).
+    // The value is 3, then 3.1 on the second day and 3.0 on the third. The return is zero and its linking factor 1, so
+    // the contributions are those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x
+    // ln(30/31) / (-1/31).
     const view = await readAttribution('?start=2024-01-02&end=2024-01-04');
     const parts = byName(view);
     expect(parts['A']).toBeCloseTo(Math.log(31 / 30), 14);
@@ -120,7 +121,7 @@ describe('windows of a run', () => {
   test('that reach beyond the run are cut to it and say what was asked for', async () => {
     const view = await readAttribution('?start=2020-01-01&end=2030-01-01');
     expect(view).toMatchObject({ periods: 6, requested_start: '2020-01-01' });
-    // The first date has no period: the first period ends a session later.
+    // The first date belongs to no period; the first period ends a session later.
     expect([view.start.slice(0, 10), view.end.slice(0, 10)]).toEqual([DATES[1], DATES[6]]);
     expect(view.total_return).toBe((await readAttribution()).total_return);
   });
@@ -155,8 +156,8 @@ describe('windows of a run', () => {
   });
 
   test('a security that is delisted inside has contributed its loss, and its money is with the others', async () => {
-    // Of a value of 3 on session 2, GONE loses 0.2 on the next. On session 5 A grows from 1.1 to 1.21, and at its close
-    // the 0.8 of GONE go to A and B in proportion 1.21 to 0.9.
+    // The value on session 2 is 3, and GONE loses 0.2 on the next session. On session 5 A rises from 1.1 to 1.21; at
+    // its close the 0.8 of GONE are distributed to A and B in proportion 1.21 to 0.9.
     const view = await readAttribution('?start=2024-01-04&end=2024-01-10');
     expect(view.reconciles).toBe(true);
     expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);
@@ -205,7 +206,7 @@ describe('absent figures of a run are null, not zero', () => {
   test('with a cap and with costs they are numbers', async () => {
     await run('CAPPED', { transaction_cost_bps: 20 });
     const { cap_drag: cap, cost_drag: cost } = await readAttribution('', 'CAPPED');
-    expect(cap).toBe(0); // No weight exceeds one half with three equal parts.
+    expect(cap).toBe(0); // none of three equal weights exceeds one half
     expect(cost).toBeLessThan(0);
   });
 });
@@ -260,7 +261,7 @@ describe('a comparison', () => {
     expect(body).toMatchObject({ index_ids: ['LATER', 'HAND'], observations: 4, start: DATES[3], end: DATES[6] });
     const [second, first] = body.entries as [Comparison['entries'][0], Comparison['entries'][0]];
     expect([second.level.index, first.level.index]).toEqual([DATES.slice(3), DATES.slice(3)]);
-    // HAND is worth 2.8 on session 3: A 1.1, B 0.9, GONE 0.8; A grows by a tenth two sessions later.
+    // HAND is worth 2.8 on session 3: A 1.1, B 0.9, GONE 0.8. A rises by a tenth two sessions later.
     expect(first.level.data).toEqual([100, 100, 291 / 2.8, 291 / 2.8].map((level) => expect.closeTo(level, 11)));
     expect(second.level.data).toEqual([100, 105, 110, 115].map((level) => expect.closeTo(level, 11)));
     expect([first.total_return, second.total_return]).toEqual([

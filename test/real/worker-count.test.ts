@@ -8,7 +8,7 @@ interface Result {
   readonly run_hash: string;
 }
 
-/** An index with several reviews by date rules, and changes between them. */
+/** An index with several reviews by date rules, and with changes between reviews. */
 const REVIEWED = {
   rebalance: {
     frequency: 'semi_annual',
@@ -27,8 +27,8 @@ const REVIEWED = {
 };
 
 /**
- * Runs four concurrent backtests on a service with a number of threads.
- * @returns their results, and the record of one, as text
+ * Runs four concurrent backtests on a service with a number of worker threads.
+ * @returns their results, and the record of one backtest, as text
  */
 async function resultsWith(workers: number): Promise<string[]> {
   const service = await liveService(['--workers', String(workers)]);
@@ -68,7 +68,7 @@ async function resultsWith(workers: number): Promise<string[]> {
   }
 }
 
-/** Of three, two take a job each and one takes two. */
+/** Numbers of worker threads. With three threads, two take one job each and one takes two. */
 const SEVERAL = IS_SOAK ? [2, 3, 4] : [3];
 
 test('one thread and several give the same bytes', async () => {

@@ -14,21 +14,21 @@ beforeAll(async () => {
 afterAll(() => project.close());
 
 /**
- * Builds with the script of the project, in this process.
- * @returns the steps that it ran in addition to the compiler
+ * Runs the build script of the project in this process.
+ * @returns the steps that it ran, without the compiler
  */
 const build = async () => {
   await buildHere();
   return project.steps();
 };
-/** Builds by a command without output. */
+/** Runs the build by a command with suppressed output. */
 const buildByCommand = async () => {
   const { status, written } = await project.run(process.execPath, ['scripts/build.mjs']);
   expect([status, written]).toEqual([0, '']);
   return project.steps();
 };
 const exists = (path: string) => existsSync(join(project.folder, path));
-/** Sets the time of a file to the past, so that a later write is recognisable. */
+/** Sets the modification time of a file to the past, so that a later write can be recognised. */
 const age = (path: string) => utimesSync(join(project.folder, path), 1000, 1000);
 const wasWritten = (path: string) => statSync(join(project.folder, path)).mtimeMs !== 1_000_000;
 
@@ -107,7 +107,7 @@ test('missing outputs are built again', async () => {
   for (const file of files) await project.remove(file);
   await buildByCommand();
   expect(files.filter((file) => !exists(file))).toEqual([]);
-  await project.remove('dist/documentation/built.json'); // A file of the step that generates the guide.
+  await project.remove('dist/documentation/built.json'); // a file written by the step that generates the guide
   await build();
   expect(exists('dist/documentation/built.json')).toBe(true);
 });

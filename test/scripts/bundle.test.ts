@@ -11,7 +11,10 @@ const newFolder = temporaryFolders();
 const COMPILED = 'dist/.build/sources.tsbuildinfo';
 const BUILT = 'dist/bundle/built.json';
 
-/** Returns the location of the command's entry in a package with these files and their times in seconds. */
+/**
+ * Returns the location of the command's entry point in a package with the given files and modification times in
+ * seconds.
+ */
 async function bundledIn(times: Readonly<Record<string, number>>): Promise<string | undefined> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
@@ -38,7 +41,7 @@ test('sources that were compiled since are taken themselves, as those that were 
   expect(await bundledIn({ [COMPILED]: 1000 })).toBeUndefined();
 });
 
-/** Creates a package whose command reports which of its forms was run. */
+/** Creates a package whose command reports which of its forms ran. */
 async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promise<string> {
   const folder = await newFolder();
   const place = (path: string) => join(folder, path);
@@ -58,7 +61,8 @@ async function commandIn(cache: 'none' | 'of the script' | 'of another'): Promis
   if (cache !== 'none') {
     const file = JSON.stringify(place(`dist/bundle/dispatch-${version}-${platform}-${arch}.cache`));
     const result = JSON.stringify(cache === 'of the script' ? script : `${script};`);
-    // In a separate process: V8 requires the flags of the compilation, and the test runner has others.
+    // Runs in a separate process, because V8 requires the flags of the compilation and the test runner has different
+    // flags.
     const program = `fs.writeFileSync(${file}, new vm.Script(${result}).createCachedData())`;
     await run(process.execPath, ['-e', program]);
   }
@@ -80,14 +84,14 @@ const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   imports: Record<string, { readonly source: string; readonly default: string }>;
 };
 
-/** Returns the compiled module that an import names; undefined for a package. */
+/** Returns the compiled module that an import refers to; undefined for a package. */
 function placeOf(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   const [room = '', ...path] = name.split('/');
   return imports[`${room}/*`]?.default.replace('*', path.join('/'));
 }
 
-/** Returns the modules that a compiled module loads before it runs. */
+/** Returns the modules that a compiled module loads before running. */
 function loadedWith(entry: string, seen = new Set<string>()): ReadonlySet<string> {
   if (seen.has(entry)) return seen;
   seen.add(entry);

@@ -4,22 +4,20 @@ import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from '
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 
-/** A small project in a separate folder, with the scripts and settings of this one. */
+/** A small project in a separate folder, with the scripts and settings of this project. */
 export interface Project {
   readonly folder: string;
   write(path: string, text: string): Promise<void>;
   read(path: string): Promise<string>;
   remove(path: string): Promise<void>;
-  /** Runs a command to its end. @returns its status and output */
+  /** Runs a command to its end. @returns exit status and output */
   run(command: string, words: readonly string[]): Promise<{ readonly status: number | null; readonly written: string }>;
-  /**
-   * Returns the names of the steps, other than the compiler, that ran since the last call; several run concurrently.
-   */
+  /** Returns the steps, without the compiler, that have run since the last call; several steps run concurrently. */
   steps(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** Reports its start, and the signal that ends it. */
+/** Script of a service that reports its start and the signal that ends it. */
 const SERVICE = `
 const alive = setInterval(() => {}, 1000);
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -32,7 +30,7 @@ console.log('listening');
 export {};
 `;
 
-/** Returns a step that writes its name to a log and creates its files. */
+/** Returns the script of a step that writes its name to a log and creates its output files. */
 const step = (name: string, outputs: readonly string[]) => `
 import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';

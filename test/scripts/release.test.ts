@@ -9,7 +9,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 
 const run = promisify(execFile);
-/** Packing takes six seconds of processor time: two packages are compared in the soak. */
+/**
+ * Names of packages to pack. Packing takes six seconds of processor time, so two packages are compared only in the
+ * soak.
+ */
 const PACKED = IS_SOAK ? ['first', 'second'] : ['first'];
 const ROOM = { maxBuffer: 64 << 20 };
 
@@ -44,7 +47,7 @@ test('the bill of materials names every package of a release with its hash, and 
   const [root, ...others] = bill.dependencies;
   for (const [name, version] of Object.entries(dependencies))
     expect(root!.dependsOn).toContain(`pkg:npm/${name.replace('@', '%40')}@${version}#node_modules/${name}`);
-  // The release or another component needs each one: none is listed without a user.
+  // Every listed component is needed by the release or by another component.
   const reached = new Set<string>(root!.dependsOn);
   for (const ref of reached)
     for (const next of others.find((each) => each.ref === ref)?.dependsOn ?? []) reached.add(next);
@@ -53,10 +56,10 @@ test('the bill of materials names every package of a release with its hash, and 
   for (const { dependsOn } of bill.dependencies) for (const ref of dependsOn) expect(refs).toContain(ref);
 });
 
-/** Files of a packed package. */
+/** Files in a packed package. */
 type Packed = readonly { readonly path: string }[];
 
-/** Packages, each in its folder, and a project in which only the first is installed. */
+/** Packages in separate folders, and a project in which only the first package is installed. */
 let packages: readonly { readonly file: string; readonly files: Packed }[];
 let folder: string;
 beforeAll(async () => {
@@ -75,7 +78,7 @@ async function packedInto(place: string): Promise<(typeof packages)[number]> {
   return { file: join(place, filename), files };
 }
 
-/** Returns the output of a program of the project. @throws Error if it fails */
+/** Returns the output of a program that runs in the project. @throws Error if the program fails */
 async function outputOf(name: string, program: string): Promise<string> {
   await writeFile(join(folder, name), program);
   return (await run(process.execPath, [name], { ...ROOM, cwd: folder })).stdout;
@@ -90,7 +93,7 @@ test('a packed release has the same bytes every time, and holds no test, cache o
     ),
   );
   expect(new Set(hashes).size).toBe(1);
-  // Neither the archive nor its compression holds a time or an owner of this machine, and the order is that of names.
+  // The archive and its compression contain no times and owners of this machine, and files are sorted by name.
   expect((await readFile(packages[0]!.file)).readUInt32LE(4)).toBe(0);
   const { stdout } = await run('tar', ['tvf', packages[0]!.file, '--utc', '--numeric-owner'], ROOM);
   const entries = stdout.trimEnd().split('\n');
@@ -124,7 +127,7 @@ test('the example of the README runs with nothing but the packed package, and it
     readonly why: boolean;
     readonly hash: string;
   };
-  // A third of the money is in each of three securities, held from the first close on.
+  // A third of the money is invested in each of three securities from the first close on.
   const growth = [
     [1, 1, 1],
     [1.1, 1, 0.95],

@@ -11,7 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => project.close());
 
-/** Starts `npm run SCRIPT`; returns its output so far, and a function that waits for a text in it. */
+/**
+ * Starts `npm run SCRIPT`. @returns a function for the output so far, and a function that waits for a text in the
+ * output
+ */
 function npm(script: string) {
   const child = spawn('npm', ['run', script], { cwd: project.folder });
   let out = '';
@@ -33,7 +36,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const { child, ended, writes, out } = npm('start');
     await writes('listening');
     child.kill(signal);
-    // The pipe closes when the last process that uses it has ended, including the service.
+    // The pipe closes after the last process that uses it has ended, including the service.
     await ended;
     expect(out()).toContain(`stopped by ${signal}`);
   },
@@ -48,7 +51,7 @@ test('npm run dev restarts the service after a change, and leaves it alone after
   await project.write('src/main.ts', `${await project.read('src/main.ts')}\nconsole.log('changed');\n`);
   await writes('changed\n');
   expect(out().match(/listening/g)).toHaveLength(2);
-  // Editors write a new file and rename it to the old one.
+  // Editors write a new file and rename it over the old file.
   for (const text of ['replaced', 'replaced again']) {
     await project.write('main.new', `${await project.read('src/main.ts')}console.log('${text}');\n`);
     await rename(join(project.folder, 'main.new'), join(project.folder, 'src/main.ts'));

@@ -5,7 +5,7 @@ import { listen, type Server } from '#http/server.js';
 import { createSample } from '../http/sample-app.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Number of sockets that are kept open deliberately; a thousand with `SOAK=1`. */
+/** Number of sockets that are deliberately kept open; a thousand with `SOAK=1`. */
 const HALF_OPEN = IS_SOAK ? 1000 : 200;
 
 let server: Server;
@@ -23,7 +23,7 @@ async function openSocket(): Promise<Socket> {
   return socket;
 }
 
-/** Returns everything that the service answers to these bytes until it or the test ends the connection. */
+/** Returns all bytes that the service sends in response, until the service or the test ends the connection. */
 async function answersTo(bytes: string, isEnded = true): Promise<string> {
   const socket = await openSocket();
   let text = '';
@@ -60,7 +60,7 @@ describe('a request cannot hide another one', () => {
   ])('by %s', async (_name, bytes) => {
     const response = listStatuses(await answersTo(bytes));
     expect(response.at(-1)).toBe(400);
-    expect(response).not.toContain(500); // The route of the hidden request always crashes.
+    expect(response).not.toContain(500); // the route of the smuggled request always crashes
   });
 
   test('and a second whole request on one connection is answered on its own', async () => {
@@ -89,7 +89,7 @@ test(`${HALF_OPEN} clients that never finish their headers keep nobody waiting, 
   const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, openSocket));
   const closed = sockets.map((socket) => once(socket, 'close'));
   for (const [i, socket] of sockets.entries()) socket.write(i % 2 === 0 ? 'GET /live HTTP/1.1\r\nHost: local' : 'G');
-  // They continue to write a byte now and then, as slowloris does.
+  // The clients send another byte now and then, as slowloris does.
   const drip = setInterval(() => sockets.forEach((socket) => void (socket.writable && socket.write('h'))), 500);
   for (const socket of sockets) socket.resume();
   const times: number[] = [];

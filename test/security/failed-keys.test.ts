@@ -23,7 +23,7 @@ test('ten thousand addresses are remembered, the oldest make room', () => {
 
 const GUESS = { authorization: 'Bearer wrong' };
 
-/** A service that delays failed attempts until the test releases them. */
+/** Creates a service that delays failed attempts until the test releases them. */
 function waitingSample() {
   const waits: number[] = [];
   let letGo = () => {};

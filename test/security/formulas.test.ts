@@ -3,7 +3,7 @@ import { protectText, removeProtection } from '#market/formats/formula-text.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { openZip } from '#market/formats/zip-reader.js';
 
-/** Texts that a spreadsheet interprets as a formula, and therefore as a command. */
+/** Strings that a spreadsheet would interpret as a formula and could therefore execute. */
 const FORMULAS = [
   '=1+1',
   '+1',

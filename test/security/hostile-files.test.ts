@@ -8,12 +8,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail, ErrorCode } from '#domain/refusals/refusal.js';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** Files that are meant to fill memory or disk, at each entry point for files. */
+/** Tests files that are meant to fill memory or disk, at each entry point for files. */
 
 const PARQUET = 'application/vnd.apache.parquet';
 const ARROW = 'application/vnd.apache.arrow.stream';
 
-/** Returns a gzip of 10 GB of zeros in 10 MB, a sequence of members. */
+/** Returns a gzip file of 10 MB that expands to 10 GB of zeros, as a sequence of members. */
 function gzipOfZeros(): Buffer {
   const member = gzipSync(Buffer.alloc(64 << 20));
   return Buffer.concat(Array.from({ length: 160 }, () => member));
@@ -85,7 +85,7 @@ describe('a table that lies about its size', () => {
   );
 
   test('is refused as Arrow, wherever a length in it is changed', async () => {
-    // The length of the first message follows its mark.
+    // The length of the first message follows its marker.
     for (const length of [0x7fffffff, -2]) {
       const lying = Buffer.from(table);
       lying.writeInt32LE(length, 4);
@@ -150,7 +150,7 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
     await connection.run(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, '10' AS "CLOSE"`);
     await connection.run(`CREATE TABLE reference AS SELECT 'A' AS identifier, repeat('x', ${LONG}) AS "NAME"`);
     connection.closeSync();
-    instance.closeSync(); // The file is locked until the instance is closed.
+    instance.closeSync(); // DuckDB locks the file until the instance is closed
     const lite = join(service.root, 'long.sqlite');
     const database = new sqlite.Database(lite);
     database.exec(`CREATE TABLE market AS SELECT 'A' AS identifier, '2024-01-02' AS date, 10.0 AS "CLOSE"`);
@@ -177,7 +177,7 @@ test('a Parquet file and a DuckDB table of more columns than are read are refuse
   await connection.run(`CREATE TABLE market AS ${many}`);
   await connection.run(`COPY market TO '${join(location, 'market.parquet')}' (FORMAT parquet)`);
   connection.closeSync();
-  instance.closeSync(); // The file is locked until the instance is closed.
+  instance.closeSync(); // DuckDB locks the file until the instance is closed
   const stores = [
     { kind: 'folder', location },
     { kind: 'database', location: `duckdb://${duck}` },

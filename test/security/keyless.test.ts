@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runService, type RunningService } from '../services/running-service.js';
 
-/** Answers of a service without keys to requests over a socket. */
+/** Service without keys, which is called over a socket. */
 let service: RunningService;
 let host: string;
 beforeAll(async () => {

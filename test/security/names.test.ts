@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
 /**
- * Identifiers with a meaning for JavaScript objects are ordinary identifiers. The same market is imported twice, once
- * with harmless identifiers and once with these in the same order; every answer must be the other one with the
- * identifiers exchanged.
+ * Identifiers with a meaning for JavaScript objects, which must behave like any identifier. A market is imported twice,
+ * with harmless identifiers and with these in the same order; the responses must be equal except for the identifiers.
  */
 const HOSTILE = [
   '__defineGetter__',
@@ -74,21 +73,21 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all(services.map((service) => service.close())));
 
-/** Returns an answer without times, in which hostile identifiers replace the harmless ones. */
-function exchanged(text: string): unknown {
+/** Returns a response without times, in which hostile identifiers are replaced by harmless ones. */
+function exchangeIdentifiers(text: string): unknown {
   const named = HARMLESS.reduce((whole, name, i) => whole.replaceAll(name, HOSTILE[i]!), text);
-  return timeless(JSON.parse(named) as unknown);
+  return removeTimes(JSON.parse(named) as unknown);
 }
 
 const TIMES = /(?:^|_)(?:at|age|refreshed|bytes|hash|id|seconds|sha256|location|etag)$/;
 
-/** Returns a value as sorted pairs, so that two objects are compared with every own key, including `__proto__`. */
-function timeless(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(timeless);
+/** Returns a value as sorted pairs, so that objects are compared by all own keys, including `__proto__`. */
+function removeTimes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(removeTimes);
   if (typeof value !== 'object' || value === null) return value;
   return Object.entries(value)
     .filter(([key]) => !TIMES.test(key))
-    .map(([key, member]) => [key, timeless(member)]);
+    .map(([key, member]) => [key, removeTimes(member)]);
 }
 
 describe('hostile ids get the same answers as harmless ones', () => {
@@ -126,7 +125,7 @@ describe('hostile ids get the same answers as harmless ones', () => {
       }),
     );
     expect([harmless!.status, hostile!.status]).toEqual([200, 200]);
-    expect(timeless(JSON.parse(hostile!.text))).toEqual(exchanged(harmless!.text));
+    expect(removeTimes(JSON.parse(hostile!.text))).toEqual(exchangeIdentifiers(harmless!.text));
     if (harmless!.text.includes(HARMLESS[1]!)) expect(hostile!.text).toContain('__proto__');
   });
 
@@ -136,7 +135,7 @@ describe('hostile ids get the same answers as harmless ones', () => {
       ['/indices/whatif', { index_id: 'constructor', patch: { pipeline: { weighting: { cap: 0.2 } } } }],
     ] as const) {
       const [harmless, hostile] = await Promise.all(services.map((service) => service.ok('POST', path, body)));
-      expect(timeless(hostile)).toEqual(exchanged(JSON.stringify(harmless)));
+      expect(removeTimes(hostile)).toEqual(exchangeIdentifiers(JSON.stringify(harmless)));
     }
   });
 });
@@ -165,7 +164,7 @@ test('a body cannot write a prototype, by its name or by its escapes', async () 
   expect(answer.status).toBe(422);
 });
 
-/** Returns copies of a body, each with inherited names as members of one of its objects. */
+/** Returns copies of a body; in each copy one object has the inherited names as members. */
 function addInherited(body: unknown): unknown[] {
   const inherited = { constructor: [], hasOwnProperty: [], toString: null, valueOf: {} };
   if (Array.isArray(body)) return body.flatMap((item, i) => addInherited(item).map((changed) => body.with(i, changed)));
@@ -178,7 +177,7 @@ function addInherited(body: unknown): unknown[] {
 
 test('a body with inherited names as members, at whatever place, is refused and is no defect', async () => {
   const { paths } = await services[0]!.ok<{ paths: Record<string, Record<string, Operation>> }>('GET', '/openapi.json');
-  delete paths['/mcp']; // Its errors are those of JSON-RPC, which the tests of agents check.
+  delete paths['/mcp']; // its errors are those of JSON-RPC, which the agent tests check
   const asks = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).flatMap(([method, { requestBody }]) =>
       addInherited(requestBody?.content['application/json']?.example).map((body) => ({ path, method, body })),

@@ -3,7 +3,7 @@ import { startProvider, type Provider } from '../http/oidc-provider.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { signIn } from './signed-in.js';
 
-/** A read-only front to which people sign in. */
+/** OpenID provider of a read-only front, where users sign in. */
 let provider: Provider;
 let service: RunningService;
 
@@ -31,7 +31,7 @@ test('a sign-out on a read-only front ends only that session', async () => {
     status: 403,
     body: { error: { code: 'READ_ONLY' } },
   });
-  expect(await requestStatus('DELETE', '/auth/session', { cookie: leaving.cookie })).toBe(403); // Without its token.
+  expect(await requestStatus('DELETE', '/auth/session', { cookie: leaving.cookie })).toBe(403); // without the CSRF token
   expect(await requestStatus('DELETE', '/auth/session', leaving)).toBe(204);
   expect(await requestStatus('GET', '/indices', leaving)).toBe(401);
   expect(await requestStatus('GET', '/indices', staying)).toBe(200);

@@ -1,25 +1,25 @@
-/** A regular expression in a source file. */
+/** A regular expression literal in a source file. */
 export interface RegexLiteral {
   readonly pattern: RegExp;
   readonly line: number;
 }
 
 /**
- * After these a slash begins a regular expression, not a division; an exclamation mark after a value is a non-null
- * assertion.
+ * Matches code after which a slash begins a regular expression rather than a division. An exclamation mark after a
+ * value is a non-null assertion.
  */
 const BEFORE_REGEX =
   /(?:^|[(,=:[&|?{};+\-*%~^<>\n]|(?:^|[^\w\])])!|\b(?:return|typeof|case|in|of|void|yield|await|throw|new|else|do))\s*$/;
 
-/** Returns the regular expressions of a TypeScript source; skips strings, templates and comments. */
+/** Returns the regular expression literals of a TypeScript source; skips strings, templates and comments. */
 export function regexLiterals(text: string): RegexLiteral[] {
   const source = text.replace(/^#!.*/, '');
   const results: RegexLiteral[] = [];
   let at = 0;
   let line = 1;
-  /** End of the code before `at`, without comments. */
+  /** Code before `at`, without comments. */
   let before = '';
-  /** Depth of braces at which each open template continues. */
+  /** Depths of braces at which open templates continue. */
   const templates: number[] = [];
   let depth = 0;
 

@@ -4,11 +4,14 @@ import { expect, test } from 'vitest';
 import { regexLiterals } from './regex-literals.js';
 
 /**
- * A pattern with quadratic time lets one long header or cell block the event loop. Every pattern of the program runs
- * over long hostile texts: one repeated piece, and texts that it accepts with one of their characters repeated.
+ * Length of hostile texts. A pattern with quadratic time would let one long header or cell block the event loop. Every
+ * pattern of the product runs over long texts: one repeated piece, and accepted texts with one of their characters
+ * repeated.
  */
 const LENGTH = 12_000;
-/** A linear pass over this number of characters takes less than a millisecond; a quadratic one more than forty. */
+/**
+ * Maximum processor milliseconds: a linear pass over the text takes less than one, a quadratic pass more than forty.
+ */
 const CPU_MS_MAX = 15;
 
 const sources = ['src', 'workers', 'kernels']
@@ -19,14 +22,14 @@ const sources = ['src', 'workers', 'kernels']
   )
   .toSorted();
 
-/** Patterns whose texts are always short, whatever a client sends. */
+/** Patterns that are only applied to short texts, whatever a client sends, with the reason. */
 const BOUNDED: Readonly<Record<string, string>> = {
   '/\\B(?=(?:\\d{3})+$)/g': 'the digits before the point of a number below 1e21',
   "/^([+-]?)\\s*([$€£¥₹]?)\\s*([+-]?[\\d.,'\\u2019\\s]*\\d[.]?)\\s*([KMBT]?)\\s*([$€£¥₹]?)$/i":
     'a number with its marks and units, of at most 60 characters',
 };
 
-/** Each pattern once, at its first location. */
+/** Distinct patterns, each with its first location. */
 const patterns = [
   ...new Map(
     sources
@@ -95,7 +98,8 @@ const PIECES = [
 ];
 
 /**
- * Returns hostile texts for a pattern: pieces after its own beginnings and before a character that it does not match.
+ * Returns hostile texts for a pattern: repeated pieces after its own beginnings, followed by a character that does not
+ * match.
  */
 function listTexts(pattern: RegExp): string[] {
   const accepted = listSamples(pattern);
@@ -115,7 +119,8 @@ function listTexts(pattern: RegExp): string[] {
 }
 
 /**
- * Characters that lack a property: otherwise the generator would draw from all characters until one of the few matches.
+ * Beginning of a class of characters that lack a property: the generator would draw from all characters until one
+ * matches.
  */
 const RARE = String.raw`[^\P{`;
 
@@ -129,7 +134,7 @@ function listSamples(pattern: RegExp): string[] {
       })
       .filter((text) => text.length > 0);
   } catch {
-    return []; // The generator does not support this construct; the pieces remain.
+    return []; // the generator does not support this construct, so only the pieces remain
   }
 }
 
@@ -153,7 +158,7 @@ test('the patterns of the program are found', () => {
 test.each(patterns)('$place $pattern runs in linear time', ({ pattern }) => {
   const slow: string[] = [];
   for (const text of listTexts(pattern)) {
-    // Garbage collection may fall into one run, but not into each of three.
+    // Garbage collection may affect one run, but not each of three runs.
     let ms = cpuMsOf(pattern, text);
     for (let again = 0; again < 2 && ms >= CPU_MS_MAX; again++) ms = Math.min(ms, cpuMsOf(pattern, text));
     if (ms >= CPU_MS_MAX)
@@ -169,7 +174,7 @@ test('no regular expression is built from client input', () => {
       .split('\n')
       .flatMap((text, i) => (/new RegExp\(|[^.\w]RegExp\(/.test(text) ? [`${file}:${i + 1} ${text.trim()}`] : [])),
   );
-  // The kinds of job, the names of XML attributes and the marks between thousands are written in the program.
+  // Job kinds, names of XML attributes and thousands separators are fixed in the product.
   expect([...new Set(results.map((line) => line.replace(/:\d+ .*/, '')))]).toEqual([
     'src/contract/jobs.ts',
     'src/market/formats/xml-tokens.ts',

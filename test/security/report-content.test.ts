@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import { liveService, type LiveService } from '../real/live.js';
 
-/** A report draws the content of a template as text: no link, action, script or file is added to the document. */
+/**
+ * Service that renders reports: content of a template is drawn as text and adds no link, action, script or file to the
+ * document.
+ */
 let service: LiveService;
 beforeAll(async () => {
   service = await liveService(['--workers', '1']);

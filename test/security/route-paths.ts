@@ -1,6 +1,6 @@
 import type { Route } from '#contract/route.js';
 
-/** Object of a tenant for each path parameter. */
+/** Returns the object of a tenant for each path parameter. */
 const VALUES: Readonly<Record<string, (tenant: string) => string>> = {
   index_id: (tenant) => `${tenant}eq`,
   strategy_id: (tenant) => `${tenant}desk`,
@@ -52,7 +52,7 @@ const paramsOf = ({ path }: Route): string[] => [...path.matchAll(/\{(\w+)\}/g)]
 export const isOfTenant = (route: Route): boolean => paramsOf(route).some((name) => NAMED.includes(name));
 
 /**
- * Returns paths of operations with a value of a tenant for every parameter.
+ * Returns the paths of operations with a value of the tenant for every parameter.
  * @param named random ids
  * @throws Error for a parameter without a value
  */
@@ -65,7 +65,7 @@ export const createPaths =
       return value;
     });
 
-/** Part of the API document that describes bodies. */
+/** Part of the OpenAPI document that describes request bodies. */
 export interface OpenApi {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
 }
@@ -74,10 +74,10 @@ interface Operation {
   readonly requestBody?: { readonly content: { readonly 'application/json'?: { readonly example?: unknown } } };
 }
 
-/** Members that name a document, except the id of the body itself. */
+/** Names of members that refer to a document, except the id of the body itself. */
 const NAMES = /(?:_id|_ids|^ids|benchmark|parent|index|model|plugin|watchlist)$/;
 
-/** Returns copies of a body, each with another id in one of the members that name documents. */
+/** Returns copies of a body; in each copy one member that refers to a document has another id. */
 export function addNames(body: unknown, id: string): unknown[] {
   if (Array.isArray(body)) return body.flatMap((item, i) => addNames(item, id).map((changed) => body.with(i, changed)));
   if (typeof body !== 'object' || body === null) return [];

@@ -49,7 +49,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   });
   const bodyOf = async <T>(kind: 'store' | 'signing-key', id: string) =>
     (await documents.get(kind, id)) as { readonly body: T };
-  /** Starts with some keys. @returns the stored content */
+  /** Starts a service with given secret keys. @returns the stored content */
   async function startWithKeys(keys: string) {
     const secrets = await openSecrets({ secretKeyFile: undefined, secretKey: keys }, documents);
     const { body: store } = await bodyOf<{ location: string; source: string }>('store', 'db');
@@ -68,7 +68,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
 
   const first = await startWithKeys(key);
   expect(opened(first)).toEqual(plain);
-  const both = await startWithKeys(`${key}\n${next}\n`); // Every front has both keys before one encrypts with the new key.
+  const both = await startWithKeys(`${key}\n${next}\n`); // Every front needs both keys before a front encrypts with the new key.
   expect(both.texts).toEqual(first.texts);
   const replaced = await startWithKeys(`${next},${key}`);
   expect(opened(replaced)).toEqual(plain);
@@ -77,7 +77,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   const alone = await startWithKeys(next);
   expect([alone.texts, opened(alone)]).toEqual([replaced.texts, plain]);
 
-  const lost = await startWithKeys(key); // Without the key that encrypted: nothing is changed, and reads report it.
+  const lost = await startWithKeys(key); // A start without the encryption key changes nothing, and reads report the missing key.
   expect(lost.texts).toEqual(replaced.texts);
   expect(() => opened(lost)).toThrow('the key is a different one');
 

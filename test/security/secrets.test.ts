@@ -6,7 +6,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { runToEnd, runHere, serving, type Run } from '../cli/process.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Secrets that a service receives, and its later outputs and files. */
+/** A secret that the service receives; it must not occur in later outputs and files. */
 const PASSWORD = 'hunter2-correct-horse';
 const given = issueKey({ name: 'given', scopes: ['admin'], expires: null }, Date.now());
 const wrong = `${given.key.slice(0, 17)}${'w'.repeat(43)}`;
@@ -82,7 +82,7 @@ const SECRETS = () => [secretOf(given.key), secretOf(stored), 'w'.repeat(43), PA
 
 test('no answer contains a secret', () => {
   expect(messages.length).toBeGreaterThan(20);
-  // An answer repeats ids and paths of its request; these are excluded.
+  // A response repeats ids and paths of its request, which are therefore excluded.
   const leaks = messages.filter((text) => !/INVALID_IDENTIFIER|ROUTE_NOT_FOUND|INDEX_NOT_FOUND/.test(text));
   for (const secret of SECRETS())
     expect(leaks.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
@@ -109,7 +109,7 @@ test('commands show no secret but the key they make, once', async () => {
   const { record } = given;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
-    // A command in a separate process, whose whole output is captured.
+    // A separate process, whose whole output can be captured.
     const run = words[0] === 'doctor' ? runToEnd : runHere;
     const { out, err } = await run([...words, '--home', home], environment);
     expect(`${out}${err}`).not.toBe('');
@@ -133,6 +133,6 @@ test.runIf(IS_SOAK)('an unknown key takes the same time as a wrong one', async (
     });
     return times.toSorted((a, b) => a - b)[2000]!;
   });
-  // In nanoseconds; the documented bound is a millisecond over the network.
+  // In nanoseconds; the documented bound is one millisecond over the network.
   expect(Math.abs(medians[0]! - medians[1]!)).toBeLessThan(20_000);
 });

@@ -1,18 +1,18 @@
-/** A signed-in browser. */
+/** Session of a signed-in browser. */
 export interface SignedIn {
   readonly cookie: string;
-  /** Secret that writes repeat. */
+  /** CSRF token that write requests must repeat. */
   readonly csrf: string;
-  /** The cookie as the service set it. */
+  /** Cookie with its attributes, as set by the service. */
   readonly attributes: string;
 }
 
-/** Returns the cookie of an answer, as a browser sends it back. */
+/** Returns the cookie of a response in the form in which a browser sends it. */
 export const cookieOf = (answer: Response): string => answer.headers.get('set-cookie')!.split(';')[0]!;
 
 export const go = (url: string, headers: Record<string, string> = {}) => fetch(url, { redirect: 'manual', headers });
 
-/** Signs in the next person of the provider. @param url of the service */
+/** Signs in the provider's next person. @param url URL of the service */
 export async function signIn(url: string): Promise<SignedIn> {
   const begun = await go(`${url}/auth/login`);
   const back = (await go(begun.headers.get('location')!)).headers.get('location')!;

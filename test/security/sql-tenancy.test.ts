@@ -15,7 +15,9 @@ import {
   type Tenant,
 } from './two-tenants.js';
 
-/** Two tenants each have an index, an index derived from it and a strategy; all of them query every view. */
+/**
+ * Service with two tenants, each with an index, an index derived from it and a strategy; both tenants query every view.
+ */
 let service: RunningService;
 let provider: Provider;
 const token: Record<string, Readonly<Record<string, string>>> = {};
@@ -36,7 +38,7 @@ async function runJob(path: string, body: unknown, headers: Headers): Promise<vo
 const ask = async (query: string, headers: Headers) =>
   (await must('POST', '/sql', { query }, headers)) as unknown as SqlResult;
 
-/** All rows of each view, as the operator sees them. */
+/** All rows of each view, which the operator can read. */
 const everyRow = new Map<string, Promise<SqlResult>>();
 function everythingOf(view: string): Promise<SqlResult> {
   const rows = everyRow.get(view) ?? ask(`SELECT * FROM ${view} ORDER BY ALL`, all);
@@ -83,7 +85,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
 
   test.each(PRIVATE_VIEWS)('sees its own rows of %s, and no others', async (view) => {
     const query = `SELECT * FROM ${view} ORDER BY ALL`;
-    const everything = await everythingOf(view); // First, so that its tables are kept on disk.
+    const everything = await everythingOf(view); // queried first, so that the tables are stored on disk
     const at = everything.columns.findIndex(({ name }) => name === 'index_id');
     const wanted = everything.data.filter((row) => String(row[at]).startsWith(tenant));
     expect([wanted.length > 0, everything.data.length - wanted.length > 0]).toEqual([true, true]);

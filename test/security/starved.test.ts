@@ -8,7 +8,7 @@ import { issueKey } from '#services/operations/keys.js';
 import { serving } from '../cli/process.js';
 import { readersOf } from '../market/process/reading-processes.js';
 
-/** Resources that a key with deliberately slow or large data can take from others. */
+/** Tests resources that a key could take from other clients by deliberately slow or large data. */
 
 const READER_MEGABYTES = 640;
 const [greedy, modest] = ['greedy', 'modest'].map((name) =>
@@ -18,14 +18,14 @@ const [greedy, modest] = ['greedy', 'modest'].map((name) =>
 let folder: string;
 let service: Awaited<ReturnType<typeof serving>>;
 
-/** Creates a DuckDB file whose market is a view. */
+/** Creates a DuckDB file in which the market is a view. */
 async function viewOf(name: string, price: string): Promise<string> {
   const path = join(folder, name);
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
   await connection.run(`CREATE VIEW market AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, ${price} AS CLOSE`);
   connection.closeSync();
-  instance.closeSync(); // The file is locked until the instance is closed.
+  instance.closeSync(); // DuckDB locks the file until the instance is closed
   return `duckdb://${path}`;
 }
 
@@ -74,7 +74,7 @@ test('a key whose data never ends leaves a place to read to another, and its pro
   expect((await ask(modest.key, '/data/stores', store)).status).toBe(201);
   leaving.abort();
   expect(await Promise.all(request)).toEqual(['left', 'left', 'left', 'left']);
-  await expect.poll(workingReaders).toBeLessThanOrEqual(1); // One may wait for the next task.
+  await expect.poll(workingReaders).toBeLessThanOrEqual(1); // one reader may wait for the next task
   expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
 });
 

@@ -4,7 +4,7 @@ import { runService, type RunningService } from '../services/running-service.js'
 import { signIn } from './signed-in.js';
 import { DIVISOR_API_KEYS, GRANTS, indexOf, keys } from './two-tenants.js';
 
-/** A person of a tenant has a subject that equals the id or name of the tenant's key. */
+/** Service for a tenant's user whose subject equals the id or the name of the tenant's key. */
 let service: RunningService;
 let provider: Provider;
 

@@ -23,15 +23,20 @@ const SUBJECT = { kind: 'store', id: 'db' } as const;
 const URL_WITH = (password: string) => `postgresql://reader:${password}@db.example/prices`;
 const AT = '2026-01-01T00:00:00.000000+00:00';
 
-/** A store as declared by release 0.2.0, which had fewer members, with its password. */
-const declared = (password: string) => ({ store_id: 'db', name: 'Db', kind: 'database', source: URL_WITH(password) });
-const storeSource = (password: string) => ({ ...declared(password), location: URL_WITH(password), active: false });
+/** Returns a store with its password as declared by release 0.2.0, which had fewer members. */
+const declareStore = (password: string) => ({
+  store_id: 'db',
+  name: 'Db',
+  kind: 'database',
+  source: URL_WITH(password),
+});
+const storeSource = (password: string) => ({ ...declareStore(password), location: URL_WITH(password), active: false });
 
-/** Writes data that earlier releases left: a version with each password, and a replaced signing key. */
+/** Writes data that earlier releases left behind: a version with each password, and a replaced signing key. */
 async function leaveBehind(documents: DocumentEngine, passwords: readonly string[]): Promise<void> {
   await documents.transaction(async (tx) => {
     for (const [i, password] of passwords.entries()) {
-      const content = toCanonicalJson(declared(password));
+      const content = toCanonicalJson(declareStore(password));
       await tx.put('version', formatNumberedId('store/db', i + 1), {
         version: i + 1,
         etag: hash('sha256', content, 'hex'),
@@ -50,8 +55,8 @@ async function leaveBehind(documents: DocumentEngine, passwords: readonly string
   });
 }
 
-/** Returns everything that is stored, with unpacked versions, except the documents of stores. */
-async function everythingBut(documents: DocumentEngine, left: string): Promise<string> {
+/** Returns the whole stored content, with versions unpacked and without the documents of stores. */
+async function readEverythingBut(documents: DocumentEngine, left: string): Promise<string> {
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)
     if (kind !== left) texts.push(JSON.stringify((await documents.list(kind, (body) => body)).documents));
@@ -91,9 +96,9 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
     await leaveBehind(documents, ['first-pass', 'second-pass', 'third-pass']);
-    expect(await everythingBut(documents, 'store')).toMatch(/first-pass.*second-pass/s);
+    expect(await readEverythingBut(documents, 'store')).toMatch(/first-pass.*second-pass/s);
     await eraseSupersededSecrets(documents);
-    const text = await everythingBut(documents, 'store');
+    const text = await readEverythingBut(documents, 'store');
     expect(text).not.toMatch(/first-pass|second-pass|third-pass|private-of-before/);
     expect(text).toContain('reader:***@db.example');
     expect(await gapsOf(documents)).toEqual([]);
@@ -117,7 +122,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
       ['created', 1],
       ['updated', null],
     ]);
-    expect(await everythingBut(documents, 'store')).not.toMatch(/first-pass|second-pass/);
+    expect(await readEverythingBut(documents, 'store')).not.toMatch(/first-pass|second-pass/);
     expect(await gapsOf(documents)).toEqual([]);
 
     const keys = createSigningKeys({ documents: versioned, timestamp: () => AT, secrets: createSecretBox(undefined) });

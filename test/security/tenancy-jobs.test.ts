@@ -3,7 +3,7 @@ import type { JobRetries } from '#contract/jobs.js';
 import { runService, type RunningService } from '../services/running-service.js';
 import { DIVISOR_API_KEYS, indexOf, keys, operator, otherOf, TENANTS, type Tenant } from './two-tenants.js';
 
-/** Jobs about several documents, and streams: tenants start, retry and follow their own jobs. */
+/** Service for jobs about several documents and for streams: tenants start, retry and follow only their own jobs. */
 let service: RunningService;
 
 const as = (key: string): Record<string, string> => ({ 'x-api-key': key });
@@ -25,7 +25,7 @@ async function startJob(tenant: Tenant, path: string, body: unknown = {}): Promi
   return id;
 }
 
-/** Creates an index that cannot be computed. */
+/** Creates an index whose backtest always fails. */
 const createBrokenIndex = (tenant: Tenant) =>
   indexOf(`${tenant}broken`, {
     plugins: { FAILING: { plugin: `${tenant}failing` } },

@@ -24,13 +24,13 @@ import {
 } from './two-tenants.js';
 
 /**
- * Every operation is requested by every kind of client for the documents of every tenant. Two tenants have documents of
- * all families with separate prefixes; an answer with an object of another tenant is recognised by the prefix. The
- * clients of each tenant are a key, a token and a signed-in browser.
+ * Service for requests of every operation by every kind of client for the documents of every tenant. Two tenants have
+ * documents of all families with separate prefixes, and the prefix reveals an object of another tenant in a response.
+ * Each tenant has a key, a token and a signed-in browser.
  */
 let service: RunningService;
 let provider: Provider;
-/** Headers of each kind of client of a tenant. */
+/** Request headers by kind of client and tenant. */
 const clients: Record<string, Readonly<Record<Tenant, Readonly<Record<string, string>>>>> = {};
 const renders: Record<string, string> = {};
 const optimisations: Record<string, string> = {};
@@ -122,7 +122,7 @@ const operations = Object.entries(API as Record<string, Route>);
 
 const pathFor = createPaths((tenant) => ({ run_id: optimisations[tenant]!, render_id: renders[tenant]! }));
 const isEndless = (id: string): boolean => id.startsWith('follow');
-/** Writes would delete objects that later rows of the matrix request. */
+/** Returns true for writes, which would delete objects that later rows of the matrix request. */
 const changes = ({ method, scope }: Route): boolean => method !== 'GET' && scope !== 'read';
 
 async function requestRoute(route: Route, path: string, headers: Record<string, string>) {
@@ -144,8 +144,8 @@ describe('operations x clients x tenants', () => {
   });
 
   /**
-   * Returns the rows of the matrix: an operation by each kind of client of each tenant; without SOAK, alternately by
-   * one of them.
+   * Returns the rows of the matrix: every operation with each kind of client of each tenant; without SOAK, with one of
+   * them in turn.
    */
   const createRows = (isAsked: (id: string, route: Route) => boolean) =>
     operations

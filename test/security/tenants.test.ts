@@ -69,7 +69,7 @@ test('a document moved under the key of another one is not served as that one', 
   await store.close();
 });
 
-/** Opens a new database on the server of the tests, with a role that serves it. */
+/** Opens a new database on the test server, with a role that serves it. */
 async function openTenant() {
   const place = await openTestDatabase();
   const owner = new Client(place.url);
@@ -79,7 +79,7 @@ async function openTenant() {
   return { ...place, owner, url };
 }
 
-/** A statement for each table, sequence and function of a tenant. */
+/** Query that returns a statement for each table, sequence and function of a tenant. */
 const EVERYTHING = `
   SELECT format(statement, relname) AS sql FROM pg_class, unnest(CASE relkind
       WHEN 'S' THEN ARRAY['SELECT nextval(''divisor.%I'')']
@@ -103,7 +103,7 @@ test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another o
   await intruder.connect();
   const codes = [];
   for (const sql of statements) codes.push(await intruder.query(sql).catch(({ code }: { code: string }) => code));
-  expect(new Set(codes)).toEqual(new Set(['42501'])); // Insufficient privilege.
+  expect(new Set(codes)).toEqual(new Set(['42501'])); // insufficient_privilege
   await intruder.end();
   for (const { owner, drop } of [one, other]) {
     await owner.end();

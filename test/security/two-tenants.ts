@@ -2,25 +2,25 @@ import { SCOPES, type Scope } from '#contract/route.js';
 import { issueKey } from '#services/operations/keys.js';
 import { IS_SOAK } from '../soak.js';
 
-/** Returns all in the soak; otherwise one, another at each position. */
+/** Returns all items in the soak; otherwise one item, which differs by position. */
 export const chooseSome = <T>(place: number, all: readonly T[]): readonly T[] =>
   IS_SOAK ? all : [all[place % all.length]!];
 
 if (!IS_SOAK) console.log('each operation is asked by one client in turn; by every client of each tenant with SOAK=1');
 
-/** Prefixes of the tenants. */
+/** Id prefixes of the tenants. */
 export const TENANTS = ['alpha-', 'bravo-'] as const;
 export type Tenant = (typeof TENANTS)[number];
 export const otherOf = (tenant: Tenant): Tenant => (tenant === 'alpha-' ? 'bravo-' : 'alpha-');
 
 export const issued = (name: string, prefixes?: readonly string[], scopes: readonly Scope[] = SCOPES) =>
   issueKey({ name, scopes, expires: null, ...(prefixes && { prefixes }) }, Date.now());
-/** A client without limits. */
+/** Key of a client without limits. */
 export const operator = issued('operator');
 export const keys = { 'alpha-': issued('alpha', ['alpha-']), 'bravo-': issued('bravo', ['bravo-']) };
 const environmentOf = ({ record }: ReturnType<typeof issued>) =>
   `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}${record.prefixes ? `:${record.prefixes.join('+')}` : ''}`;
-/** Scopes of a client that lacks one; `admin` implies all others. */
+/** Returns the scopes of a client that lacks one scope; `admin` implies all others. */
 const listAllBut = (scope: Scope): readonly Scope[] => SCOPES.filter((each) => each !== scope && each !== 'admin');
 /** Keys that lack one scope each. */
 export const lacking = SCOPES.map((scope) => ({
@@ -30,7 +30,7 @@ export const lacking = SCOPES.map((scope) => ({
 export const DIVISOR_API_KEYS = [operator, keys['alpha-'], keys['bravo-'], ...lacking.map(({ issued: key }) => key)]
   .map(environmentOf)
   .join(',');
-/** Grants of claims: the team of a tenant, or all scopes but one. */
+/** Grants by claim: a tenant's team, or all scopes except one. */
 export const GRANTS = [
   ...TENANTS.map((tenant) => `team=${tenant}:${SCOPES.join('+')}:${tenant}`),
   ...SCOPES.map((scope) => `lacks=${scope}:${listAllBut(scope).join('+')}`),
@@ -38,12 +38,12 @@ export const GRANTS = [
 
 const AT_ONCE = 16;
 /**
- * Maximum number of concurrent requests that the service delays by half a second, as guesses of a key; fewer than the
- * connections of an address.
+ * Maximum number of concurrent requests that the service delays by half a second, like guessed keys; fewer than the
+ * connections allowed for an address.
  */
 export const WAITING_AT_ONCE = 400;
 
-/** Sends requests for each item, several concurrently. */
+/** Processes each item with a limited number of concurrent requests. */
 export async function inTurns<T>(
   items: readonly T[],
   ask: (item: T) => Promise<void>,
@@ -56,7 +56,7 @@ export async function inTurns<T>(
   await Promise.all(Array.from({ length: atOnce }, turn));
 }
 
-/** An index whose name must not be shown to another tenant. */
+/** Returns an index whose name must not be visible to another tenant. */
 export const indexOf = (id: string, extra: object = {}) => ({
   id,
   name: `${id} secret`,
@@ -67,8 +67,8 @@ export const indexOf = (id: string, extra: object = {}) => ({
 });
 
 /**
- * Repeats a request whose connection was closed: on a busy machine a client may use one that the service has just
- * closed as idle.
+ * Repeats a request whose connection was closed: on a busy machine, a client may use a connection that the service has
+ * just closed as idle.
  */
 export const onOpenConnection = <T>(ask: () => Promise<T>): Promise<T> =>
   ask().catch((thrown: unknown) => (thrown instanceof TypeError ? ask() : Promise.reject(thrown)));

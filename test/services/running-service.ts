@@ -14,9 +14,9 @@ export interface Answer<T> {
   readonly etag: string | null;
 }
 
-/** A whole service on a new home, called over HTTP. */
+/** A whole service on a new home, which is called over HTTP. */
 export interface RunningService {
-  /** Folder that the service may read data from. */
+  /** Folder from which the service may read data. */
   readonly root: string;
   /** Address of the service, which changes with a restart. */
   url(): string;
@@ -26,25 +26,25 @@ export interface RunningService {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer<T>>;
-  /** Returns the response without parsing it. */
+  /** Returns a response without parsing it. */
   download(path: string, init?: RequestInit): Promise<Response>;
-  /** Returns the error of a response. @throws Error if it is not an error */
+  /** Returns the error of a response. @throws Error if the response is not an error */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
-  /** Resolves with the job in its terminal state. */
+  /** Waits until a job has ended, and returns its final state. */
   finished(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
   /**
    * Stops the service and starts it again on the same home.
    * @param whileAway runs while the service is stopped
-   * @param threads with `new`, the service starts threads, for tests of what they read from disk after a restart; by
-   * default it uses the old ones, which have loaded the program
+   * @param threads `new` starts new threads, for tests of data that threads read from disk after a restart; by default
+   * the service reuses the old threads, which have already loaded the program
    */
   restart(whileAway?: () => Promise<void>, threads?: 'new' | 'handed on'): Promise<void>;
-  /** Resolves when the service serves the store that it served before its restart. */
+  /** Resolves after the service serves the store that it served before its restart. */
   resumed(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** @param flags settings in addition to those of every test @param environment settings without a flag */
+/** @param flags settings in addition to the default settings of the tests @param environment settings without a flag */
 export async function runService(
   flags: readonly string[] = [],
   environment: NodeJS.ProcessEnv = {},
@@ -56,7 +56,7 @@ export async function runService(
       join(base, 'home'),
       '--port',
       '0',
-      // A front of several machines runs heavy jobs itself only if a number of workers for them is set.
+      // With several machines, a front runs heavy jobs itself only if its number of workers is set.
       ...(environment['DIVISOR_ARTIFACTS'] === undefined ? ['--workers', '1'] : []),
       '--data-wait-ms',
       '60000',

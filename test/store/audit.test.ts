@@ -31,17 +31,17 @@ async function entriesOf(documents: DocumentStore): Promise<AuditEntry[]> {
   return entries;
 }
 
-/** A log of six writes. */
-async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
+/** Creates a log of six writes. */
+async function createSixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly head: string }> {
   const documents = await openAudited();
   const put = (body: object, over: object = {}) =>
     documents.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', ...body }), { by: { ...by, ...over } });
   await put({ name: 'a' });
-  await put({ name: 'a' }); // It changes nothing.
+  await put({ name: 'a' }); // an unchanged document is not logged
   await put({ name: 'b' });
   await put({ name: 'a' }, { restores: 1 });
   await documents.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
-  await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // no document of anybody's
+  await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // documents of jobs are not logged
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by });
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by: { ...by, purges: true } });
   const entries = await entriesOf(documents);
@@ -51,7 +51,7 @@ async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly h
 }
 
 test('each write is logged once, with its author, the change of the document, and its version', async () => {
-  const { entries } = await sixWrites();
+  const { entries } = await createSixWrites();
   expect(entries.map(({ action, kind, version }) => [action, kind, version])).toEqual([
     ['created', 'index', 1],
     ['updated', 'index', 2],
@@ -70,7 +70,7 @@ test('content and activation of a store are logged next to its declaration, and 
   const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
     documents.transaction((tx) => tx.put(kind, id, body), { by });
   await put('store', 'm', store);
-  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // Content is unchanged.
+  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // the content is unchanged
   await put('store', 'm', { ...store, content_hash: 'b' });
   await put('store', 'm', { ...store, content_hash: 'b', active: true });
   await put('data-version', 'm/0000000003', { version: 3 });
@@ -111,7 +111,7 @@ test('a refused transaction leaves nothing in the log', async () => {
 });
 
 test('a hash is the SHA-256 of the entry as canonical JSON: members in order, without the hash', async () => {
-  const { entries } = await sixWrites();
+  const { entries } = await createSixWrites();
   let previous = '0'.repeat(64);
   for (const { hash, ...stated } of entries) {
     expect(stated.previous).toBe(previous);
@@ -122,7 +122,7 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
 });
 
 test('every edit, omission, repetition and exchange of entries is found, and where', async () => {
-  const { entries, head } = await sixWrites();
+  const { entries, head } = await createSixWrites();
   const seqOf = (log: readonly unknown[], last: string | null = head): number => {
     const verdict = verifyAudit(log, { head: last });
     return 'reason' in verdict ? verdict.seq : 0;
@@ -137,11 +137,11 @@ test('every edit, omission, repetition and exchange of entries is found, and whe
     expect(seqOf(entries.filter((_, i) => i !== at))).toBe(at === 5 ? 6 : at + 1);
     expect(seqOf([...entries.slice(0, at + 1), ...entries.slice(at)])).toBe(at + 2);
   }
-  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // It cannot be determined.
+  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // without the head, a missing last entry cannot be detected
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {
-  const { entries, head } = await sixWrites();
+  const { entries, head } = await createSixWrites();
   const faultOf = (kept: readonly AuditEntry[], last: string | undefined): number | undefined => {
     const check = createAuditCheck();
     for (const body of kept.toReversed()) check.look({ kind: 'audit', body });
@@ -162,7 +162,7 @@ const [OLD, NEW] = [
 const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NEW];
 const keys = new Map(KEYS.map((key) => [key.key_id, key]));
 
-/** Returns a log of six writes that one key signed up to the third, and the next key up to the last. */
+/** Returns a log of six writes: one key signed it up to the third write, and the next key up to the last. */
 async function createSignedLog(): Promise<{
   readonly entries: readonly AuditEntry[];
   readonly seals: readonly AuditSeal[];
@@ -180,8 +180,8 @@ async function createSignedLog(): Promise<{
   return { entries, seals };
 }
 
-/** Returns a log rewritten by an attacker who can compute hashes but has no key. */
-function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
+/** Rewrites a log as an attacker who can compute hashes but has no key. */
+function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
   let previous = '0'.repeat(64);
   return entries.map((entry, i) => {
     const stated = { ...entry, seq: i + 1, previous };
@@ -194,7 +194,7 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
   const { entries, seals } = await createSignedLog();
   const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
   expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
-  expect(verdictOf(writtenAgain(entries))).toMatchObject({ sealed: 6 });
+  expect(verdictOf(rewriteEntries(entries))).toMatchObject({ sealed: 6 });
   for (const [at, entry] of entries.entries()) {
     const signedAt = at < 3 ? 3 : 6;
     const mutants = [
@@ -203,12 +203,12 @@ test('a log that is hashed again after an edit, an omission, an addition or an e
       ...(at === 5 ? [] : [entries.toSpliced(at, 2, entries[at + 1]!, entry)]),
     ];
     for (const mutant of mutants)
-      expect(verdictOf(writtenAgain(mutant)), `entry ${at + 1}`).toMatchObject({
+      expect(verdictOf(rewriteEntries(mutant)), `entry ${at + 1}`).toMatchObject({
         seq: at === 2 ? expect.anything() : signedAt,
       });
-    expect(verdictOf(writtenAgain(entries.toSpliced(at, 1)))).toHaveProperty('reason');
+    expect(verdictOf(rewriteEntries(entries.toSpliced(at, 1)))).toHaveProperty('reason');
   }
-  // The end is missing: nobody has to remember the head.
+  // The end of the log is missing, which is detected without a remembered head.
   expect(verdictOf(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
 });
 
@@ -233,7 +233,7 @@ test('each edit of a signature is found, and a key that was not valid then', asy
   });
 });
 
-/** Returns a log of eight signed writes; the first signatures are not chained, as in earlier releases. */
+/** Returns a log of eight signed writes, in which the first signatures are not chained, as in earlier releases. */
 async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof createSignedLog>>> {
   const documents = await openAudited();
   for (let i = 1; i <= 8; i++) {
@@ -246,7 +246,7 @@ async function createSealedEachTime(unchained: number): Promise<Awaited<ReturnTy
   return { entries, seals };
 }
 
-/** Signs as 0.2.0 did. */
+/** Signs the log as release 0.2.0 did. */
 async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
   const { seq, hash: entry_hash } = await readAuditHead(tx);
   const stated = { seq, entry_hash, at: NEW.valid_from, key_id: NEW.key_id };
@@ -278,7 +278,7 @@ test('signatures made before they were chained hold and are counted; the chain b
   const { entries, seals } = await createSealedEachTime(3);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
-  // As before, it cannot be determined.
+  // as before, the missing signature cannot be detected
   expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 });
   for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
   expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the previous seal is missing' });
@@ -303,6 +303,6 @@ test('a home whose log was written again is damaged by its signatures', async ()
     return check.fault();
   };
   expect(faultOf(entries)).toBeUndefined();
-  const forged = writtenAgain(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
+  const forged = rewriteEntries(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
   expect(faultOf(forged)).toEqual({ seq: 3, reason: 'it differs from the signed entry' });
 });

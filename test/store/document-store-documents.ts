@@ -6,7 +6,7 @@ import type { StoredDocument } from '#store/port.js';
 import { IS_SOAK } from '../soak.js';
 import { bodyOf, type Stores } from './document-store-world.js';
 
-/** Ids that a careless key, pattern, path or statement would confuse. */
+/** Valid ids that a careless key, pattern, path or statement would confuse. */
 export const HOSTILE_IDS = [
   '__proto__',
   'constructor',
@@ -24,8 +24,8 @@ export const HOSTILE_IDS = [
   '$1',
   '\u0001',
   'a\nb\t\u007f',
-  '\u00e9', // One code point.
-  'e\u0301', // Two code points for this letter.
+  '\u00e9', // a letter as one code point
+  'e\u0301', // the same letter as two code points
   'NULL',
   '\ufffd',
   '\uffff',
@@ -34,10 +34,10 @@ export const HOSTILE_IDS = [
   '\u{1f600}'.repeat(128), // 512 bytes
 ];
 
-/** Invalid ids: empty, NUL, longer than 512 bytes, half a surrogate pair. */
+/** Invalid ids: empty, with NUL, longer than 512 bytes, and with half a surrogate pair. */
 const NO_IDS = ['', 'a\u0000b', 'x'.repeat(513), '\u{1f600}'.repeat(129), 'a\ud800', '\udc00'];
 
-/** Bodies that a column of another type than text would change. */
+/** Bodies that would change in a column of another type than text. */
 const HOSTILE_BODIES: readonly unknown[] = [
   { text: 'a\u0000b', '\u0000': 1 },
   { text: '\ud800', lone: 'a\udfffb', '\ud83d': 1 },
@@ -57,7 +57,7 @@ export function describeDocuments(stores: Stores): void {
     test('is given back as it was put, with the SHA-256 of its canonical JSON as etag', async () => {
       const { store } = await stores.open();
       const etag = await store.transaction((tx) => tx.put('index', 'GOLD4', { name: 'Golden four', id: 'GOLD4' }));
-      // printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
+      // ETag computed by: printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
       expect(etag).toBe('55af3f7edaf1ce1239588dfca0c19821d5a9f775e80266e30c4a01ee8b982a93');
       expect(await store.get('index', 'GOLD4')).toMatchObject({
         id: 'GOLD4',
@@ -107,7 +107,7 @@ export function describeDocuments(stores: Stores): void {
         expect(list).toEqual([1]);
         expect(bodyOf(await store.transaction((tx) => tx.get('index', 'a')))).toEqual({ list: [1] });
         try {
-          list.push(3); // It is frozen, or a copy.
+          list.push(3); // the body is frozen or a copy
         } catch (thrown) {
           expect(thrown).toBeInstanceOf(TypeError);
         }
@@ -143,7 +143,7 @@ export function describeDocuments(stores: Stores): void {
 
     test('is nowhere under a name that can be no id, and cannot be put under it', async () => {
       const { store } = await stores.open();
-      await store.transaction((tx) => tx.put('index', '\ufffd', {})); // Half a surrogate pair becomes this in UTF-8.
+      await store.transaction((tx) => tx.put('index', '\ufffd', {})); // UTF-8 replaces half a surrogate pair by this character
       for (const id of NO_IDS) {
         expect(await store.get('index', id)).toBeUndefined();
         expect(await store.transaction((tx) => tx.get('index', id))).toBeUndefined();
@@ -216,7 +216,7 @@ export function describeDocuments(stores: Stores): void {
   });
 }
 
-/** Replaces negative zeros, which JSON writes as 0. */
+/** Replaces negative zeros by 0, as JSON writes them. */
 function removeNegativeZero(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -89,7 +89,7 @@ function describeWhole(stores: Stores): void {
       await store.transaction(async (tx) => {
         expect(await tx.lastNumber('version', 'a')).toBe(0);
         for (const number of [1, 2, 3]) await put(tx, 'a', number);
-        await put(tx, 'a0', 7); // Other owners, whose ids are adjacent.
+        await put(tx, 'a0', 7); // owners with adjacent ids
         await put(tx, 'a-', 9);
         expect(await tx.lastNumber('version', 'a')).toBe(3);
       });
@@ -288,8 +288,8 @@ interface Step {
 }
 
 /**
- * Records transactions that append their names to documents, with their reads. They are serialisable if the relation
- * "precedes", derived from the documents and the waves, has no cycle.
+ * Records transactions that append their names to documents, together with their reads. The transactions are
+ * serialisable if the relation "precedes", derived from the documents and the waves, has no cycle.
  */
 function createHistory(): {
   ended(wave: number, id: string, step: Pick<Step, 'seen' | 'wrote'>): void;
@@ -297,7 +297,7 @@ function createHistory(): {
 } {
   const steps: Step[] = [];
 
-  /** Returns true if `a` was observed before `b`. */
+  /** Returns true if `a` must precede `b` according to the observations. */
   function precedes(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
     if (a.wave !== b.wave) return a.wave < b.wave;
     for (const [document, names] of final) {

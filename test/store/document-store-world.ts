@@ -4,19 +4,19 @@ import type { DocumentEngine, DocumentEngineOptions, DocumentsReader, StoredDocu
 /** Data of an engine that a contract test opens, reopens and discards. */
 export interface OpenedStore {
   readonly store: DocumentEngine;
-  /** Closes the store and opens it again on the same data with the same options. */
+  /** Closes the store and reopens it on the same data with the same options. */
   reopen(): Promise<DocumentEngine>;
-  /** Opens the documents as another process does. */
+  /** Opens the documents for reading, as another process would. */
   reader(): Promise<DocumentsReader>;
-  /** Opens the store of another process on the same data, for an engine that serves several; closed by `discard`. */
+  /** Opens the store as another process would, for an engine that serves several processes; `discard` closes it. */
   beside?(): Promise<DocumentEngine>;
-  /** Closes every store and removes the data. */
+  /** Closes all stores and deletes the data. */
   discard(): Promise<void>;
 }
 
 export type OpenStore = (options: DocumentEngineOptions) => Promise<OpenedStore>;
 
-/** Opens stores that are discarded after the test. */
+/** Functions that open stores; every store is discarded after the test. */
 export interface Stores {
   open(options?: DocumentEngineOptions): Promise<OpenedStore>;
 }
@@ -35,12 +35,15 @@ export function createStores(open: OpenStore): Stores {
   };
 }
 
-/** Returns the body of a document that must exist. */
+/** Returns the body of a document. @throws Error if the document does not exist */
 export function bodyOf<T>(found: unknown): T {
   return (found as StoredDocument).body as T;
 }
 
-/** Compares by code points; UTF-16, which `sort` uses, orders differently beyond the basic plane. */
+/**
+ * Compares strings by code points; `sort` compares UTF-16 units, whose order differs beyond the basic multilingual
+ * plane.
+ */
 export function computeByCodePoint(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -17,7 +17,7 @@ import { computeByCodePoint } from './document-store-world.js';
 
 type Texts = Map<string, Omit<StoredDocument, 'body' | 'id'> & { readonly text: string }>;
 
-/** Documents of several processes in the memory of one: a minimal engine. */
+/** Documents of several processes in the memory of one process: a minimal engine. */
 export interface MemoryEngine {
   open(options?: DocumentEngineOptions): DocumentEngine;
   reader(): DocumentsReader;

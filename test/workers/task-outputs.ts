@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import type { TaskOutputs } from '#jobs/tasks/files.js';
 import type { ArtifactDestination, ArtifactRef } from '#store/port.js';
 
-/** Outputs of tasks without an open store. */
+/** Task outputs that do not require an open store. */
 export interface WrittenOutputs {
   readonly destination: ArtifactDestination;
-  /** Returns unused names. */
+  /** Returns outputs with unused names. */
   outputs<K extends string>(...files: readonly K[]): TaskOutputs<K>;
   read(ref: ArtifactRef): Uint8Array;
   path(ref: ArtifactRef): string;

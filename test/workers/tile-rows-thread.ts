@@ -4,7 +4,7 @@ import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import type { TileRows } from './share-tile-rows.js';
 
-// Only shareTileRows creates it.
+// The input always comes from shareTileRows.
 const { memory, x, rows, columns, out, part, parts, scratch } = workerData as TileRows;
 const bytes = readFileSync(new URL('../../kernels/wasm/kernels.wasm', import.meta.url));
 const kernels = new WebAssembly.Instance(new WebAssembly.Module(bytes), createKernelImports(memory))

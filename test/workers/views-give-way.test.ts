@@ -33,14 +33,14 @@ const stored = createRunColumns(runOn(openCalendars(), data, own), { contentHash
 const benchmark = { indexId: 'OTHER', documents: { OTHER: findDocument('OTHER', 'PriceWeight') } };
 
 interface Asked {
-  /** File of the columns. */
+  /** Column file of the run. */
   readonly columns: string;
   readonly market: MarketHandle;
 }
 
 const STATISTICAL = { model: 'statistical', factors: 2, estimator: null, findings: [] } as const;
 
-/** The questions of idle threads. */
+/** Views that idle threads compute in advance, by name. */
 const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
   'weights with their risk': (of) => ({
     ...of,
@@ -60,14 +60,14 @@ const QUESTIONS: Readonly<Record<string, (of: Asked) => RunViewInput>> = {
   reconciliation: (of) => ({ ...of, view: 'reconcile', files: [], cells: createHashCells(0), benchmark: null }),
 };
 
-/** A run and a market for which no thread has computed anything. */
-function fresh(name: string): Asked {
+/** Returns a run and a market for which no thread has computed anything. */
+function createFresh(name: string): Asked {
   const columns = join(folder, name);
   writeFileSync(columns, stored);
   return { columns, market: shareMarket({ ...data, contentHash: name }) };
 }
 
-/** Requests a view with a control that stops it at a given check. */
+/** Requests a view with a control that stops the computation at a given check. */
 async function requestView(
   input: RunViewInput,
   stopAt = Infinity,
@@ -86,10 +86,10 @@ async function requestView(
 
 test.each(Object.keys(QUESTIONS))('%s stop at each of their looks, and say the same afterwards', async (name) => {
   const question = QUESTIONS[name]!;
-  const whole = await requestView(question(fresh(`${name} whole`)));
+  const whole = await requestView(question(createFresh(`${name} whole`)));
   expect(whole.looks).toBeGreaterThan(2);
   for (const stopAt of [0, 1, 2, whole.looks - 1]) {
-    const input = question(fresh(`${name} ${stopAt}`));
+    const input = question(createFresh(`${name} ${stopAt}`));
     expect((await requestView(input, stopAt)).text).toBeUndefined();
     expect((await requestView(input)).text).toBe(whole.text);
   }

@@ -2,7 +2,7 @@ import type { GovernanceOverview } from '#contract/governance.js';
 import { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { readAuditHead } from '#store/audit/log.js';
-import { formatNumberedId } from '#store/document-id.js';
+import { formatNumberedId, ownerOf } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { readLogHead, publishedThrough } from '#store/publication/log.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
@@ -10,25 +10,25 @@ import { parseStored } from '#store/read-stored.js';
 import { listRegisteredErrors } from '../publication/errors.js';
 
 type Documents = Pick<DocumentStore, 'get' | 'ids' | 'lastNumber'>;
+type Statement = GovernanceOverview['statements'][number];
 
-/** Entries of a register that are shown. */
+/** Number of newest entries of a register in the overview. */
 const LATEST = 5;
-/** Latest decisions of each schedule among which those with a reason are searched. */
+/** Number of latest decisions of each schedule among which decisions with a reason are searched. */
 const READ = 20;
+/** Number of publication logs that are read at the same time. */
+const READ_TOGETHER = 16;
 
 /**
  * Counts the entries of all registers, and reads the newest ones.
- * @cost some reads per index, and up to 20 per schedule
+ * @cost two reads per published index, and up to 20 per schedule
  * @throws Refusal DOCUMENT_UNREADABLE for the audit log
  */
 export async function summariseGovernance(documents: Documents): Promise<GovernanceOverview> {
-  const statements: GovernanceOverview['statements'] = [];
+  const statements = await listStatements(documents);
   const errors: GovernanceOverview['latest_errors'] = [];
-  for (const id of await documents.ids('index')) {
-    const published = await publishedOf(documents, id);
-    statements.push({ index_id: id, ...published, errors: await documents.lastNumber('publication-error', id) });
-    errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
-  }
+  for (const { index_id: id, errors: own } of statements)
+    if (own > 0) errors.push(...(await listRegisteredErrors(documents, id, LATEST)));
   const judgements: Judgement[] = [];
   let decided = 0;
   for (const id of await documents.ids('schedule')) {
@@ -47,6 +47,28 @@ export async function summariseGovernance(documents: Documents): Promise<Governa
     latest_errors: newestOf(errors),
     latest_judgements: newestOf(judgements),
   };
+}
+
+/** Lists all indices with their published closes and errors. Only logs of published indices are read. */
+async function listStatements(documents: Documents): Promise<Statement[]> {
+  const errors = countByOwner(await documents.ids('publication-error'));
+  const ids = await documents.ids('index');
+  const published = new Set(await documents.ids('publication-head'));
+  const statements: Statement[] = [];
+  for (let from = 0; from < ids.length; from += READ_TOGETHER) {
+    const read = ids.slice(from, from + READ_TOGETHER).map(async (id): Promise<Statement> => {
+      const log = published.has(id) ? await publishedOf(documents, id) : { published_through: null, entries: 0 };
+      return { index_id: id, ...log, errors: errors.get(id) ?? 0 };
+    });
+    statements.push(...(await Promise.all(read)));
+  }
+  return statements;
+}
+
+function countByOwner(ids: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const id of ids) counts.set(ownerOf(id), (counts.get(ownerOf(id)) ?? 0) + 1);
+  return counts;
 }
 
 /** Returns the last published date of an index, and the number of entries of its log: null if it cannot be read. */

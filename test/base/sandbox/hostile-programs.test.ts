@@ -75,7 +75,7 @@ const ATTACKS = [
   'Float64Array.prototype.slice = Reflect.apply = null; ArrayBuffer = null; rows.dot(x.subarray(1), x.subarray(1)); rows.mean = null;',
 ];
 
-/** Positions of an attack: the called function, the code before it, and functions that it calls. */
+/** Program templates that place an attack in the called function, before it, or in a function that it calls. */
 const PLACES = [
   (attack: string) => `function compute(inputs, parameters, count) { const { x } = inputs; ${attack} return x; }`,
   (attack: string) =>
@@ -88,7 +88,7 @@ const PLACES = [
     `function compute({ x }, parameters) { try { (function (inputs) { ${attack} })({ x }); } catch (error) { (() => { ${attack} })(); } finally { ${attack} } return x; }`,
 ];
 
-/** Number of calls, each with other parameters; one in a short run. */
+/** Number of calls of each program with different parameters; one call outside the soak. */
 const TIMES = IS_SOAK ? 4 : 1;
 const X = Float64Array.of(1, 2, 3, 4);
 const HONEST = programOf('function compute({ x }) { return x.map((value) => value * value); }');

@@ -7,17 +7,17 @@ beforeAll(async () => {
 });
 
 const X = Float64Array.of(3, NaN, -2, 0.1);
-const computed = (source: string, parameters = {}) => [
+const computeValues = (source: string, parameters = {}) => [
   ...opened.sandbox.compute(programOf(source, parameters), [X], X.length),
 ];
 
 describe('values', () => {
   test('are those that the program returns, missing where it returns none', () => {
-    expect(computed('function compute({ x }) { return x.map((value) => 2 * value); }')).toEqual([6, NaN, -4, 0.2]);
-    expect(computed('const compute = ({ x }, { least }) => Array.from(x, (v) => v >= least);', { least: 0 })).toEqual([
-      1, 0, 0, 1,
-    ]);
-    expect(computed('function compute() { return [1, null, undefined, "3"]; }')).toEqual([1, NaN, NaN, NaN]);
+    expect(computeValues('function compute({ x }) { return x.map((value) => 2 * value); }')).toEqual([6, NaN, -4, 0.2]);
+    expect(
+      computeValues('const compute = ({ x }, { least }) => Array.from(x, (v) => v >= least);', { least: 0 }),
+    ).toEqual([1, 0, 0, 1]);
+    expect(computeValues('function compute() { return [1, null, undefined, "3"]; }')).toEqual([1, NaN, NaN, NaN]);
   });
 
   test('of several sessions are adjacent for each security', () => {
@@ -33,7 +33,7 @@ describe('values', () => {
 
   test('have the bits of their operations: exact ones those of the host', () => {
     const source = 'function compute({ x }) { return x.map((v) => Math.sqrt(v * v + 1) / 3); }';
-    expect(computed(source)).toEqual([...X].map((v) => Math.sqrt(v * v + 1) / 3));
+    expect(computeValues(source)).toEqual([...X].map((v) => Math.sqrt(v * v + 1) / 3));
   });
 });
 
@@ -41,9 +41,9 @@ describe('calls', () => {
   test('see nothing of each other', () => {
     const source =
       'let calls = 0; const seen = []; function compute({ x }) { calls += 1; seen.push(...x); return Array(x.length).fill(100 * calls + seen.length); }';
-    const first = computed(source);
-    computed('function compute({ x }) { globalThis.calls = 9; Array.prototype.fill = null; return x; }');
-    expect(computed(source)).toEqual(first);
+    const first = computeValues(source);
+    computeValues('function compute({ x }) { globalThis.calls = 9; Array.prototype.fill = null; return x; }');
+    expect(computeValues(source)).toEqual(first);
     expect(first).toEqual([104, 104, 104, 104]);
   });
 
@@ -51,14 +51,14 @@ describe('calls', () => {
     const source =
       'function compute({ x }) { const m = new Map(); for (const v of x) m.set(v, {}); return [...m.keys()]; }';
     const stepsOf = (): number => {
-      computed(source);
+      computeValues(source);
       return opened.interpreter.steps.value;
     };
     const before = stepsOf();
-    expect(() => computed('function compute() { const a = []; for (;;) a.push(new Float64Array(1e5)); }')).toThrow(
+    expect(() => computeValues('function compute() { const a = []; for (;;) a.push(new Float64Array(1e5)); }')).toThrow(
       /memory/,
     );
-    expect(() => computed('function compute() { for (;;); }')).toThrow(/steps/);
+    expect(() => computeValues('function compute() { for (;;); }')).toThrow(/steps/);
     expect(stepsOf()).toBe(before);
   });
 });
@@ -67,7 +67,7 @@ describe('errors', () => {
   test('name the fault and its line', () => {
     const faultOf = (source: string) => {
       try {
-        computed(source);
+        computeValues(source);
         return null;
       } catch (thrown) {
         return (thrown as Error).message;

@@ -28,7 +28,7 @@ const LONG_ONLY = {
 };
 const createOptimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
 
-/** Work by family; each is cancelled during its longest phase. */
+/** Jobs by family; each job is cancelled during its longest phase. */
 const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
   ['backtest', '/analytics/WIDE/backtest', {}],
   ['optimisation', '/optimise/runs', createOptimisation({ type: 'min_variance' })],
@@ -51,8 +51,8 @@ interface Task {
 }
 
 /**
- * Returns the fields of `/proc/.../stat` after the name, which may contain any character; undefined for an ended
- * process.
+ * Returns the fields of `/proc/.../stat` after the process name, which may contain any character; undefined if the
+ * process has ended.
  */
 function taskOf(path: string): Task | undefined {
   try {
@@ -64,7 +64,7 @@ function taskOf(path: string): Task | undefined {
   }
 }
 
-/** Returns the ids of this process and of all processes that it started, including workers and readers of markets. */
+/** Returns the ids of this process and of all its child processes, including workers and market readers. */
 function listOwnProcesses(): readonly number[] {
   const ids = readdirSync('/proc').map(Number).filter(Number.isInteger);
   const parents = new Map(ids.map((id) => [id, taskOf(`/proc/${id}`)?.parent ?? 0]));
@@ -72,7 +72,7 @@ function listOwnProcesses(): readonly number[] {
   return ids.filter(isOwn);
 }
 
-/** Returns true if a thread with a lower priority, as jobs have, waits for a processor. */
+/** Returns true if a thread with the lower priority of jobs runs or waits for a processor. */
 function isBusy(processes: readonly number[]): boolean {
   const own = getPriority();
   return processes.some((id) =>
@@ -86,15 +86,15 @@ function tasksOf(id: number): readonly string[] {
   try {
     return readdirSync(`/proc/${id}/task`);
   } catch {
-    return []; // The process has ended.
+    return []; // the process has ended
   }
 }
 
 const LOOK_MS = 20;
-/** Number of consecutive equal samples: a thread may be idle for a moment during its work. */
+/** Number of consecutive equal samples that count as a state: a thread may be idle for a moment during its work. */
 const LOOKS = 10;
 
-/** Resolves when several consecutive samples are as wanted. @returns the time of the first of them */
+/** Resolves after enough consecutive samples in the wanted state. @returns the time of the first of these samples */
 async function waitForSamples(wanted: boolean, processes?: readonly number[]): Promise<number> {
   let since = performance.now();
   for (let looks = 0; looks < LOOKS;) {
@@ -130,7 +130,7 @@ describe.skipIf(!IS_SOAK || !hasPostgresql)('a cancelled job releases its proces
     const jobId = submitted.body.job_id;
     await cluster.until(jobId, ({ status }) => status === 'running');
     await waitForSamples(true);
-    const processes = listOwnProcesses(); // The next reader of a market starts at once.
+    const processes = listOwnProcesses(); // listed before the cancellation, after which the next market reader starts at once
     const start = performance.now();
     const { body: answer } = await front.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
     expect(answer).toMatchObject({ status: 'cancelled' });

@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     await rm(base, { recursive: true, force: true });
   });
 
-  /** Copies the tables of a database into another one, as a restored dump does. */
+  /** Copies the tables of a database into a new database, as restoring a dump does. */
   async function copied(url: string): Promise<string> {
     const target = await openTestDatabase();
     drops.push(target.drop);
@@ -53,7 +53,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     return target.url;
   }
 
-  /** Returns the names of the results in a folder, without the marker, which is renewed meanwhile. */
+  /** Returns the names of the results in a folder, except the marker, which the service renews during the test. */
   const filesOf = async (name: string): Promise<string[]> =>
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
   const readLevels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();

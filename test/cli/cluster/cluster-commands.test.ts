@@ -23,7 +23,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
   beforeAll(async () => {
     base = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
     cluster = await openCluster();
-    await cluster.startFront(['--workers', '1']); // This front runs the heavy job.
+    await cluster.startFront(['--workers', '1']); // this front runs the heavy job
     await prepare(cluster.front, ['EVEN']);
     const { body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
     await cluster.front.finished(body.job_id);
@@ -35,20 +35,20 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     await rm(base, { recursive: true, force: true });
   });
 
-  /** Returns the output that clients see, which is the same in every location. */
+  /** Returns responses of a service that must not depend on where its data is stored. */
   async function shownBy(url: string): Promise<unknown> {
     const paths = ['/analytics/EVEN/levels', '/indices/EVEN', '/indices/EVEN/versions', '/jobs'];
     return Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).json()));
   }
 
-  /** Creates another database, and a folder for results. */
+  /** Creates another database and another folder for results. */
   async function createOtherPlaces(name: string): Promise<Record<string, string>> {
     const { url, drop } = await openTestDatabase();
     drops.push(drop);
     return { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, name)}` };
   }
 
-  /** Checks that a service on other storage returns the same output and can refresh its managed store. */
+  /** Checks that a service on the given storage returns the same responses and can refresh its managed store. */
   async function assertServes(environment: Record<string, string>, home: string): Promise<void> {
     const { url, stop } = await servingHere(home, [], environment);
     try {
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
     const nowhere = await runHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 must be a URL')]).toEqual([1, true]);
-    // In a separate process that no other handle keeps alive while it waits between two attempts.
+    // A separate process has no other open handle that keeps it alive while it waits between two attempts.
     const nobody = await runToEnd(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
@@ -193,7 +193,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
         expect(err).toContain('run `divisor restore` or `divisor copy` again');
       }
     }
-    // A process that is killed during a write leaves such a file.
+    // A process that is killed during a write leaves a file with the suffix `.new`.
     const [killed] = await readdir(join(folder, 'artifacts'));
     await rename(join(base, 'cut', killed!), join(base, 'cut', `${killed!}.new`));
     expect(await runHere(['restore', folder], own)).toMatchObject({ status: 0 });
@@ -230,7 +230,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
     try {
       const { jobs, limits } = (await (await fetch(`${url}/health`)).json()) as { jobs: unknown; limits: unknown };
-      expect(limits).toMatchObject({ HEARTBEAT_TIMEOUT_SECONDS: 10 }); // The default lease.
+      expect(limits).toMatchObject({ HEARTBEAT_TIMEOUT_SECONDS: 10 }); // the default lease
       expect(await statusOf('/health/ready')).toBe(200);
       await proxy.close();
       await expect.poll(() => statusOf('/health/ready')).toBe(503);

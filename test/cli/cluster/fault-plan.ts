@@ -1,10 +1,10 @@
-/** Number of each kind of fault and work in a run on a cluster. */
+/** Number of faults of each kind and amount of work in a cluster run. */
 export interface FaultPlan {
   /** Number of acknowledged writes and jobs. */
   readonly acknowledged: number;
   readonly workerKills: number;
   readonly databaseKills: number;
-  /** For longer than a lease. */
+  /** Number of database outages that last longer than a lease. */
   readonly databaseOutages: number;
   readonly pauses: number;
   readonly partitions: number;
@@ -24,12 +24,12 @@ const FULL: FaultPlan = {
   failovers: 1,
   objectStoreOutages: 1,
 };
-/** A twentieth takes minutes; the full plan takes one to two hours. */
+/** Default share of the full plan: a twentieth takes minutes, the full plan one to two hours. */
 const SHARE = 0.05;
 
 /**
- * Returns the plan of a run. `CLUSTER_SHARE=1` selects the full plan; a variable sets each number, such as
- * `CLUSTER_WORKER_KILLS=50`.
+ * Returns the plan of a run. `CLUSTER_SHARE=1` selects the full plan; a variable such as `CLUSTER_WORKER_KILLS=50`
+ * overrides one number.
  */
 export function faultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
   const share = Number(environment['CLUSTER_SHARE'] ?? SHARE);
@@ -37,5 +37,5 @@ export function faultPlan(environment: NodeJS.ProcessEnv): FaultPlan {
     const variable = `CLUSTER_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
     return [name, Number(environment[variable] ?? Math.max(1, Math.round(count * share)))];
   });
-  return Object.fromEntries(counts) as FaultPlan; // It has the same keys.
+  return Object.fromEntries(counts) as FaultPlan; // the entries have the keys of FaultPlan
 }

@@ -19,7 +19,7 @@ const PLAN = faultPlan(process.env);
 const LEASE_S = 10;
 const AWAY_MS = 14_000;
 const OUTAGE_MS = 20_000;
-/** Time after the end of a lease until another node has taken over and the test has noticed it. */
+/** Maximum time from the end of a lease until another node has taken the job over and the test has noticed. */
 const TAKE_OVER_MS = 2000;
 const SEEN_MS = 1000;
 const CLIENTS = 4;
@@ -38,7 +38,9 @@ interface Written {
   reads: number;
 }
 
-/** Sends one request. Returns undefined if it was refused or not answered; nothing is acknowledged then. */
+/**
+ * Sends a request. Returns undefined if the request was refused or not answered; nothing is acknowledged in that case.
+ */
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Json | undefined> {
   const init =
     body === undefined ? {} : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
@@ -47,7 +49,7 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
   return answer?.ok === true ? ((await answer.json().catch(() => undefined)) as Json | undefined) : undefined;
 }
 
-/** Repeatedly defines an index on one front, reads it on another, and submits its backtest. */
+/** Repeatedly defines an index on one front, reads it on another front, and submits its backtest. */
 async function work(fronts: readonly Place[], client: number, written: Written, isOver: () => boolean): Promise<void> {
   for (let n = 0; !isOver(); n++) {
     const id = `C${client}N${n}`;
@@ -72,7 +74,7 @@ interface Failed {
   readonly message: string;
   readonly crashes: number;
   readonly cause: string | null;
-  /** Outcome and cause of each attempt except the last. */
+  /** Outcome and cause of every attempt except the last one. */
   readonly earlier: readonly string[];
 }
 
@@ -84,9 +86,9 @@ interface Absence {
 }
 
 interface Faulty {
-  /** Server of the database. */
+  /** Database server; a standby replaces it after a failover. */
   server: PostgresqlServer;
-  /** Milliseconds from the disappearance of a process to the end of each of its attempts. */
+  /** Milliseconds from the disappearance of a process to the takeover of each attempt that the process was running. */
   readonly takeOvers: Promise<number>[];
   readonly absences: Absence[];
   readonly s3: S3Service;
@@ -96,12 +98,12 @@ interface Faulty {
   close(): Promise<void>;
 }
 
-/** Replication connections in addition to those of the test: a standby reads the log while its copy is made. */
+/** Settings with enough replication connections for a standby, which reads the log while its copy is made. */
 const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB', '-c', 'max_wal_senders=4'];
 
 /**
- * Opens a separate database, two fronts and four workers, each with a connection to the database that can be
- * interrupted.
+ * Starts a separate database, two fronts and four workers; each process reaches the database through a proxy that can
+ * interrupt the connection.
  */
 async function openFaulty(): Promise<Faulty> {
   const server = await startPostgresql({ settings: SERVER_SETTINGS });
@@ -149,7 +151,7 @@ async function openFaulty(): Promise<Faulty> {
 function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[] {
   const { s3, proxies, fronts, workers, takeOvers, absences } = faulty;
   const pickAny = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
-  /** Watches the attempts of a process that disappears. @returns a function that reports its return */
+  /** Watches the attempts of a process that disappears. @returns a function to call when the process is back */
   async function leaves({ run: { home } }: Place, away: () => void): Promise<() => void> {
     const held = await attemptsOf(faulty.server.url, home);
     const absence = { home, fromMs: Date.now(), untilMs: Infinity };
@@ -166,7 +168,7 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
   }
   async function failOver(): Promise<void> {
     const standby = await startPostgresql({ settings: SERVER_SETTINGS, standbyOf: faulty.server });
-    await sleep(2000); // Both processes work at the same time.
+    await sleep(2000); // both servers run at the same time
     await faulty.server.stop();
     await standby.promote();
     faulty.server = standby;
@@ -208,7 +210,7 @@ function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[]
     .map(({ fault }) => fault);
 }
 
-/** Attempt of a process. */
+/** Running attempt of a job. */
 interface Attempt {
   readonly job_id: string;
   readonly attempt: number;
@@ -216,7 +218,7 @@ interface Attempt {
 
 async function query<R extends object>(url: string, sql: string, values: readonly unknown[]): Promise<readonly R[]> {
   const client = new Client(url);
-  client.on('error', () => {}); // The query reports it.
+  client.on('error', () => {}); // the rejected query reports the error
   try {
     await client.connect();
     return (await client.query(sql, [...values])).rows as R[];
@@ -229,8 +231,8 @@ const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
   query(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
 
 /**
- * Resolves with the time until an attempt is no longer the running one. An outage of the database meanwhile starts the
- * time again, because leases are prolonged after it.
+ * Resolves with the time until another attempt has replaced the given one. A database outage restarts the measurement,
+ * because leases are extended after an outage.
  */
 async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Promise<number> {
   let start = performance.now();
@@ -242,7 +244,7 @@ async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Prom
   }
 }
 
-/** Returns attempts that count as crashed although their processes were running. */
+/** Returns attempts that are recorded as crashed although their processes were running. */
 async function falselyCrashed({ server, absences }: Faulty): Promise<readonly object[]> {
   const crashed = await query<{ readonly node: string; readonly at: string }>(
     server.url,
@@ -251,7 +253,7 @@ async function falselyCrashed({ server, absences }: Faulty): Promise<readonly ob
       WHERE kind = 'job' AND e ->> 'end' = 'crashed'`,
     [],
   );
-  // Other nodes wait for one lease, or for two if the database was unavailable meanwhile.
+  // Other nodes wait for one lease, or for two leases if the database was unavailable in the meantime.
   const isOf = (node: string, atMs: number, { home, fromMs, untilMs }: Absence): boolean =>
     node.includes(home) && atMs >= fromMs && atMs <= untilMs + 2 * LEASE_S * 1000 + TAKE_OVER_MS;
   return crashed.filter(({ node, at }) => !absences.some((absence) => isOf(node, Date.parse(at), absence)));
@@ -286,7 +288,7 @@ async function readDatabase(url: string, { indices, jobs, reads, stale }: Writte
   return result;
 }
 
-/** Returns the failed jobs, each with its reason and the outcomes of its attempts. */
+/** Returns the failed jobs, each with the reason and the outcomes of its attempts. */
 async function failedOf(client: Client): Promise<readonly Failed[]> {
   const { rows } = await client.query<Failed>(
     `SELECT d.id, body::jsonb -> 'error' ->> 'code' AS code, body::jsonb -> 'error' ->> 'message' AS message,
@@ -297,7 +299,7 @@ async function failedOf(client: Client): Promise<readonly Failed[]> {
   return rows;
 }
 
-/** Maximum number of starts of a job whose processes are killed. */
+/** Maximum number of attempts of a job whose processes are killed. */
 const ATTEMPTS_MAX = 3;
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
@@ -335,7 +337,7 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
       );
       expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
       expect(await falselyCrashed(cluster)).toEqual([]);
-      // Jobs fail only after three attempts have ended.
+      // Jobs fail only after three attempts.
       expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
         [],
       );

@@ -2,10 +2,10 @@ import { expect } from 'vitest';
 import type { Listening } from '../process.js';
 import type { RunningCluster } from './running-cluster.js';
 
-/** A job in parts, and the nodes that compute it. */
+/** A job in parts, its node, and the node that has claimed parts. */
 export interface HeldParts {
   readonly jobId: string;
-  /** Node of the job. */
+  /** Node that runs the job. */
   readonly own: string;
   /** Node that has claimed parts. */
   readonly other: string;
@@ -18,9 +18,9 @@ interface HeldJob {
 }
 
 /**
- * Starts a job of which another node has claimed parts whose outputs it cannot write. The first node is stopped while
- * its offer of parts waits for a table lock, which is then released: however slow the machine is, the parts exist and
- * none is computed.
+ * Starts a job and lets another node claim parts whose outputs it cannot write. The node of the job is stopped while
+ * its offer of parts waits for a table lock, which is then released. So the parts exist and none is computed, however
+ * slow the machine is.
  */
 export async function startHeldParts(cluster: RunningCluster, { workerAt, start }: HeldJob): Promise<HeldParts> {
   const holders = async (): Promise<readonly string[]> =>
@@ -28,9 +28,9 @@ export async function startHeldParts(cluster: RunningCluster, { workerAt, start 
       ({ node }) => node,
     );
 
-  /** Counts offers of parts that wait for the table. */
+  /** Returns the offers of parts that wait for the table lock. */
   async function offers() {
-    await cluster.query('SELECT pg_stat_clear_snapshot()'); // Otherwise a transaction sees a snapshot of it.
+    await cluster.query('SELECT pg_stat_clear_snapshot()'); // otherwise a transaction keeps its first snapshot of the statistics
     return cluster.query(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
         AND query LIKE '%INSERT INTO%parts%'`,

@@ -45,14 +45,14 @@ async function serveMarket({ root, ask }: RunningService): Promise<void> {
 
 const TICK_MS = 10;
 
-/** Use of a process. */
+/** Processor time and memory that a process used. */
 interface Use {
   readonly processorMs: number;
   /** Largest resident memory since the last measurement, bytes. */
   readonly peakBytes: number;
 }
 
-/** Returns the use of a process, and begins another measurement of its memory. */
+/** Returns the resource use of a process, and restarts the measurement of its peak memory. */
 function useOf({ child: { pid } }: Listening): Use {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   const peak = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;
@@ -65,7 +65,7 @@ interface Model {
   readonly diagnostics: { readonly assets: number; readonly condition_number: number };
 }
 
-/** Estimates a model of all securities. @returns the id of the job */
+/** Starts the estimate of a model of all securities. @returns the id of the job */
 async function startModel({ ask }: RunningService): Promise<string> {
   const { status, body } = await ask<{ job_id: string }>('POST', '/risk-models/all/estimate', {
     identifiers: IDENTIFIERS,
@@ -74,7 +74,7 @@ async function startModel({ ask }: RunningService): Promise<string> {
   return body.job_id;
 }
 
-/** Hash and diagnostics of the model once it is estimated. */
+/** Returns the hash and the diagnostics of the model after its estimate. */
 async function modelOf(cluster: RunningCluster, jobId: string): Promise<Model> {
   await cluster.until(jobId, ({ status }) => status !== 'pending' && status !== 'running');
   const [model] = await cluster.query<{ body: string }>(
@@ -88,7 +88,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   let cluster: RunningCluster;
   let workers: Listening[];
   let expected: Model;
-  /** Memory that the first estimate of a worker added, with the code and the data that it opened. */
+  /** Bytes of memory that the first estimate added to a worker, including the code and data that it loaded. */
   let coldBytes: number;
   let alone: Awaited<ReturnType<typeof createMeasuredOften>>;
   beforeAll(async () => {
@@ -107,7 +107,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   const readAllServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
 
-  /** Estimates the model. @returns the model, the duration, and what each worker used */
+  /** Estimates the model. @returns the model, the duration, and the resource use of each worker */
   async function measureEstimate() {
     const before = workers.map(useOf);
     const resident = workers.map(
@@ -130,12 +130,12 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
   }
 
   test('is shared by all workers within the estimate of its memory', async () => {
-    await measureEstimate(); // the other workers open the market with their first parts
+    await measureEstimate(); // lets the other workers open the market for their first parts
     const shared = await createMeasuredOften();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
     const dates = DAYS.map((day) => parseValidDay(day));
     const order = { identifiers: IDENTIFIERS, request: RiskModelRequest.parse({}) };
-    const estimate = estimateModelMemory(order, { dates, identifiers: IDENTIFIERS } as never, 1); // Nothing else is read.
+    const estimate = estimateModelMemory(order, { dates, identifiers: IDENTIFIERS } as never, 1); // the estimate reads no other member of the market
     const inMs = (ms: number): string => `${Math.round(ms)} ms`;
     const inMb = (bytes: number): string => `${Math.round(bytes / 2 ** 20)} MiB`;
     const median = (of: readonly number[]): number => of.toSorted((a, b) => a - b)[of.length >> 1]!;

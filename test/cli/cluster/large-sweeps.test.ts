@@ -17,7 +17,7 @@ const WORKERS = Number(process.env['SWEEP_WORKERS'] ?? 4);
 const KILLS = Number(process.env['SWEEP_KILLS'] ?? 10);
 const LEASE_S = 5;
 const COSTS = 100;
-/** Maximum number of lost attempts of a job: more than the number of kills. */
+/** Maximum number of lost attempts of a job, set above the number of kills. */
 const LOSSES_MAX = 100;
 
 const SWEEP = {
@@ -31,7 +31,7 @@ const SWEEP = {
   },
 };
 
-/** Returns one hash of all blocks of a sweep and of its result. */
+/** Returns one hash over all blocks of a sweep and its result. */
 async function digestOf(service: RunningService): Promise<string> {
   const hash = createHash('sha256');
   const { status, error, result } = await service.finished('sweep:large');
@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
       );
       if (body.status === 'succeeded') break;
       progress = Math.max(progress, body.progress);
-      // Each kill follows another tenth of the work, so that attempts make progress between kills.
+      // Workers are killed at equal steps of progress, so that attempts advance between two kills.
       if (progress < (kills + 0.5) / (KILLS + 1)) continue;
       const killed = workers[kills % workers.length]!;
       killed.child.kill('SIGKILL');

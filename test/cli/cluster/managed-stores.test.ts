@@ -50,7 +50,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
       tables: createRows(...data),
       ...(on_exists && { on_exists }),
     });
-  /** Returns the copies of a store on a front; a front creates their folder with the first one. */
+  /** Returns the folders with copies of a store on a front. A front creates the parent folder with its first copy. */
   async function foldersOf({ root }: RunningService, id: string): Promise<readonly string[]> {
     const names = await readdir(join(root, 'home', 'stores')).catch((failure: NodeJS.ErrnoException) => {
       if (failure.code === 'ENOENT') return [];
@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     expect(here).toMatchObject({ end: '2024-07-31', active: true });
     const served = await Promise.all([one, other].map((front) => front.ask('GET', '/data/reference')));
     expect(served[0]!.body).toEqual(served[1]!.body);
-    // An equal market, generated in one piece.
+    // The same market, generated in one step, has the same content hash.
     await runJob(one, '/data/synthetic', { ...MARKET, store_id: 'whole', end: '2024-07-31', activate: false });
     expect((await storeOf(other, 'whole')).content_hash).toBe(here.content_hash);
     const versions = await other.ask<{ versions: { content_hash: string }[] }>('GET', '/data/stores/market/versions');
@@ -88,7 +88,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
       '/data/prices/A?store_id=own&columns=CLOSE',
     );
     expect(body.prices.data).toEqual([[10], [11]]);
-    // A front removes the copy of the previous version when it learns of the next one.
+    // A front removes its copy of the previous version after learning of the next version.
     await expect.poll(async () => (await foldersOf(other, 'own')).length).toBe(1);
     expect(await foldersOf(one, 'own')).toEqual(await foldersOf(other, 'own'));
     await runJob(one, '/data/stores/own/activate', {}, other);
@@ -109,7 +109,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
       duplex: 'half',
     } as RequestInit);
     await writer.write(bytes.subarray(0, 8));
-    // The front has read which files the store has, and receives the table into another folder.
+    // The front knows the store's previous files and writes the incoming table to a separate folder.
     await expect.poll(() => foldersOf(one, 'late')).toHaveLength(2);
     expect((await importStore(other, 'late', LATER, 'append')).status).toBe(201);
     await expect.poll(() => foldersOf(one, 'late')).not.toContain(before);

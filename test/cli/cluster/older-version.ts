@@ -16,8 +16,8 @@ if (OLDER === undefined)
   console.log('skipped: an upgrade next to an earlier version, whose built checkout OLDER_CHECKOUT would name');
 
 /**
- * Opens a database and an object store that versions share, and processes of any version on them; the processes end
- * with the test.
+ * Opens a database and an object store shared by several versions, and starts processes of any version on them. The
+ * processes end with the test.
  */
 export async function openVersions() {
   const { url, drop } = await openTestDatabase();
@@ -63,7 +63,7 @@ export async function openVersions() {
       await expect.poll(process.said, { interval: 50 }).toContain('listening on');
       return { ...process, name, url: /listening on (\S+)/.exec(process.said())![1]! };
     },
-    /** Returns processes by name, each with its running job. */
+    /** Returns the running job of each process, by process name. */
     async running(): Promise<ReadonlyMap<string, string>> {
       const { rows } = await client.query<{ job_id: string; node: string }>(
         `SELECT job_id, node FROM divisor.jobs WHERE status = 'running'`,

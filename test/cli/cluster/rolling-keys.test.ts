@@ -40,14 +40,14 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     for (const key of [before, after])
       for (const { url } of [old, front])
         await expect.poll(async () => (await ask(url, key, 'GET', '/data/watchlists')).status).toBe(200);
-    // Limited keys are accepted only by the release that supports limits.
+    // Limited keys are accepted only by the release that supports such limits.
     for (const key of [limited, local]) {
       await expect.poll(async () => (await ask(front.url, key, 'GET', '/data/watchlists')).status).toBe(200);
       expect((await ask(old.url, key, 'GET', '/data/watchlists')).status).toBe(401);
     }
     expect((await ask(front.url, limited, 'PUT', '/data/watchlists/bravo-x', listOf('X'))).status).toBe(403);
 
-    // Each release replaces the document of the other one and increases its version number.
+    // Each release replaces the document that the other release wrote, and increases its version number.
     const path = '/data/watchlists/alpha-old';
     expect((await ask(front.url, limited, 'PUT', path, listOf('New'))).status).toBe(200);
     await expect.poll(async () => (await ask(old.url, before, 'GET', path)).body['name']).toBe('New');
@@ -58,12 +58,12 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
       total: 3,
       versions: [{ author: 'before' }, { author: 'limited' }, { author: 'before' }],
     });
-    // The earlier release cannot read a version that names a key; it reports that and continues.
+    // The earlier release cannot read a version that names a key; it reports this and continues.
     expect((await ask(old.url, before, 'GET', `${path}/versions`)).body).toMatchObject({
       error: { code: 'DOCUMENT_UNREADABLE', detail: { version: 2 } },
     });
 
-    // A key that one release revokes is refused by the other.
+    // A key that one release has revoked is refused by the other release.
     expect((await finished('.', ['keys', 'revoke', before.split('_')[1]!])).status).toBe(0);
     for (const { url } of [old, front])
       await expect.poll(async () => (await ask(url, before, 'GET', path)).status).toBe(401);

@@ -41,9 +41,9 @@ interface Asked {
 
 const of = (at: string, id: string): Asked => ({ at, id });
 
-/** Stops one of two workers, each during a job: the other one performs both jobs, each once. */
+/** Stops one of two workers while each runs a job: the other worker completes both jobs, each exactly once. */
 async function drained({ s3, running, runsOf }: Versions, jobs: readonly Asked[], leaving: Process): Promise<void> {
-  s3.isHeld = true; // No job can end.
+  s3.isHeld = true; // no job can end
   const ids: string[] = [];
   for (const { at, id } of jobs) {
     ids.push(await submitBacktest(at, id));
@@ -112,7 +112,7 @@ test.skipIf(OLDER === undefined || !hasPostgresql)(
     expect(await waitForJob(old, lost)).toMatchObject({ status: 'succeeded', attempt: 2 });
 
     for (const process of [oldFront, lastOld, third]) await stopProcess(process);
-    // The earlier version refuses tables that are newer than it supports.
+    // The earlier version refuses tables whose version is newer than it supports.
     expect((await finished(older, ['migrate'])).status).toBe(isBehind ? 78 : 0);
   },
 );

@@ -11,7 +11,7 @@ import { runService, type RunningService } from '../../services/running-service.
 import { INDEX } from '../even-index.js';
 import { OLDER, openVersions } from './older-version.js';
 
-/** Opens two fronts on one database, which read the keys of stored secrets from one file at each start. */
+/** Opens two fronts on one database; at each start they read the keys of stored secrets from a shared file. */
 async function openFronts(keys: string) {
   const { url, drop } = await openTestDatabase();
   await migrateDatabase({ url });
@@ -58,7 +58,7 @@ test.skipIf(!hasPostgresql)(
     const { body: run } = await first.ask<{ levels: { index: string[] } }>('GET', '/analytics/EVEN/levels');
     const sessions = run.levels.index;
     let published = 0;
-    /** Signs with the stored key and reads the source with the stored password. */
+    /** Checks that a front signs with the stored key and reads the source with the stored password. */
     async function works(front: RunningService): Promise<void> {
       const through = sessions[published++];
       expect(await front.ask('POST', '/analytics/EVEN/publish', { through })).toMatchObject({
@@ -79,10 +79,10 @@ test.skipIf(!hasPostgresql)(
       const { location, source } = bodies.find(({ store_id: id }) => id === 'daily')!;
       return [key['private_key']!, new URL(location!).password, new URL(source!).password];
     }
-    /** Restarts both fronts with other keys, one after the other; the running one works meanwhile. */
+    /** Restarts both fronts with new keys, one at a time; the other front is used during the restart. */
     async function restarted(keys: string): Promise<readonly string[]> {
       await writeFile(file, keys);
-      await first.restart(() => works(second)); // The process reads the keys, not its threads.
+      await first.restart(() => works(second)); // the main process reads the keys, its threads do not
       await second.restart(() => works(first));
       return readStoredTexts();
     }

@@ -13,25 +13,25 @@ import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { working, type Listening } from '../process.js';
 
-/** Row of a job, as read by a node that looks for silent nodes. */
+/** Row of a job with the columns that silence detection reads. */
 export interface JobRow {
   readonly status: string;
   readonly attempt: number;
   readonly node: string | null;
   readonly lease_until: Date | null;
-  /** Crashes in the document of the job. */
+  /** Number of crashes that the job document records. */
   readonly crashes: number;
   readonly losses: number;
   readonly started_at: string | null;
 }
 
-/** A front in this process, workers in others, a database, and an object store that can refuse writes. */
+/** A front in this process, workers in separate processes, a database, and an object store that can refuse writes. */
 export interface RunningCluster {
   readonly front: RunningService;
   readonly s3: S3Service;
-  /** Address of the database for the role of the service. */
+  /** Database address for the service's role. */
   readonly url: string;
-  /** Settings of every process. */
+  /** Environment variables of every process. */
   readonly environment: Record<string, string>;
   startWorker(): Promise<Listening>;
   /** Starts another front in this process. */
@@ -113,7 +113,7 @@ export async function openCluster(variables: Record<string, string> = {}): Promi
   };
 }
 
-/** Settings that name the database and the object store of a cluster. */
+/** Returns the settings that name the database and the object store of a cluster. */
 export function placesOf(url: string, { access }: S3Service): Record<string, string> {
   return {
     DATABASE_URL: url,

@@ -14,7 +14,7 @@ import { openCluster } from './running-cluster.js';
 const ACCOUNTS = 1500;
 const LEASE_S = 5;
 const AWAY_MS = 9000;
-/** Account that is computed again in a separate batch. */
+/** Position of the account that is also computed in a separate batch. */
 const AGAIN = 17;
 const TERMS = { whole_shares: true };
 const SHARES_AT_FAULT = { kill: 0.1, partition: 0.3 };
@@ -41,7 +41,10 @@ async function embedded() {
   }
 }
 
-/** A number of nodes. The first loses its database for longer than a lease, and another one is killed and replaced. */
+/**
+ * Returns the results of a cluster of several nodes. The first node loses its database for longer than a lease, and
+ * another node is killed and replaced.
+ */
 async function onNodes(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
   const base = await mkdtemp(join(tmpdir(), 'divisor-cut-off-'));

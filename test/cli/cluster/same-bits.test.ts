@@ -7,9 +7,9 @@ import type { Listening } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 import { createSuite } from './suite.js';
 
-/** Number of kills, fewer than the number that fails a job. */
+/** Number of kills, below the number after which a job fails. */
 const KILLS = 2;
-/** The small variant, with one worker, is among the tests of stopped workers. */
+/** Market of the large variant; the small variant with one worker is in the tests of stopped workers. */
 const LARGE = { ...MARKET, assets: 200, start: '2018-01-02' };
 
 async function embeddedWith(threads: number) {
@@ -24,7 +24,7 @@ async function embeddedWith(threads: number) {
   }
 }
 
-/** Returns a worker that runs a job; undefined when no job is left. */
+/** Returns a worker that runs a job; undefined if no job is left. */
 async function holderOf({ query }: RunningCluster, workers: readonly Listening[]): Promise<Listening | undefined> {
   for (;;) {
     const live = await query<{ node: string | null }>(
@@ -37,7 +37,7 @@ async function holderOf({ query }: RunningCluster, workers: readonly Listening[]
   }
 }
 
-/** Starts a number of workers and kills the one that runs a job, twice. */
+/** Starts a number of workers, and twice kills the worker that runs a job. */
 async function clusterOf(count: number) {
   const cluster = await openCluster({ DIVISOR_LEASE: '5' });
   try {
@@ -47,7 +47,7 @@ async function clusterOf(count: number) {
     await suite.submit();
     for (let kills = 0; kills < KILLS; kills++) {
       const holder = await holderOf(cluster, workers);
-      if (holder === undefined) break; // All jobs have ended.
+      if (holder === undefined) break; // all jobs have ended
       holder.child.kill('SIGKILL');
       workers = [...workers.filter((worker) => worker !== holder), await cluster.startWorker()];
     }

@@ -5,7 +5,7 @@ import { IS_SOAK } from '../../soak.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { openCluster } from './running-cluster.js';
 
-/** Seeds of the stores; `one` is active. */
+/** Seeds of the stores; `one` is the active store. */
 const SEEDS: Readonly<Record<string, number>> = IS_SOAK ? { one: 1, two: 2, three: 3 } : { one: 1, two: 2 };
 const STORES = Object.keys(SEEDS);
 
@@ -17,7 +17,7 @@ async function runJob(service: RunningService, path: string, body: unknown = {})
 const generate = (service: RunningService, store: string, activate: boolean) =>
   runJob(service, '/data/synthetic', { ...MARKET, store_id: store, seed: SEEDS[store], activate });
 
-/** Levels and weights with risk, which need the market of the run. */
+/** Returns levels and weights with risk figures, which are computed from the market of the run. */
 async function figuresOf(service: RunningService, id: string): Promise<unknown> {
   const levels = (await service.ask('GET', `/analytics/${id}/levels`)).body as { levels: unknown; stale: unknown };
   const { status, body } = await service.ask('GET', `/analytics/${id}/weights?risk=true`);
@@ -45,7 +45,7 @@ test.skipIf(!hasPostgresql)(
         await generate(front, store, store === 'one');
         await front.ask('PUT', `/indices/${store}`, { ...INDEX, id: store, store_id: store });
       }
-      // In the soak the worker is killed: the next one computes the jobs that it had begun.
+      // In the soak, the worker is killed and a new worker recomputes the interrupted jobs.
       const begun = await Promise.all(
         STORES.map(async (id) => (await front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {})).body),
       );
@@ -60,7 +60,7 @@ test.skipIf(!hasPostgresql)(
         expect([store, await figuresOf(second, store)]).toEqual([store, figures]);
         expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
       }
-      // Another front activates another store: nothing becomes stale.
+      // Activating another store on another front makes no run stale.
       await runJob(second, '/data/stores/two/activate');
       for (const [store, figures] of expected) expect([store, await figuresOf(front, store)]).toEqual([store, figures]);
     } finally {

@@ -12,7 +12,7 @@ describe.skipIf(!hasPostgresql)('closures of a calendar on two nodes', () => {
     try {
       const { front } = cluster;
       const other = await cluster.startFront();
-      await cluster.startWorker(); // It computes the run from its plan.
+      await cluster.startWorker(); // the worker computes the run from its plan
       await prepare(front, ['EVEN']);
       const scheduleOn = async (node: typeof front) =>
         (await node.ask<{ recent: string[] }>('GET', '/indices/EVEN/schedule?asof=2024-02-15')).body.recent[0];

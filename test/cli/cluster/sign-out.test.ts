@@ -23,7 +23,7 @@ test.skipIf(!hasPostgresql)(
     const [leaving, staying] = [await signIn(front.url()), await signIn(other.url())];
     for (const at of [front, other])
       for (const { cookie } of [leaving, staying]) expect(await reads(at, cookie)).toBe(200);
-    // The scopes of another grant differ from those with which the session began.
+    // The third front grants other scopes than those with which the session began.
     expect(await reads(elsewhere, leaving.cookie)).toBe(401);
 
     const headers = { cookie: leaving.cookie, 'x-csrf-token': leaving.csrf };

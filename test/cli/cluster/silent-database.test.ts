@@ -9,24 +9,27 @@ import { IS_SOAK } from '../../soak.js';
 import { runHere, serving, type Run } from '../process.js';
 
 const SILENT_MS = IS_SOAK ? 60_000 : 7500;
-/** 50 requests a second. */
+/** Interval between requests: 50 requests a second. */
 const EVERY_MS = 20;
 /**
- * Maximum time from the beginning of the silence until requests are refused at once: ticks of the breaker, on a busy
- * machine.
+ * Maximum time from the start of the silence until requests are refused immediately: a few ticks of the circuit breaker
+ * on a busy machine.
  */
 const NOTICED_MS = 2500;
 
 interface Answered {
   readonly atMs: number;
   readonly ms: number;
-  /** Duration without the time in which the threads of either side waited for a core. */
+  /** Duration minus the time in which threads of the client or the service waited for a core. */
   readonly ownMs: number;
   readonly status: number;
   readonly retryAfter: string | null;
 }
 
-/** Returns how long the main thread of a process has waited for a core; 0 if the system does not count it. */
+/**
+ * Returns the milliseconds for which the main thread of a process has waited for a core; 0 if the system does not count
+ * them.
+ */
 function computeWaitedForCoreMs(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
@@ -86,7 +89,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
     const requests: Promise<Answered>[] = [];
     while (performance.now() - sinceMs < SILENT_MS) {
       const response = ask(sinceMs, requests.length);
-      response.catch(() => {}); // Checked below.
+      response.catch(() => {}); // rejections are checked below
       requests.push(response);
       await new Promise((resolve) => setTimeout(resolve, EVERY_MS));
     }
@@ -107,7 +110,7 @@ describe.skipIf(!hasPostgresql)('a service whose database does not respond', () 
         `${Math.max(...answers.map(({ ms }) => ms)).toFixed(0)} ms\n`,
     );
     expect(later.length).toBeGreaterThan(50);
-    expect(p99('ownMs')).toBeLessThan(100); // Other tests also use the processor.
+    expect(p99('ownMs')).toBeLessThan(100); // excludes waits for a core, which other tests may occupy
     expect(Math.max(...answers.map(({ ownMs }) => ownMs))).toBeLessThan(2 * NOTICED_MS);
     const ready = async () => (await fetch(`${front.url}/health/ready`)).status;
     expect(await ready()).toBe(503);

@@ -13,7 +13,7 @@ if (!IS_SOAK)
 
 const LEASE_S = 5;
 
-/** Indices, each with a separate run. */
+/** Ids of indices, each with a separate run. */
 const IDS = ['KILLED', 'PAUSED', 'STOPPED'];
 
 describe.skipIf(!hasPostgresql)('the job of a worker', () => {
@@ -26,7 +26,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   });
   afterAll(() => cluster?.close());
 
-  /** Submits a backtest that cannot end, because its results cannot be written. @returns its worker and its row */
+  /** Submits a backtest that cannot end because its results cannot be written. @returns its worker and its row */
   async function submitEndlessBacktest(
     id: string,
   ): Promise<{ readonly jobId: string; readonly holder: Listening; readonly row: JobRow }> {
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     return { jobId: body.job_id, row, holder: workers.find(({ home }) => row.node!.endsWith(home))! };
   }
 
-  /** Allows writes of results again, and checks that the job takes effect once. */
+  /** Allows result writes again, and checks that the job takes effect once. */
   async function endedOnce(jobId: string, id: string): Promise<void> {
     cluster.s3.isHeld = false;
     expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
@@ -95,7 +95,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     expect(again).toMatchObject({ crashes: 0, losses: 0 });
     await endedOnce(jobId, 'STOPPED');
     expect(await holder.ended).toBe(0);
-    // The killed worker did not deregister and has no slots any more.
+    // The killed worker did not deregister, but has no slots any more.
     const left = (await cluster.nodes()).filter(({ node }) => node !== row.node);
     expect(left.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
     workers = workers.filter((each) => each !== holder);

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import type { RunningService } from '../../services/running-service.js';
 
-/** Work of every expensive kind on the market of a service. */
+/** Jobs of every expensive kind on the market of a service. */
 export interface Suite {
-  /** Submits the first stage at once. */
+  /** Submits the jobs of the first stage. */
   submit(): Promise<void>;
-  /** Returns the SHA-256 of every result, by name, after all work has ended. */
+  /** Returns the SHA-256 of every result, by name, after all jobs have ended. */
   hashes(): Promise<Readonly<Record<string, string>>>;
 }
 
@@ -15,7 +15,7 @@ type Work = readonly [path: string, body: Readonly<Record<string, unknown>>];
 /** Indices of the suite, by weighting. */
 const WEIGHTINGS = { CAPPED: { type: 'MarketCapWeight', cap: 0.4 }, EVENLY: { type: 'EqualWeight' } };
 const CONSTRAINTS = [{ id: 'position', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
-/** Each stage needs results of the previous one. */
+/** Jobs in stages; each stage needs results of the previous stage. */
 const STAGES: readonly (readonly Work[])[] = [
   [
     ['/analytics/CAPPED/backtest', { transaction_cost_bps: 10 }],
@@ -31,7 +31,7 @@ const STAGES: readonly (readonly Work[])[] = [
     ['/analytics/CAPPED/simulate', { horizon: 21, paths: 2_000_000 }],
   ],
 ];
-/** Results as clients read them. */
+/** Paths of results as clients read them. */
 const VIEWS = [
   '/analytics/CAPPED/record',
   '/analytics/EVENLY/record',
@@ -86,7 +86,7 @@ export function createSuite({ ask, finished }: RunningService): Suite {
   };
 }
 
-/** Members with times and ids of runs, which differ between equal results. */
+/** Names of members that hold times and run ids, which differ between equal results. */
 const OF_THEIR_TIME = new Set(['run_at', 'run_id', 'created_at', 'estimated_at', 'updated_at', 'validated_at']);
 
 const hashOf = (result: unknown): string =>

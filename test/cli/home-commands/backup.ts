@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { runHere, servingHere } from '../process.js';
 import { home, service, newFolder, ask, listLines } from './set-up.js';
 
-/** Versions of documents and data, stored runs and publications, as in a backup; `verify` covers the audit log. */
+/** Paths of versions, stored runs and publications that a backup must keep; `verify` covers the audit log. */
 const KEPT = [
   '/indices/EVEN/versions',
   '/indices/EVEN/versions/1',
@@ -19,7 +19,7 @@ export function describeBackup(): void {
     test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
       const folder = join(await newFolder(), 'copy');
       expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
-      await ask(service.url, 'GET', '/audit'); // This request signs the log.
+      await ask(service.url, 'GET', '/audit'); // reading the audit log signs it
       const over = new AbortController();
       const written: number[] = [];
       const writing = (async () => {

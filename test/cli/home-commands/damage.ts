@@ -15,14 +15,14 @@ export function describeDamage(): void {
     });
     afterAll(() => rm(dirname(whole), { recursive: true }));
 
-    /** A folder with a backup that a test may damage. */
+    /** Creates a backup in a folder that a test may damage. */
     async function backupIn(folder: string): Promise<string> {
       const copy = join(folder, 'backup');
       await cp(whole, copy, { recursive: true });
       return copy;
     }
 
-    /** Copies the home while no process serves it. */
+    /** Copies the home while no process uses it. */
     async function stillHome(): Promise<string> {
       const other = join(await newFolder(), 'home');
       await runHere(['restore', whole, '--home', other]);

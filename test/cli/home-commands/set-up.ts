@@ -6,7 +6,7 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 import { INDEX, MARKET } from '../even-index.js';
 import { type Run, serving } from '../process.js';
 
-/** A home with a managed market, an index, its run and a watchlist, created once and served by a separate process. */
+/** Home with a managed market, an index, its run and a watchlist, created once and served by a separate process. */
 let base: string;
 export let home: string;
 export let service: Run & { readonly url: string };

@@ -25,7 +25,7 @@ export function describeAgainstAService(): void {
       service?.child.kill('SIGTERM');
       await service?.ended;
     });
-    /** Waits until the store has been read again, which happens in the background after a start. */
+    /** Waits until the service has read the store again, which it does in the background after a start. */
     async function waitForStore(): Promise<void> {
       await waitUntil(async () => {
         const answer = await fetch(`${service.url}/health`, { headers: { 'x-api-key': key } });
@@ -147,7 +147,7 @@ export function describeAgainstAService(): void {
       expect(await rowsOf(['data', 'series'])).toEqual([]);
       expect((await rowsOf(['data', 'fields'])).map(({ name }) => name)).toContain('MOMENTUM');
       expect(await rowsOf(['strategy', 'list'])).toEqual([]);
-      // Four securities with a quarter each: none may be above 10 %.
+      // Four securities with 25 % each exceed the maximum of 10 %.
       const limits = await rowsOf(['limits', 'EVEN', '--by', 'IDENTIFIER']);
       expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
       expect(limits.every(({ rule }) => rule === 'UCITS_5_10_40')).toBe(true);
@@ -171,7 +171,7 @@ export function describeAgainstAService(): void {
       const orders = linesOf(pack.out).slice(0, -1);
       expect(orders.map(({ account, side }) => `${account} ${side}`)).toEqual(Array<string>(4).fill('AUM buy'));
       for (const { weight_after } of orders) expect(Number(weight_after)).toBeCloseTo(0.25, 3);
-      expect(await runCommand(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // it needs a benchmark
+      expect(await runCommand(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // the command requires a benchmark
       const shares = await rowsOf(['factor-risk', 'EVEN', '--benchmark', 'A']);
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
     });
@@ -216,7 +216,7 @@ export function describeAgainstAService(): void {
       }
       const [own, other] = linesOf((await runCommand(['compare', 'EVEN', '--benchmark', 'A'])).out);
       expect(own).toMatchObject({ index_id: 'EVEN', correlation_EVEN: 1, correlation_A: other!['correlation_EVEN'] });
-      // The store has no reference data for groups.
+      // The store has no reference data by which securities could be grouped.
       expect(await runCommand(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
         status: 2,
         err: expect.stringContaining('SECTOR'),
@@ -279,7 +279,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       const statusOf = async (child: ReturnType<typeof night>) => ((await once(child, 'close')) as [number | null])[0];
       const killed = night();
       const both = [night(), night()].map(statusOf);
-      process.kill(-killed.pid!, 'SIGKILL'); // The shell and its child processes.
+      process.kill(-killed.pid!, 'SIGKILL'); // kills the shell and its child processes
       expect(await Promise.all(both)).toEqual([0, 0]);
       const { levels } = (await (
         await fetch(`${service.url}/analytics/EVEN/levels`, { headers: { authorization: `Bearer ${key}` } })
@@ -308,7 +308,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
       slow.child.kill('SIGINT');
       const endStatus = await slow.ended;
-      // A slow answer on a busy machine is reported as well.
+      // On a busy machine the command may also report that it is still waiting.
       const said = slow.err().replaceAll(/^divisor sweep: still waiting .*\n/gm, '');
       expect([endStatus, said]).toEqual([130, '']);
       const job = (await (

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Partial lines with the completions of their last word. */
+/** Partial lines and the expected completions of their last word. */
 export const COMPLETED: readonly (readonly [line: string, words: readonly string[]])[] = [
   ['impor', ['import', 'import-risk']],
   ['index sho', ['show']],
@@ -58,8 +58,8 @@ export function listCompletions(shell: 'bash' | 'zsh' | 'fish', script: string, 
 }
 
 /**
- * Returns the words that have the last word of a line as prefix: zsh filters in a function outside the script. Flags
- * are included only after a dash.
+ * Returns the words that start with the last word of a line: zsh filters in a function outside the script. Flags are
+ * included only after a dash.
  */
 function wordsFor(line: string, words: string): string[] {
   const typed = line.split(/[ =]/).at(-1)!;
@@ -70,7 +70,7 @@ function wordsFor(line: string, words: string): string[] {
 
 const NO_START_UP = { bash: '--norc', zsh: '-f', fish: '--no-config' } as const;
 
-/** Replaces the functions of zsh for completion; words count from 1 in zsh and from 0 in bash. */
+/** Replacements for the completion functions of zsh; words count from 1 in zsh and from 0 in bash. */
 const OF_ZSH = `
 compadd() { shift; printf '%s\\n' "$@"; }
 compset() { :; }
@@ -78,7 +78,7 @@ compdef() { :; }
 _files() { :; }
 `;
 
-/** Replaces the command that lists ids. */
+/** Shell function that replaces the command that lists ids. */
 const TELLS_IDS = `divisor() { if [ "$3" = indices ]; then printf 'EVEN\\nODD\\n'; elif [ "$3" = names ]; then printf 'AAPL\\nMSFT\\n'; else echo desk; fi; }`;
 
 const BEFORE = {

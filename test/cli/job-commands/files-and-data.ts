@@ -5,8 +5,8 @@ import { type Ending, runToEnd, runHere } from '../process.js';
 import { file, INDEX, linesOf } from './set-up.js';
 
 /**
- * Tests commands that read and write files and stores, against a service with a full key; each would otherwise open a
- * home.
+ * Tests commands on files and stores against a service with an unrestricted key; without a service each command would
+ * open a home.
  */
 export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
   const ask = (words: readonly string[]): Promise<Ending> => runHere(words, environment());
@@ -85,7 +85,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       out: expect.stringMatching(/signed up to entry (\d+): \1 entries/) as string,
     });
     expect((await ask(['publication', 'rotate'])).status).toBe(0);
-    expect((await ask(['publish', 'EVEN', '--restate'])).status).toBe(2); // A restatement requires a reason.
+    expect((await ask(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement requires a reason
   });
 
   test('activating the served store is not an error, and is reported', async () => {
@@ -128,7 +128,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(file('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
     expect((await ask(['index', 'put', file('noted.json'), '--note', 'First'])).status).toBe(0);
     const [known] = await rowsOf('data', 'versions', 'desk');
-    expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // The name of its key.
+    expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // the author is the name of the key
     const preview = ['index', 'preview', 'NOTED'];
     expect(await rowsOf(...preview, '--as-known-on', '1')).toEqual(await rowsOf(...preview));
     expect((await ask(['index', 'delete', 'NOTED', '--note', 'A trial'])).status).toBe(0);
@@ -198,7 +198,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
     const flags = ['--date-format', 'DD/MM/YYYY'];
     const report = await ask([...words, ...flags]);
-    // A single table without another name contains closes; its unknown price basis is reported in a pipe as well.
+    // A single table without a column name contains closes; the unknown price basis is also reported when the output is
+    // a pipe.
     expect(report.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
     expect(report.err).toContain('--adjustment splits if closes are divided by later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
@@ -256,7 +257,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toContain("3 of 5 files cannot be read this way; --ignore 'B.csv,C.csv,D one.csv' skips them.");
     for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
     expect(err).not.toContain('--on-duplicate');
-    await writeFile(file('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // Open questions are reported as well.
+    await writeFile(file('damaged/A.csv'), `${formatBars('11')}2024-01-03,12\n`); // open questions are reported in addition to unreadable files
     const twice = (await ask(words)).err;
     expect(twice).toContain('skips them. --on-duplicate: Rows of one name and date differ');
     await writeFile(file('damaged/A.csv'), formatBars('11'));
@@ -329,7 +330,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const trial = await ask(['refresh', 'daily', '--dry-run']);
     expect(linesOf(trial.out).at(-1)).toMatchObject({ result: { dry_run: true, rows_added: 1, end: '2024-01-05' } });
     expect(await endOf()).toBe('2024-01-04');
-    // A complete day is accepted. The partial day of the store is reported, also by the exit status.
+    // A complete day is accepted. The report and the exit status mention the partial day of the store.
     await writeFile(table, `${before}${formatBars('2024-01-04', ['A', 'B'])}${formatBars('2024-01-05', all)}`);
     const { status, out } = await runRefresh('PARTIAL_DATE');
     expect(status).toBe(3);

@@ -52,7 +52,7 @@ export function describeOnAHome(): void {
       };
       expect(await ask('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
       expect(await ask('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
-      expect(await ask('names')).toEqual([0, ['']]); // A service completes the identifiers of its store.
+      expect(await ask('names')).toEqual([0, ['']]); // only a service completes the identifiers of its store
       expect(await ask('people')).toEqual([64, ['']]);
     });
 
@@ -173,7 +173,7 @@ export function describeOnAHome(): void {
       }
     });
 
-    // It measures the kernels at their usual sizes, which takes seconds.
+    // The benchmark measures the kernels at their usual sizes, which takes seconds.
     test.runIf(IS_SOAK)('a benchmark of the machine reports its limits, kernels and jobs', async () => {
       const { status, out, err } = await runHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
@@ -272,8 +272,8 @@ export function describeOnAHome(): void {
 }
 
 /**
- * Writes files as vendors deliver them: one per security, with a duplicate row, a day without prices, and dividends
- * only in the adjusted close.
+ * Writes files as vendors deliver them: one file per security, with a duplicate row, a day without prices, and
+ * dividends that only the adjusted close reflects.
  */
 async function vendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
   await mkdir(file('vendor'));

@@ -36,7 +36,7 @@ export const ending = ({ status, out, err }: { status: number | string; out: str
   err: err.replace(/\n$/, ''),
 });
 
-/** A folder of prices for all tests below: four securities, four years of weekdays. */
+/** Writes a folder of prices for all tests below: four securities over four years of weekdays. */
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
   await mkdir(file('prices'));
@@ -60,6 +60,6 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Runs a command on the home to its end. */
+/** Runs a command on the home and returns its result. */
 export const onHome = (words: readonly string[], at = home) =>
   runHere([...words, '--home', at], { DIVISOR_DATA_ROOTS: folder });

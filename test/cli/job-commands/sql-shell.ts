@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { onTerminal } from '../pseudo-terminal.js';
 
-/** @param environment of the command: address and key of the service */
+/** @param environment address and key of the service, for the command */
 export function testSqlShell(environment: () => Record<string, string>): void {
   test('a shell of SQL answers statements over several lines, continues after an error and ends with exit', async () => {
     const typed = 'SELECT 2 AS two,\n3 AS three;\nSELECT nothing;\nSELECT 7 AS last;\nexit\n';

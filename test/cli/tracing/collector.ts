@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 
-/** A received span, with the process that sent it. */
+/** A received span and the process that sent it. */
 export interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -32,7 +32,7 @@ interface Attribute {
 const valuesOf = (attributes: readonly Attribute[]) =>
   Object.fromEntries(attributes.map(({ key, value }) => [key, String(Object.values(value)[0])]));
 
-/** Opens a collector of OTLP over HTTP with JSON that implements only the protocol. */
+/** Opens a minimal collector of OTLP over HTTP with JSON. */
 export async function openCollector(status = 200): Promise<Collector> {
   const spans: ReceivedSpan[] = [];
   const requests: Collector['requests'] = [];

@@ -16,7 +16,7 @@ interface Job {
   readonly trace_id: string | null;
 }
 
-/** Sends a request, and follows the job that it starts. */
+/** Sends a request and waits for the job that it starts. */
 async function runJob(url: string, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Job> {
   const answer = await fetch(`${url}${path}`, {
     method: 'POST',
@@ -47,7 +47,7 @@ const findSpan = (name: string): ReceivedSpan => {
 const isWithin = (inner: ReceivedSpan, outer: ReceivedSpan): boolean =>
   BigInt(inner.startTimeUnixNano) >= BigInt(outer.startTimeUnixNano) - MARGIN &&
   BigInt(inner.endTimeUnixNano) <= BigInt(outer.endTimeUnixNano) + MARGIN;
-/** Maximum difference between clocks of threads and processes of one machine: 5 ms. */
+/** Maximum clock difference between threads and processes of one machine: 5 ms, in nanoseconds. */
 const MARGIN = 5_000_000n;
 
 test('one trace reaches from the request of a client to the reader process, the job and its thread', async () => {
@@ -65,7 +65,7 @@ test('one trace reaches from the request of a client to the reader process, the 
   });
   const run = await runJob(url, '/analytics/EVEN/backtest', {});
   expect(run.status).toBe('succeeded');
-  await stop(); // This sends the remaining spans.
+  await stop(); // the service sends the remaining spans when it stops
 
   expect(collector.requests[0]).toMatchObject({ path: '/v1/traces', headers: { 'x-team': 'index desk' } });
   const request = findSpan('POST /data/synthetic');
@@ -83,7 +83,7 @@ test('one trace reaches from the request of a client to the reader process, the 
   expect(Number(reader.attributes['process.pid'])).not.toBe(process.pid);
   expect([isWithin(read, job), isWithin(reader, read)]).toEqual([true, true]);
 
-  // A request without a trace begins one, whose id the job has.
+  // A request without a trace id starts a trace, and the job has the same trace id.
   const begun = findSpan('POST /analytics/{index_id}/backtest');
   const [backtest, task, thread] = [findSpan('job backtest'), findSpan('task backtest'), findSpan('thread backtest')];
   expect([begun.traceId, backtest.traceId, task.traceId]).toEqual([run.trace_id, run.trace_id, run.trace_id]);

@@ -4,13 +4,16 @@ import type { JobStatus } from '#jobs/status.js';
 import { eventually, follow, type Desk } from '../desk.js';
 
 const NAMES = 3000;
-/** More than the six connections that browsers open to a host. */
+/** Number of tabs, above the six connections that browsers open to a host. */
 const TABS = 7;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const FORMULA = '=HYPERLINK("http://example.org","x")';
 
-/** Three thousand securities; the identifier of the first is a script, and its name a formula. */
+/**
+ * Identifiers of three thousand securities; the first identifier is a script, and the first security's name is a
+ * formula.
+ */
 const identifiers = [HOSTILE, ...Array.from({ length: NAMES - 1 }, (_, n) => `N${String(n).padStart(4, '0')}`)];
 
 const tables = {
@@ -35,7 +38,7 @@ const index = {
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
 
-/** Tests pages with three thousand securities, and texts that would have another meaning if they were not escaped. */
+/** Tests pages with three thousand securities and with texts that must be escaped. */
 export function describeCrowd(desk: () => Desk): void {
   test('three thousand securities are a table that renders only the visible rows', async () => {
     const { page, service, complaints } = desk();
@@ -87,7 +90,7 @@ export function describeCrowd(desk: () => Desk): void {
 
   test('more tabs load than a browser has connections to a host, and each receives the events of a job', async () => {
     const { page, service } = desk();
-    const context = await page.context().browser()!.newContext(); // The page has a browser.
+    const context = await page.context().browser()!.newContext(); // pages created by a browser always have one
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
     const openHealth = async (tab: Page) => {
       await tab.goto(`${service.url()}/console/health`);
@@ -109,7 +112,8 @@ export function describeCrowd(desk: () => Desk): void {
       await service.ask('DELETE', `/indices/${id}`);
     };
     await heard('TABS-ALL', tabs);
-    // The first page led; the next one begins to listen when the job has ended.
+    // The first tab received the events for all; after it closes, the next tab begins to listen only when the job has
+    // ended.
     let listen = () => {};
     const listened = new Promise<void>((resolve) => {
       listen = resolve;

@@ -11,14 +11,14 @@ import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
-/** Weekdays of half a year. */
+/** Weekdays of half a year, from which prices are created. */
 const DAYS = Array.from({ length: 182 }, (_, t) => new Date(Date.UTC(2024, 0, 1 + t)))
   .filter((day) => day.getUTCDay() % 6 !== 0)
   .map((day) => day.toISOString().slice(0, 10));
 
 /**
- * Returns prices of three securities; those of the second one halve on a day, with twice the volume afterwards: an
- * unreported split.
+ * Returns prices of three securities as CSV. Prices of the second security halve on one day and its volume doubles from
+ * then on: an unreported split.
  */
 function formatPrices(): string {
   const rows = DAYS.flatMap((day, t) =>
@@ -44,7 +44,7 @@ export function describeData(desk: () => Desk): void {
     const wrong = formatPrices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
     await files.setInputFiles([createCsv('market.csv', wrong), createCsv('names.csv', 'identifier,NAME\nAAA,First\n')]);
     await page.getByLabel('Table of names.csv').selectOption('reference');
-    // Errors are shown at their file before an import, and in the table after a refusal.
+    // Errors are shown next to their file before the import, and in the table after a refusal.
     const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
     const atFile = chosen.filter({ hasText: 'market.csv' });
     await atFile.getByText(/^row 6, date: .*2024-13-02/).waitFor();
@@ -58,13 +58,13 @@ export function describeData(desk: () => Desk): void {
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Remove market.csv' }).click();
     await files.setInputFiles([createCsv('market.csv', formatPrices())]);
-    // An import keeps the served market unless the user chooses otherwise.
+    // An import leaves the served market unchanged unless the user chooses otherwise.
     expect(await page.getByLabel('Serve the store now').inputValue()).toBe('false');
     await page.getByLabel('Serve the store now').selectOption('true');
     await page.getByText('This replaces').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
-    // The pressed button is gone; the focus is on the heading.
+    // The pressed button has disappeared, so the focus moves to the heading.
     await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
     expect(body).toMatchObject({ active: true, identifiers: 3, rows: { market: 3 * DAYS.length, reference: 1 } });
@@ -118,7 +118,7 @@ export function describeData(desk: () => Desk): void {
         bytes: new TextEncoder().encode(text),
       })),
     );
-    // Simulates a service that takes half of the archive in one request.
+    // Simulates a service that accepts only half of the archive in one request.
     await page.route('**/health', async (route) => {
       const health = (await (await route.fetch()).json()) as { limits: object };
       const room = Math.ceil(((archive.size / 2) * 4) / 3) + 5000;
@@ -145,7 +145,7 @@ export function describeData(desk: () => Desk): void {
     expect(await page.evaluate('document.body.scrollHeight')).toBeLessThan(3000);
     const button = page.getByRole('button', { name: 'Import', exact: true });
     await page.evaluate('scrollTo(0, 0)');
-    const { y, height } = (await button.boundingBox())!; // The button is on the page.
+    const { y, height } = (await button.boundingBox())!; // the button is on the page
     expect(y + height).toBeLessThanOrEqual(page.viewportSize()!.height);
     await page.getByLabel('Name *').fill('Archive');
     await page.getByLabel('Serve the store now').selectOption('false');
@@ -211,7 +211,7 @@ export function describeData(desk: () => Desk): void {
     await expect
       .poll(async () => (await service.ask<DataStore>('GET', '/data/stores/columns')).body, { timeout: WAIT_MS })
       .toMatchObject({ active: false, identifiers: 2, start: '2024-01-02', rows: { reference: 2 } });
-    // A store that is not served shows its coverage and its securities.
+    // The page of a store that is not served shows its coverage and its securities.
     await follow(page, '/console/data/stores/columns?tab=coverage');
     await page.getByLabel('Coverage of prices').getByText('of 2 expected').waitFor();
     await follow(page, '/console/data/stores/columns?tab=names');
@@ -225,7 +225,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Warnings', exact: true }).click();
     const { doubts } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
     const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
-    // One cause is listed at a time.
+    // The list shows one cause at a time.
     await page.getByRole('list', { name: 'Causes' }).getByText('Missing split').waitFor();
     const listRows = () => page.getByRole('grid', { name: 'data warnings' }).getAttribute('aria-rowcount');
     expect(await listRows()).toBe(String(doubts.length + 1));
@@ -233,7 +233,7 @@ export function describeData(desk: () => Desk): void {
     await split.getByRole('button', { name: /^Show \d+ warning/ }).click();
     await eventually(listRows).toBe(String(doubts.filter(({ kind }) => kind === 'missed_split').length + 1));
     await split.getByRole('button', { name: 'Show all causes' }).click();
-    // Details that do not fit in a row are shown below the table.
+    // Details that do not fit into a row are shown below the table.
     await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
     await page.getByLabel('Details of a row of data warnings').getByText(message, { exact: true }).waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
@@ -247,7 +247,7 @@ export function describeData(desk: () => Desk): void {
     expect(audit.body.doubts.filter(({ kind }) => kind === 'missed_split')).toEqual([]);
     await page.getByRole('link', { name: 'Coverage' }).click();
     await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
-    // The original store is no longer served, but its data warnings are still drawn.
+    // The original store is no longer served, but its data warnings still have charts.
     const repaired = new URL(page.url()).pathname;
     const [doubt] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
     await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
@@ -270,7 +270,7 @@ export function describeData(desk: () => Desk): void {
         .textContent();
     const adjusted = await readSecondRow();
     await page.getByRole('radio', { name: 'As traded' }).check();
-    // On the share basis of the latest date, the default, prices before a two-for-one split are halved.
+    // By default, prices are on the share basis of the latest date, so prices before a two-for-one split are halved.
     const value = (text: string | null) => Number(text?.slice(10));
     await eventually(async () => value(adjusted) / value(await readSecondRow())).toBeCloseTo(0.5, 2);
     expect(complaints).toEqual([]);

@@ -10,10 +10,7 @@ import type {
 } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
-/**
- * Tests documents other than indices, each in forms of the contract: strategies, templates, watchlists, constraint
- * sets.
- */
+/** Tests the forms of documents other than indices: strategies, templates, watchlists, constraint sets. */
 export function describeDocuments(desk: () => Desk): void {
   test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
     const { page, service, complaints } = desk();
@@ -36,7 +33,7 @@ export function describeDocuments(desk: () => Desk): void {
     );
     expect(body.blocks).toHaveLength(before + 1);
     expect([body.blocks.at(-2)!.kind, body.blocks[0]!.index_id]).toEqual(['text', 'CORE']);
-    // A change that another editor has saved in the meantime is not overwritten.
+    // A change that another editor has saved meanwhile is not overwritten.
     await service.ask('PUT', '/reports/templates/DESK', { ...body, name: 'Theirs' });
     await page.getByLabel('Name *').fill('Mine');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -79,19 +76,19 @@ export function describeDocuments(desk: () => Desk): void {
     const form = page.getByRole('region', { name: 'Overlay' });
     await page.getByText('Overlay, Percent is required').first().waitFor();
     expect(await form.getByLabel('Percent').getAttribute('aria-invalid')).toBe('false');
-    // A blend has rows and its own schedule.
+    // A blend consists of parts and has its own schedule.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('blend');
     await form.getByRole('button', { name: 'Add to Parts' }).click();
     await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
     const rebalance = form.getByRole('group', { name: 'Rebalance' });
     const frequency = rebalance.getByLabel('Frequency');
-    // The default schedule that is reported does not open the group, so that a click does.
+    // The group is closed although the service reports its default schedule; the click opens it.
     await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
-    // Its effect is seen before it is saved.
+    // The effect of the fee is shown before the index is saved.
     const sketch = page.getByRole('table', { name: 'Level of the draft at the cursor' });
     await sketch.getByRole('row', { name: /^CORE / }).waitFor();
     await page.getByRole('button', { name: 'Save the index', disabled: false }).click();
@@ -127,7 +124,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('grid', { name: 'names' }).getByText(known, { exact: true }).click();
     const figures = page.getByLabel(`Figures of ${known}`);
     await figures.getByText('Range, 1 year').waitFor();
-    // The range is that of the chart below it: both are adjusted for splits.
+    // The figure and the chart below it cover the same range; both are adjusted for splits.
     await page.getByText(', adjusted for splits').first().waitFor();
     const { body: closes } = await service.ask<PricesResponse>(
       'GET',
@@ -168,7 +165,7 @@ export function describeDocuments(desk: () => Desk): void {
     await factor.getByLabel('Maximum').fill('5');
     const write = async (text: string) => {
       await page.getByLabel('Source').press('Control+a');
-      await page.keyboard.press('Delete'); // A browser would keep the styles of a selection that it replaces.
+      await page.keyboard.press('Delete'); // replacing a selection would keep its styles
       await page.keyboard.insertText(text);
     };
     await write('function compute({ close }) {\n  return close.map((v) => ;\n}');
@@ -213,7 +210,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.07');
     await page.getByLabel('Id of the constraint set').fill('desk');
-    // An unsaved definition has an address all the same.
+    // An unsaved definition is part of the address, so a reload keeps it.
     await page.reload();
     await eventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
     await page.getByRole('button', { name: 'Save the constraints' }).click();

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { eventually, type Desk } from '../desk.js';
 
-/** From an empty service to a market. */
+/** Tests the steps from an empty service to a market. */
 export function describeFirstMarket(desk: () => Desk): void {
   test('an empty service offers three ways to a market: files are one click away, and one click makes one', async () => {
     const { complaints, page, service } = desk();
@@ -13,7 +13,7 @@ export function describeFirstMarket(desk: () => Desk): void {
     await page.getByLabel('Files to import').getByText(file.name, { exact: true }).waitFor();
     await page.goBack();
     await page.getByRole('button', { name: 'Generate' }).click();
-    // Every setting has an initial value, and an invalid value is refused at its field.
+    // Every setting has an initial value, and an invalid value is reported at its field.
     const dialog = page.getByRole('dialog', { name: 'Generate a market' });
     await dialog.getByLabel('Assets').fill('0');
     await dialog.getByRole('button', { name: 'Generate the market' }).click();

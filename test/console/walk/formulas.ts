@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { eventually } from '../desk.js';
 
-/** Types an expression into a field, which shows its meaning and its errors. */
+/** Types expressions into a field, which explains them and shows their errors. */
 export async function typeFormulas(page: Page): Promise<void> {
   const field = page.getByLabel('Field', { exact: true });
   await field.fill('zcore(CLOSE)');

@@ -12,7 +12,7 @@ import { picture } from '../picture.js';
 import { typeFormulas } from './formulas.js';
 import { combineUniverses } from './universes.js';
 
-/** An index designed, edited by two, run, and looked at. */
+/** Tests an index that is designed, edited by two users, run, and examined. */
 export function describeIndices(desk: () => Desk): void {
   test('an index is designed in forms: findings at their field, weights next to it, saved by a click', async () => {
     const { complaints, page, service } = desk();
@@ -21,7 +21,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText('it is "CORE index"').first().waitFor();
     expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Id *', { exact: true }).fill('CORE');
-    // Fields that no class describes are shown if the values of the others make them relevant.
+    // Fields of the schedule are shown if other values make them relevant.
     const schedule = page.getByRole('region', { name: 'Rebalance' });
     await schedule.getByLabel('Frequency').selectOption('custom');
     await schedule.getByLabel('Dates').waitFor();
@@ -80,7 +80,7 @@ export function describeIndices(desk: () => Desk): void {
     const other = await desk().newPage();
     await follow(page, '/console/indices/CORE/edit');
     await page.getByLabel('Base value').fill('500');
-    // The address of a draft contains it, so that it can be sent to a colleague.
+    // The address contains the draft, so that the user can send it to a colleague.
     await eventually(() => new URL(page.url()).searchParams.has('draft')).toBe(true);
     await other.goto(page.url());
     await eventually(() => other.getByLabel('Base value').inputValue()).toBe('500');
@@ -91,8 +91,8 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Someone else saved a version').waitFor();
-    // Three-way merge of the original with both changes: changes of one editor are kept, conflicting changes are
-    // chosen.
+    // Three-way merge of the original and both changed versions: changes of only one editor are kept; conflicting
+    // changes require a choice.
     await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
     await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
     expect(await page.getByRole('button', { name: 'Save the selection' }).isDisabled()).toBe(true);
@@ -179,7 +179,7 @@ export function describeIndices(desk: () => Desk): void {
       `Constituents${rebalance.body.constituents}`,
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
-    // This run was computed without costs.
+    // The run was computed without costs.
     expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain('Costnone');
     expect(await page.getByRole('columnheader', { name: 'Traded USD' }).count()).toBe(1);
     await picture(page, 'rebalance');
@@ -208,7 +208,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('5000');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await eventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
-    // The error also appears below the button until the terms are changed.
+    // The error also appears below the button until the user changes the terms.
     const wrong = { transaction_cost_bps: 5000 };
     const refusal = await service.ask<{ error: { message: string } }>('POST', '/analytics/CORE/backtest', wrong);
     const refused = page.getByRole('alert').filter({ hasText: refusal.body.error.message });
@@ -216,7 +216,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('25');
     await refused.waitFor({ state: 'detached' });
     await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
-    // The question is in the address.
+    // The changed terms are part of the address.
     await page.reload();
     await eventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
@@ -226,7 +226,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();
     await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('changed for the next run').count()).toBe(0);
-    // Another definition, and an address without terms.
+    // The definition has changed, and the address of the new run contains no terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
     await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrong))}`);
@@ -260,16 +260,16 @@ export function describeIndices(desk: () => Desk): void {
     expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
     await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
     await page.getByRole('region', { name: 'Changes of the terms' }).getByText('Transaction cost').waitFor();
-    // The newest run is below the titles; this one is two rows below it.
+    // The newest run is in the first row below the titles; the selected run is two rows lower.
     await page
       .getByRole('grid', { name: 'runs of CORE' })
       .getByRole('row')
       .nth(3)
       .getByRole('gridcell')
-      .nth(1) // next to its checkbox
+      .nth(1) // the cell next to the checkbox
       .click();
     await page.getByText('is shown, not the newest').waitFor();
-    // The report is requested for that run only.
+    // The requested report covers only the selected run.
     await page.getByRole('link', { name: 'Report', exact: true }).click();
     await page.getByText('not the newest').waitFor();
     const error = { code: 'QUEUE_FULL', message: 'Queue full: 120 jobs waiting (limit 100).', detail: null };
@@ -280,7 +280,7 @@ export function describeIndices(desk: () => Desk): void {
     ]);
     expect(rendered.postDataJSON()).toMatchObject({ index_id: 'CORE', run_ids: { CORE: first!.run_id } });
     await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
-    // The reason why a security was in it is shown as well.
+    // The page also shows why the selected run held a security.
     const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
     const { identifier } = held.weights[0]!;
     const explained = page.waitForRequest((one) => one.url().includes(`/explain/`));
@@ -313,7 +313,7 @@ export function describeIndices(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
     await page.getByText('The range 2020-01-02 to 2020-06-30 does not apply here').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
-    // The latest windows of the library and the largest sectors are shown before a choice.
+    // The latest windows of the library and the largest sectors are shown before the user chooses.
     await page
       .getByRole('row', { name: /^Pandemic 2020 / })
       .first()
@@ -323,7 +323,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Start *').fill('2020-02-20');
     await page.getByLabel('End *').fill('2020-03-23');
     await page.getByRole('button', { name: 'Shock' }).click();
-    // An incomplete input is not refused.
+    // An incomplete shock is ignored instead of refused.
     await page.getByText('An empty shock is ignored').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Add to Shocks' }).click();
@@ -339,7 +339,7 @@ export function describeIndices(desk: () => Desk): void {
       const text = `${earned < 0 ? '\u2212' : '+'}${Math.abs(100 * earned).toFixed(2)}%`;
       await page.getByRole('row', { name: new RegExp(`^${name} ${text.replace('+', '\\+')}`) }).waitFor();
     }
-    // The question is in the address.
+    // The shocks are part of the address.
     await page.reload();
     await page.getByRole('row', { name: /^Shock 2 / }).waitFor();
     expect(complaints).toEqual([]);

@@ -11,14 +11,14 @@ const READER = issued('reader', ['read']);
 const RUNNER = issued('runner', ['run']);
 const DESK = issued('desk', ['read', 'write', 'run', 'data']);
 
-/** Returns the keys of a service as in its environment. */
+/** Returns the environment variable that defines a service's keys. */
 const environmentOf = (keys: readonly ReturnType<typeof issued>[]) => ({
   DIVISOR_API_KEYS: keys
     .map(({ record: { name, id, sha256, scopes } }) => `${name}:${id}:${sha256}:${[...scopes].join('+')}`)
     .join(','),
 });
 
-/** Tests a separate service with keys, in the shared browser. */
+/** Tests a separate service that requires keys, in the shared browser. */
 export function describeKeys(desk: () => Desk): void {
   describe('with keys', () => {
     let service: RunningService;

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 
-/** Attributes that describe the content of an element and do not affect its colours. */
+/** Attributes that describe an element's content and do not affect its colours. */
 const CONTENT = [
   'id',
   'for',
@@ -20,7 +20,7 @@ const CONTENT = [
   'data-drawn',
 ];
 
-/** Parts of an inline style that only set a position or a size. */
+/** Properties of an inline style that only set a position or a size. */
 const PLACES = [
   'left',
   'width',
@@ -33,7 +33,8 @@ const PLACES = [
 ];
 
 /**
- * Attributes that determine the colours of an element and of its content: no rule of the style sheets selects siblings.
+ * Script that collects the attributes that determine the colours of an element and of its content. No style sheet rule
+ * selects siblings, so these attributes suffice.
  */
 const DRAWN = `(one, around) => {
   const written = [...one.attributes].filter(({ name }) => !${JSON.stringify(CONTENT)}.includes(name));
@@ -43,12 +44,12 @@ const DRAWN = `(one, around) => {
   return [around, one.tagName, ...state, ...words].join(' ');
 }`;
 
-/** Limits the contrast rule to unmarked elements. */
+/** Script that limits the contrast rule to unmarked elements. */
 export const MARKS = `axe.configure({ rules: [{ id: 'color-contrast', selector: ':not([data-drawn])' }] })`;
 
 /**
- * Marks elements that an earlier page has drawn in this view with the same colours.
- * @param view of a theme and a width
+ * Marks elements whose colours an earlier page has already shown in this view.
+ * @param view name of a theme and a width
  * @param unseen selectors of elements that are not checked
  */
 export async function markDrawn(page: Page, view: string, unseen: readonly string[]): Promise<void> {

@@ -3,7 +3,7 @@ import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { JobStatus } from '#jobs/status.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
-/** Tests reports, jobs, health, and a service that becomes unavailable. */
+/** Tests reports, jobs, health, and the loss of the connection to a service. */
 export function describeOperations(desk: () => Desk): void {
   test('a factsheet is rendered by a click, shown, and downloaded as a file', async () => {
     const { page, complaints } = desk();
@@ -14,7 +14,7 @@ export function describeOperations(desk: () => Desk): void {
     await download.waitFor();
     const pdf = await downloaded(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
-    // A browser without a PDF viewer shows a sentence.
+    // A browser without a PDF viewer shows a message.
     await page.getByText('This browser cannot display PDF files in a page.').waitFor();
     expect(await page.getByRole('link', { name: 'Save the report' }).getAttribute('href')).toMatch(/^blob:/);
     expect(complaints).toEqual([]);
@@ -28,7 +28,7 @@ export function describeOperations(desk: () => Desk): void {
     const lines = csv.toString().trim().split('\n');
     const { body } = await service.ask<{ rebalances: { date: string }[] }>('GET', '/analytics/CORE/rebalances');
     expect([lines[0]!.startsWith('date,'), lines.length - 1]).toEqual([true, body.rebalances.length]);
-    // Spreadsheets paste cells separated by tabs: the whole export, or the selected rows with their header.
+    // Spreadsheets paste cells separated by tabs: either the whole export, or the selected rows with their header.
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     await page.getByLabel('Export rebalances').click();
     await page.getByRole('button', { name: 'Copy', exact: true }).click();
@@ -56,20 +56,20 @@ export function describeOperations(desk: () => Desk): void {
   test('a chart is downloaded as a picture, and its values as rows', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/indices/CORE');
-    // The chart moves until the figures above it are known.
+    // The chart moves until the figures above it have loaded.
     await page.getByLabel(/^Figures from/).waitFor();
     const menu = page.getByLabel('Save, copy or pin: Level of CORE');
     await menu.click();
     await page.getByRole('button', { name: 'Copy values' }).click();
     await page.getByText(/^Copied [\d,]+ rows\.$/).waitFor();
-    // The menu is closed, and has the focus again.
+    // Copying closes the menu and moves the focus back to its button.
     await eventually(() => menu.evaluate((summary) => summary.matches(':focus'))).toBe(true);
     const { levels } = (await service.ask<LevelsView>('GET', '/analytics/CORE/levels')).body;
     const rows = (await page.evaluate<string>('navigator.clipboard.readText()'))
       .split('\n')
       .map((row) => row.split('\t'));
     expect(rows.slice(1).map(([date]) => date)).toEqual(levels.index);
-    // Lines begin at 100, so a copied value is a percentage of the first level.
+    // Lines start at 100, so a copied value is a percentage of the first level.
     expect(Number(rows.at(-1)![1])).toBeCloseTo((100 * levels.data.at(-1)!) / levels.data[0]!, 9);
     await menu.click();
     const svg = await downloaded(page, () => page.getByRole('button', { name: 'SVG picture' }).click());
@@ -97,7 +97,7 @@ export function describeOperations(desk: () => Desk): void {
       answers.map(async (answer) => ((await (await answer).json()) as LevelsView).variant),
     );
     expect(report).toEqual(['price', 'price']);
-    // Portfolio and benchmark are those of the run.
+    // The report has the portfolio and the benchmark of the run.
     await page.getByText('Portfolio after costs, total return').locator('visible=true').first().waitFor();
     expect(complaints).toEqual([]);
   });
@@ -124,7 +124,7 @@ export function describeOperations(desk: () => Desk): void {
     const { body } = await service.ask<JobStatus>('GET', '/jobs/generate:large');
     expect(body.status).toBe('cancelled');
     await page.keyboard.press('Escape');
-    // A job is named by its result, not by the index that it reads.
+    // A job is named after its result, not after the index that it reads.
     await follow(page, '/console/jobs?job=risk:daily');
     await page.getByRole('complementary', { name: 'Risk model daily' }).waitFor();
     await page.keyboard.press('Escape');
@@ -136,7 +136,7 @@ export function describeOperations(desk: () => Desk): void {
   test('health shows every check, and computes again whether each run adds up', async () => {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Health' }).click();
-    // The days of jobs are those of the service, and large sizes are in GiB.
+    // The table lists jobs by the service's days; large sizes are in GiB.
     await page.getByRole('grid', { name: 'jobs by day' }).getByRole('row').nth(1).waitFor();
     expect(await page.getByRole('list', { name: 'Checks' }).textContent()).not.toMatch(/\d{5} MiB/);
     await page

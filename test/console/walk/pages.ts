@@ -9,17 +9,17 @@ import { picture } from '../picture.js';
 import { MARKS, markDrawn } from './new-styles.js';
 import { tabbed } from './tab-key.js';
 
-/** The checks of axe-core for WCAG 2.2 AA, and its best practices. */
+/** Source of axe-core, which checks WCAG 2.2 AA and its own best practices. */
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Rules whose outcome depends on colours, and on widths; the result of the other rules is the same in every theme. */
+/** Rules whose outcome depends on colours and widths; all other rules have the same outcome in every theme. */
 const OF_COLOURS = ['color-contrast', 'link-in-text-block'];
 const OF_WIDTHS = ['button-name', 'link-name', 'target-size', 'scrollable-region-focusable', ...OF_COLOURS];
 
 const NARROW = { width: 390, height: 844 };
 const WIDE = { width: 1280, height: 820 };
 
-/** Tabs of an index, without the first one and those that need more parameters in the address. */
+/** Tabs of an index, except the first tab and tabs that need more parameters in the address. */
 const TABS = [
   'constituents',
   'weights',
@@ -33,7 +33,7 @@ const TABS = [
   'runs',
 ];
 
-/** Returns the address of every page with the content that the walk has created. */
+/** Returns the addresses of all pages for the content that the walk has created. */
 async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   const findJob = async (kind: string) =>
     (
@@ -96,7 +96,7 @@ async function readAddresses({ service }: Desk): Promise<readonly string[]> {
   ];
 }
 
-/** Opens an address like a link, and waits until no request is pending. */
+/** Opens an address as a link does, and waits until no request is pending. */
 async function visit(page: Page, address: string): Promise<void> {
   await follow(page, address);
   await waitForCalm(page);
@@ -115,61 +115,58 @@ async function waitForCalm(page: Page): Promise<void> {
   })`);
 }
 
-/** Rows of a table are similar: the first ones represent all. */
+/** Selectors of similar elements, such as the later rows of a table: the first rows represent them all. */
 const ALIKE = ['[role=row]:nth-child(n + 6)', 'tbody > tr:nth-child(n + 6)', '.methodology > li:nth-child(n + 6)'];
 
-/** The frame of every page, which is checked once in each theme and width. */
+/** Selectors of the frame around every page, which is checked once per theme and width. */
 const AROUND = ['.rail', '.top-bar'];
 
 type Shade = 'light' | 'dark';
 
-/** Position of a view in the order of a page. */
+/** Position of a view in the order of a page's views. */
 interface Turn {
   readonly isFirst: boolean;
-  /** True if axe-core checks it: in the soak in both views, otherwise in the initial view of a page. */
+  /** True if axe-core checks the view: every view in the soak, otherwise only the initial view of a page. */
   readonly isChecked: boolean;
 }
 
 interface Looked {
   readonly rules?: readonly string[];
-  /**
-   * Name of a theme and a width: elements that an earlier page has drawn in the same way are not checked again for
-   * contrast.
-   */
+  /** Name of a theme and a width; contrast is checked only for elements whose colours are new in this view. */
   readonly view?: string;
   readonly isFirst: boolean;
 }
 
-/** Returns the findings of axe-core, one per line, for some or all rules. */
+/** Returns the findings of axe-core, one per line, for the given rules or all rules. */
 async function readViolations(page: Page, { rules, view, isFirst }: Looked): Promise<readonly string[]> {
   const exclude = isFirst ? ALIKE : [...ALIKE, ...AROUND];
   if (view !== undefined && !IS_SOAK) await markDrawn(page, view, exclude);
   const context = JSON.stringify({ exclude });
-  // Neither sounds nor style sheets are loaded: the pages have no sounds, and no requested rule reads style sheets.
+  // Neither sounds nor style sheets are preloaded: the pages have no sounds, and no requested rule reads style sheets.
   const request = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
   const options = JSON.stringify(request);
   return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
-/** Returns errors of tab navigation on a visible page, one per line. */
+/** Returns the tab navigation errors of a visible page, one per line. */
 async function tabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const problems = await tabbed(page, isFirst);
   if (problems.length === 0) return problems;
-  // A page that was rendered again in the meantime has other elements, whose errors are found next time.
+  // A page that was rendered again meanwhile has new elements, whose errors are found in the next attempt.
   await waitForCalm(page);
   return tabbed(page, isFirst);
 }
 
-/** Charts without a table for users of screen readers. */
+/** Script that finds charts without a table for screen readers. */
 const UNTOLD = `[...document.querySelectorAll('[role=application]')]
   .filter((chart) => !chart.closest('.chart')?.querySelector('table caption'))
   .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
 
-/** Maximum compressed bytes of assets that the first page needs before it is shown. */
+/** Maximum compressed bytes of the assets that the browser loads before it shows the first page. */
 const FIRST_LOAD_MAX = 130_000;
 
-/** Returns the transferred bytes of assets: compressed with brotli, unless they are compressed already. */
+/** Returns the bytes of assets as transferred: compressed with brotli, except files that are already compressed. */
 function bytesOf(paths: readonly string[]): number {
   const files = paths.filter((path) => path.startsWith('/console/assets/')).map((path) => `dist${path}`);
   expect(files.length).toBeGreaterThan(0);
@@ -178,7 +175,7 @@ function bytesOf(paths: readonly string[]): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
-/** Opens the first result of a search by a few letters. @param found text of this result */
+/** Types a few letters into the search and opens its first result. @param found expected text of this result */
 async function open(page: Page, typed: string, found: string): Promise<void> {
   await page.keyboard.press('Control+k');
   await page.getByRole('combobox', { name: 'Page, document, security or action' }).waitFor();
@@ -187,7 +184,7 @@ async function open(page: Page, typed: string, found: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Returns the paths that the first page requests until it is shown. */
+/** Returns the paths that the browser requests before it shows the first page. */
 async function measureFirstLoad({ page, service }: Desk): Promise<readonly string[]> {
   const requests = new Set<string>();
   const note = (request: Request) => requests.add(new URL(request.url()).pathname);
@@ -199,9 +196,9 @@ async function measureFirstLoad({ page, service }: Desk): Promise<readonly strin
   return [...requests];
 }
 
-/** Checks that apply to every page. */
+/** Tests requirements that apply to every page. */
 export function describePages(desk: () => Desk): void {
-  /** Filled while all pages are visited, which happens once. */
+  /** Elements that tab navigation did not reach, by page; filled while all pages are visited once. */
   let untabbed: Record<string, readonly string[]> | undefined;
 
   const inViews = IS_SOAK ? 'in light and dark, wide and narrow' : 'wide in light or narrow in dark, by turns';
@@ -214,7 +211,7 @@ export function describePages(desk: () => Desk): void {
     const note = (where: string, lines: readonly string[]) => {
       if (lines.length > 0) result[where] = lines;
     };
-    /** Every rule, every chart, and the tab key. */
+    /** Checks every rule, every chart, and tab navigation on a wide, light page. */
     async function wideLight(address: string, { isFirst, isChecked }: Turn): Promise<void> {
       if (isChecked) note(`${address} light`, await readViolations(page, { view: 'wide light', isFirst }));
       note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
@@ -223,18 +220,18 @@ export function describePages(desk: () => Desk): void {
       if (problems.length > 0) unreached[address] = problems;
     }
     /**
-     * Performs the checks that depend on colours and widths if the other rules were checked on the wide page; otherwise
-     * every check.
+     * Checks only the rules that depend on colours and widths if the wide page was checked with the other rules;
+     * otherwise checks everything.
      */
     async function narrowDark(address: string, { isFirst, isChecked }: Turn): Promise<void> {
-      await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers elements that are scrolled below it.
+      await page.evaluate('scrollTo(0, 0)'); // the bar at the top covers elements that are scrolled below it
       const looked = { ...(IS_SOAK && { rules: OF_WIDTHS }), view: 'narrow dark', isFirst };
       if (isChecked) note(`${address} dark narrow`, await readViolations(page, looked));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
     }
-    /** Opens the page at this width in the other theme. */
+    /** Opens the page at the same width in the other theme. */
     async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
       await page.emulateMedia({ colorScheme: shade });
       await waitForCalm(page);
@@ -249,7 +246,7 @@ export function describePages(desk: () => Desk): void {
     const all = await readAddresses(desk());
     for (const [k, address] of all.entries()) {
       await visit(page, address);
-      // The first view of a page is the last view of the previous page.
+      // The first view of a page equals the last view of the previous page.
       const [first, second] = k % 2 === 0 ? views : views.toReversed();
       await first!.look(address, { isFirst: k < 2, isChecked: true });
       await page.setViewportSize(second!.size);

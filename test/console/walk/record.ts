@@ -10,7 +10,7 @@ export function describeRecord(desk: () => Desk): void {
     const readPublished = async () =>
       (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
-    // The page shows the published run, because a stale run cannot be published.
+    // The page shows the published run, because only a current run can be published.
     await page.getByText('only a current run is published').waitFor();
     await service.ask('POST', '/analytics/CORE/backtest', {});
     await service.finished('backtest:CORE');
@@ -27,7 +27,7 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Verify here' }).click();
     await sound(closes).waitFor();
     await picture(page, 'publication');
-    // Another definition has other closes.
+    // A changed definition leads to other closes.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const changed = { ...document, base_value: 2 * document.base_value };
     await service.ask('PUT', '/indices/CORE', changed, { 'x-change-note': 'Twice the base' });
@@ -69,7 +69,7 @@ export function describeRecord(desk: () => Desk): void {
       .getByRole('row', { name: new RegExp(`^Base value ${now.toLocaleString('en-GB')} points 500 points$`) })
       .waitFor();
     await page.getByLabel('Reason', { exact: true }).fill('Back');
-    // Somebody else saves meanwhile.
+    // Another user saves a version meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, tags: ['theirs'] });
     const restore = page.getByRole('button', { name: `Restore version ${earlier}` });

@@ -9,7 +9,7 @@ import type {
 import { eventually, wholeName, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
-/** Optimisation, comparison, sweeps. */
+/** Tests optimisation, comparison, and sweeps. */
 export function describeStudies(desk: () => Desk): void {
   test('conflicting rows are shown with their resolution, and a click applies it; then an index is derived', async () => {
     const { complaints, page, service } = desk();
@@ -17,21 +17,22 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
     await page.getByText('jointly infeasible').waitFor();
-    // A bound is shown in its unit.
+    // A bound is shown with its unit.
     await page.getByText(/upper from 1% to [\d.]+%/).waitFor();
     await picture(page, 'optimise');
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
     expect(Number(await page.getByLabel('Upper').inputValue())).toBeGreaterThan(0.01);
-    // Utility needs expected returns: the field reports that, and choosing a model of the catalogue solves it.
+    // Maximum utility requires expected returns: the field reports this, and choosing a model of the catalogue fixes
+    // it.
     await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
     await page.getByRole('listitem').filter({ hasText: 'is required by the objective max_utility' }).first().waitFor();
-    // The previous solution remains meanwhile.
+    // The previous solution remains visible meanwhile.
     const earlier = page.getByRole('region', { name: 'The last solution' });
     await earlier.getByLabel('Figures of the solution').waitFor();
     await page.getByRole('combobox', { name: 'Expected returns' }).selectOption('capm');
     await earlier.waitFor({ state: 'detached' });
-    // Unsaved rows and terms have an address.
+    // Unsaved rows and terms are part of the address.
     await page.reload();
     const derive = page.getByRole('region', { name: 'Derive an index' });
     await derive.getByLabel('Id *').fill('CORE OPT');
@@ -90,7 +91,7 @@ export function describeStudies(desk: () => Desk): void {
           .filter({ hasText: sentence.split(']').at(-1)! })
           .count(),
       ).toBeGreaterThan(0);
-    // The result is saved as an index by the form that derives one.
+    // The form that derives an index also saves the result as an index.
     await page.getByRole('link', { name: 'Save as an index' }).click();
     await eventually(() => page.evaluate(`document.activeElement.closest('section')?.getAttribute('aria-label')`)).toBe(
       'Derive an index',
@@ -105,7 +106,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Risk models' }).click();
     await page.getByRole('button', { name: 'Estimate a model' }).click();
     await page.getByLabel('Id *').fill('daily');
-    // A form has only the settings of its estimator.
+    // A form shows only the settings of the chosen estimator.
     await page.getByLabel('Estimator').selectOption('gerber');
     await page.getByLabel('Threshold').waitFor();
     await page.getByLabel('Estimator').selectOption('shrinkage');
@@ -125,7 +126,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Optimise with it' }).click();
     await page.getByText('Costs and risk model').click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
-    // The model includes returns up to the last date of the data, after the solved rebalance.
+    // The model uses returns up to the last date of the data, which is later than the solved rebalance.
     await page.getByRole('button', { name: /^Estimate up to / }).click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toMatch(/^daily-\d{4}-/);
     await page.getByLabel('Figures of the solution').waitFor();
@@ -177,7 +178,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
     await page.getByRole('textbox', { name: 'weighting: cap' }).fill('5%, 0.1, 1');
-    // A sweep starts with the parameters of the newest run; values have the unit of their parameter.
+    // A sweep starts with the parameters of the newest run; values are read in the unit of their parameter.
     await page.getByText('Read as 5%, 10%, 100%.').waitFor();
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();

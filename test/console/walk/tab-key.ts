@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Marks the elements that tab navigation must reach: every visible control, and the selected radio button of each
- * group.
+ * Returns a script that marks the elements that tab navigation must reach: every visible control, and the selected
+ * radio button of each group.
  */
 const marking = (part: string) => `(() => {
   const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, .code-editor, [tabindex="0"]';
@@ -11,7 +11,7 @@ const marking = (part: string) => `(() => {
   return all.map((one, k) => (one.dataset.stop = k)).length;
 })()`;
 
-/** Records which elements of the page receive the focus, and whether each has a focus ring. */
+/** Script that records which elements receive the focus, and whether each shows a focus ring. */
 const FOLLOW = `(() => {
   document.getElementById('main').focus({ preventScroll: true });
   const came = (globalThis.came = []);
@@ -30,7 +30,7 @@ const FOLLOW = `(() => {
   };
 })()`;
 
-/** Presses the tab key several times without waiting for the page between them. */
+/** Presses the Tab key several times without waiting for the page in between. */
 async function pressTab(page: Page, times: number): Promise<void> {
   const session = await page.context().newCDPSession(page);
   const tab = { key: 'Tab', code: 'Tab', windowsVirtualKeyCode: 9 };
@@ -43,13 +43,13 @@ async function pressTab(page: Page, times: number): Promise<void> {
 }
 
 /**
- * Presses the tab key through a page, and once through its frame.
- * @returns elements that were not reached, and elements that were reached without a ring
+ * Presses the Tab key through a page, and once through its frame.
+ * @returns elements that were not reached, and elements that were reached but showed no focus ring
  */
 export async function tabbed(page: Page, isFirst: boolean): Promise<readonly string[]> {
   const stops = await page.evaluate<number>(marking(isFirst ? 'body' : '#main'));
   await page.evaluate(FOLLOW);
-  // Including the frame of the page, the focus leaves the document once and returns.
+  // Counting the page's frame, the focus leaves the document once and returns.
   await pressTab(page, stops + 1);
   const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
   const seen = new Set(came.map(({ stop }) => stop));

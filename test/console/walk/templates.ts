@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { eventually, follow, type Desk } from '../desk.js';
 
-/** Tests a published methodology from the gallery. */
+/** Tests a published methodology that is opened from the gallery. */
 export function describeTemplates(desk: () => Desk): void {
   test('a template shows its level or what the store lacks, and becomes an index with those beneath it', async () => {
     const { complaints, page, service } = desk();
@@ -11,7 +11,7 @@ export function describeTemplates(desk: () => Desk): void {
       page.getByRole('listitem').filter({ has: page.getByRole('heading', { name }) });
     const calm = createCard('Low volatility, 100 securities');
     await calm.getByRole('img', { name: /^Level of Low volatility/ }).waitFor();
-    // Missing data is described by its meaning; the names of columns are folded.
+    // Missing data is described by its meaning; the list of column names is collapsed.
     const rated = createCard('Best rated half of each sector');
     await rated.getByText('Data that the store lacks').waitFor();
     expect(await rated.getByText('ESG_RATING').isVisible()).toBe(false);
@@ -27,7 +27,7 @@ export function describeTemplates(desk: () => Desk): void {
     expect(await page.getByText('error', { exact: true }).count()).toBe(0);
     await page.getByRole('button', { name: 'Store LOW-VOLATILITY-PARENT' }).click();
     await page.getByText('This index requires').waitFor({ state: 'detached' });
-    // The pressed button is gone; the focus is on the heading.
+    // The pressed button has disappeared, so the focus moves to the heading.
     await eventually(() => page.evaluate('document.activeElement.tagName')).toBe('H1');
     await page.getByRole('button', { name: 'Save the index' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();

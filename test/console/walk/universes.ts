@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { eventually } from '../desk.js';
 
-/** Makes the universe a set: its parts are universes, and the first one is that of before. */
+/** Changes the universe to a combination of universes, the first of which is the previous universe. */
 export async function combineUniverses(page: Page): Promise<void> {
   await page.getByLabel('Kind').selectOption('all');
   await page.getByLabel('Kind').selectOption('difference');

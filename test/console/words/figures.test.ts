@@ -14,7 +14,7 @@ const RELATIVE = {
   down_capture: 0.9,
 };
 
-/** An answer that contains only the members that figures read. */
+/** Creates a response with only the members that the figures read. */
 const createView = (changes: Partial<PerformanceView>): PerformanceView =>
   ({
     index_id: 'CORE',
@@ -41,7 +41,7 @@ const createView = (changes: Partial<PerformanceView>): PerformanceView =>
       worst_return: -0.05,
     },
     ...changes,
-  }) as PerformanceView; // Members that are read.
+  }) as PerformanceView; // only the members that the figures read
 
 const listTerms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
 
@@ -83,7 +83,7 @@ test('a derived index has the tracking error to its parent next to the forecast 
     tracking_error: 0.022,
     forecast: { tracking_error: 0.0204, bias: 1.05, bias_low: 0.9, bias_high: 1.1 },
   };
-  const figures = againstParent({ parent } as unknown as OverviewView); // Members that are read.
+  const figures = againstParent({ parent } as unknown as OverviewView); // only the members that the comparison reads
   expect(figures.map(({ term, value }) => [term, value])).toEqual([
     ['Return of CORE', '+10.00%'],
     ['Tracking difference', '+1.00 pp'],

@@ -45,7 +45,7 @@ test('a field of an index has the name and the unit of the catalogue', () => {
       },
     ],
     weighting: [],
-  } as unknown as RuleTypes; // Members that are read.
+  } as unknown as RuleTypes; // only the members that the labels read
   const document = {
     currency: 'USD',
     rebalance: { effective_lag: 5 },

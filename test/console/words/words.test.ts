@@ -44,7 +44,7 @@ test('numbers have their unit, a true minus, and a dash where there is none', ()
     '2.000e−9',
   ]);
   expect([bytes(999), bytes(1500), bytes(2_000_000)]).toEqual(['999 B', '1.5 KB', '2.0 MB']);
-  // A change that is shown as 0.00% is neither up nor down.
+  // A change shown as 0.00% has neither the class of a rise nor of a fall.
   expect([signClass(4e-5), signClass(6e-5), signClass(-1)]).toEqual(['', 'up', 'down']);
 });
 
@@ -135,7 +135,7 @@ test('a finding is placed at its table, file, row and column, and at the file th
   expect(fileOf({ path: 'market/B.csv[row 6].CLOSE' }, files)).toBe(files[1]);
   expect(fileOf({ path: 'market[row 6]', file: 'A.csv' }, files)).toBe(files[0]);
   expect(fileOf({ path: 'reference[row 2].NAME' }, files)).toBe(files[2]);
-  // If two files of one table qualify, neither is named.
+  // No file is named if two files of one table qualify.
   expect(fileOf({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
 });
 
@@ -196,13 +196,13 @@ test('a universe of another kind keeps no member of the kind before', () => {
 });
 
 test('the risk of a solution names its returns: a stored model, a count, or the window of a derived index', () => {
-  const schemas = apiDocument().components.schemas as Parameters<typeof riskWindow>[1]; // An OpenAPI document has them.
+  const schemas = apiDocument().components.schemas as Parameters<typeof riskWindow>[1]; // An OpenAPI document contains the schemas of parameters.
   expect(riskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
   expect(riskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
-  // The sentence repeats the default of the contract, whatever the other settings are.
+  // The sentence states the default of the contract, whatever the other settings are.
   const usual = riskWindow(undefined, schemas);
   expect(usual).toContain(`${LIMITS.DERIVED_RISK_SESSIONS} in a derived index`);
-  expect(usual).toMatch(/^Weights as in a derived index\. Their risk is estimated from returns: .*\.$/);
+  expect(usual).toMatch(/^Risk is estimated as in a derived index\. Number of returns: .*\.$/);
   expect([riskWindow({ estimator: 'ledoit_wolf' }, schemas), riskWindow({ sessions: null }, schemas)]).toEqual([
     usual,
     usual,

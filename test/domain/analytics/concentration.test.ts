@@ -6,7 +6,7 @@ import { createFigures } from '#views/exposures/dated-figures.js';
 test.each([
   ['half in cash', [0.25, 0.25], { constituents: 2, effective: 8, gross: 2, positions: 2, largest: 0.25, top: 0.5 }],
   ['twice levered', [1, 1], { constituents: 2, effective: 0.5, gross: 2, positions: 2, largest: 1, top: 2 }],
-  // Squares of 1.2, 0.4 and 0.6: 1.96; the magnitudes add up to 2.2.
+  // The squares of 1.2, 0.4 and 0.6 sum to 1.96, and their magnitudes to 2.2.
   [
     'long and short',
     [1.2, 0.4, -0.6, 0],
@@ -28,7 +28,7 @@ test.each([
     expect(shown.largest).toBe(by.largest);
     expect(shown.gross_largest).toBe(Math.max(0, ...weights.map(Math.abs)));
     expect(shown.top_weights['5']).toBeCloseTo(by.top, 12);
-    // The series of exposures has the same figures of the same weights.
+    // The exposure series computes the same figures from the same weights.
     const figures = createFigures({ width: CONCENTRATION_WIDTH, dates: 1 });
     createConcentrationMaker(figures).make({
       at: 0,

@@ -14,18 +14,20 @@ const levelOf = (returns: readonly number[]): Float64Array => {
 test('statistics of ten returns by hand', () => {
   const returns = [0.02, -0.01, 0.03, -0.04, 0, 0.01, 0.01, -0.02, 0.02, 0.01];
   const statistics = computeReturnStatistics(levelOf(returns));
-  // Squares of returns below 0: (0.01^2 + 0.04^2 + 0.02^2) = 0.0021 over ten sessions; the mean is 0.003.
+  // The squares of the negative returns, 0.01^2 + 0.04^2 + 0.02^2, sum to 0.0021 over ten sessions; the mean return is
+  // 0.003.
   const downside = Math.sqrt((0.0021 / 10) * 252);
   expect(statistics.downside_volatility).toBeCloseTo(downside, 12);
   expect(statistics.sortino_ratio).toBeCloseTo((0.003 * 252) / downside, 10);
-  // 5 % of ten sessions, rounded up, is one session: the worst.
+  // 5 % of ten sessions, rounded up, is one session: the worst return.
   expect(statistics.cvar_95).toBeCloseTo(0.04, 12);
   expect(statistics.hit_rate).toBe(0.6);
   expect([statistics.best_return, statistics.worst_return]).toEqual([
     expect.closeTo(0.03, 12),
     expect.closeTo(-0.04, 12),
   ]);
-  // Deviations in hundredths from 0.3: cubes 4.913 -2.197 19.683 -79.507 -0.027 3 x 0.343 -12.167 4.913, their squares 40.1 in all.
+  // Deviations from the mean of 0.3, in hundredths: their cubes are 4.913 -2.197 19.683 -79.507 -0.027 3 x 0.343
+  // -12.167 4.913, and their squares sum to 40.1.
   const cubes = 4.913 - 2.197 + 19.683 - 79.507 - 0.027 + 3 * 0.343 - 12.167 + 4.913;
   expect(statistics.skewness).toBeCloseTo(cubes / 10 / (40.1 / 10) ** 1.5, 9);
 });

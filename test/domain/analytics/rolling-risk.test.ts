@@ -7,7 +7,7 @@ const steps = fc.array(
   { minLength: 3, maxLength: 60 },
 );
 
-/** Returns levels with the given returns. */
+/** Returns the level series with the given returns. */
 function levelOf(returns: readonly number[]): Float64Array {
   const level = new Float64Array(returns.length + 1).fill(100);
   returns.forEach((r, t) => (level[t + 1] = level[t]! * (1 + r)));
@@ -17,8 +17,8 @@ function levelOf(returns: readonly number[]): Float64Array {
 const returnsOf = (level: Float64Array): number[] =>
   Array.from({ length: level.length - 1 }, (_, t) => level[t + 1]! / level[t]! - 1);
 
-/** Unbiased variance with weights that sum to 1. */
-function variance(values: readonly number[], weights: readonly number[]): number {
+/** Computes the unbiased variance for weights that sum to 1. */
+function computeVariance(values: readonly number[], weights: readonly number[]): number {
   const mean = values.reduce((sum, value, t) => sum + weights[t]! * value, 0);
   return (
     values.reduce((sum, value, t) => sum + weights[t]! * (value - mean) ** 2, 0) /
@@ -48,7 +48,7 @@ describe('rolling risk', () => {
             const count = risk.from + k;
             const weights = weightsOf(count, memory);
             const annualise = (values: readonly number[]): number =>
-              Math.sqrt(252 * variance(values.slice(0, count), weights));
+              Math.sqrt(252 * computeVariance(values.slice(0, count), weights));
             expect(risk.volatility[k]).toBeCloseTo(annualise(own), 7);
             expect(risk.indexVolatility[k]).toBeCloseTo(annualise(its), 7);
             expect(risk.trackingError[k]).toBeCloseTo(annualise(own.map((r, t) => r - its[t]!)), 7);
@@ -61,7 +61,7 @@ describe('rolling risk', () => {
   test('has no tracking error where the index is tracked exactly, however much both move', () => {
     const moves = Array.from({ length: 120 }, (_, t) => 0.02 * Math.sin(t * t));
     const index = levelOf(moves);
-    // One cost of 10 basis points, on the thirtieth session.
+    // A cost of 10 basis points is deducted once, on the thirtieth session.
     const level = index.map((value, t) => (t < 30 ? value : value * 0.999));
     const { from, trackingError, volatility } = computeRollingRisk(level, index, { window: 20 });
     for (let k = 0; k < trackingError.length; k++) {

@@ -3,7 +3,7 @@ import { computeTrackingForecast } from '#domain/analytics/tracking-forecast.js'
 
 const days = Int32Array.of(10, 11, 12, 13, 14);
 const flat = { days, values: Float64Array.of(100, 100, 100, 100, 100) };
-/** Returns of 1 %, -1 %, 2 % and 0; the parent is constant, so they are active returns. */
+/** Levels with returns of 1 %, -1 %, 2 % and 0. The parent is constant, so these are also the active returns. */
 const level = { days, values: Float64Array.of(100, 101, 101 * 0.99, 101 * 0.99 * 1.02, 101 * 0.99 * 1.02) };
 const year = Math.sqrt(252);
 
@@ -16,10 +16,10 @@ test('a return belongs to the rebalance in force at the close before it', () => 
     [10, 2],
     [12, 2],
   ]);
-  // Deviations of (1 %, -1 %) and (2 %, 0) with ddof 1 are both sqrt(2) %.
+  // Each period's deviations, (1 %, -1 %) and (2 %, 0) with ddof 1, equal sqrt(2) %.
   for (const { realised } of forecast.periods) expect(realised).toBeCloseTo(0.01 * Math.SQRT2 * year, 14);
   expect(forecast.forecast).toBeCloseTo(0.01 * Math.sqrt((1 + 1 + 4 + 4) / 4) * year, 14);
-  // Standardised: 1, -1, 1, 0, with mean 1/4 and sum of squares 3.
+  // The standardised returns are 1, -1, 1, 0; their mean is 1/4 and their sum of squares 3.
   expect(forecast.bias).toBeCloseTo(Math.sqrt((3 - 4 / 16) / 3), 13);
   expect(forecast.biasBand).toEqual([1 - Math.sqrt(1 / 2), 1 + Math.sqrt(1 / 2)]);
 });

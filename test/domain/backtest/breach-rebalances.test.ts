@@ -18,10 +18,10 @@ import { plainDecider } from './test-deciders.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
-/** A and B are shares of one issuer. */
+/** Issuer of each security: A and B share one issuer. */
 const ISSUERS = [0, 0, 1, 2, 3, 4];
 
-/** Prices of six names, [sessions][names]. */
+/** Prices of six securities, [sessions][securities]. */
 const randomPrices = fc
   .array(fc.array(fc.integer({ min: -80, max: 80 }), { minLength: 6, maxLength: 6 }), { minLength: 30, maxLength: 60 })
   .map((steps) => {
@@ -52,8 +52,8 @@ const indexOn = (lag: number, frequency: string, treatment: object): IndexDocume
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
 
-/** Weights that depend on the close at which they are decided: nearly equal, slightly tilted by price. */
-const tilted = (prices: readonly number[]): number[] => {
+/** Computes nearly equal weights from the closes of the decision, tilted slightly by price. */
+const tiltWeights = (prices: readonly number[]): number[] => {
   const raw = prices.map((price) => 10 + price / 100);
   const sum = raw.reduce((total, value) => total + value, 0);
   return raw.map((value) => value / sum);
@@ -63,7 +63,7 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   decide(session) {
     const sm = composer.market(document.id);
     const columns = composer.universe(document.id, session);
-    const weights = Float64Array.from(tilted(Array.from(columns, (column) => sm.carriedClose(session, column))));
+    const weights = Float64Array.from(tiltWeights(Array.from(columns, (column) => sm.carriedClose(session, column))));
     return {
       kind: 'decided',
       columns,
@@ -77,7 +77,7 @@ const createTiltedDecider: DeciderFactory = (document, composer) => ({
   },
 });
 
-/** Which of the two sentences of UCITS 20/35 holdings break. */
+/** Returns which of the two limits of UCITS 20/35 the holdings breach. */
 function listBrokenRules(weights: readonly number[]): boolean[] {
   const sums = [0, 0, 0, 0, 0];
   weights.forEach((weight, i) => (sums[ISSUERS[i]!]! += weight));
@@ -90,12 +90,12 @@ interface Brute {
   readonly called: number[];
 }
 
-/** The definition of the rule, applied to one close after the other, in shares. */
-function bruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
+/** Applies the definition of the rule directly, one close at a time and in shares. */
+function applyBruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
   const levels = [100];
   const called: number[] = [];
-  let shares = tilted(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
-  let before = listBrokenRules(tilted(prices[0]!));
+  let shares = tiltWeights(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
+  let before = listBrokenRules(tiltWeights(prices[0]!));
   let coming = { at: 0, decided: 0 };
   for (let t = 1; t < prices.length; t++) {
     const values = shares.map((held, i) => held * prices[t]![i]!);
@@ -110,7 +110,7 @@ function bruteForce(prices: readonly (readonly number[])[], lag: number, schedul
       if (lag === 0) decided = t;
     }
     if (decided !== null) {
-      const pending = tilted(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
+      const pending = tiltWeights(prices[decided]!).map((weight, i) => weight / prices[decided]![i]!);
       const worth = pending.map((held, i) => held * prices[t]![i]!);
       const sum = worth.reduce((total, one) => total + one, 0);
       shares = pending.map((held) => (held * value) / sum);
@@ -137,7 +137,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
         const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
         const watched = runOf(treatment);
         const { book } = watched.index;
-        const { levels, called } = bruteForce(prices, lag, scheduled);
+        const { levels, called } = applyBruteForce(prices, lag, scheduled);
         levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
         const rows = listRebalances(openExtended(createRunColumns(watched, { contentHash: 's' }))).rebalances;
         const dateOf = (t: number) => formatDay(watched.days[t]!);
@@ -151,7 +151,7 @@ test('a breach is answered by a rebalance decided on its close, as on holdings c
   expect(count).toBeGreaterThan(RUNS);
 });
 
-/** Random definitions with a rule that at most six securities breach occasionally. */
+/** Random definitions with a rule that at most six securities can breach now and then. */
 const watchedDocument = randomDocument.map((document) =>
   IndexDocument.parse({
     ...document,
@@ -164,8 +164,8 @@ const watchedDocument = randomDocument.map((document) =>
   }),
 );
 
-/** Records the sessions of decisions in the order in which they are decided. */
-const inOrder = (sessions: number[]): DeciderFactory => {
+/** Creates deciders that record the session of each decision, in the order of the decisions. */
+const recordDecisions = (sessions: number[]): DeciderFactory => {
   return (document, composer) => {
     const decider = plainDecider(document, composer);
     return {
@@ -183,7 +183,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
     fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
       const sessions: number[] = [];
       const document = indexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
-      const result = run(marketOf(prices), document, { createDecider: inOrder(sessions) });
+      const result = run(marketOf(prices), document, { createDecider: recordDecisions(sessions) });
       expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
       const { list } = result.index.compositions;
       between += list.filter(
@@ -197,7 +197,7 @@ test('decisions are made in the order of their sessions, a breach between decisi
   expect(between).toBeGreaterThan(0);
 });
 
-/** Risk weights, whose decider keeps measurements from one decision to the next. */
+/** Includes risk weights, whose decider keeps measurements between decisions. */
 test('later data change no rebalance, also with weights by risk', () => {
   let called = 0;
   fc.assert(

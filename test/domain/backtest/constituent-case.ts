@@ -9,14 +9,14 @@ import { type MarketSketch, buildMarket } from './market-builder.js';
 
 export interface Case extends Omit<MarketSketch, 'dates'> {
   readonly treatment?: Partial<NonNullable<Definition['pipeline']>['treatment']>;
-  /** Rebalance dates after the first one, 4 March. */
+  /** Rebalance dates after the first rebalance on 4 March. */
   readonly dates?: readonly string[];
   readonly selection?: readonly unknown[];
-  /** Securities of the universe; default: all except spun-off and successor securities. */
+  /** Securities of the universe; default: A and B. */
   readonly universe?: readonly string[];
 }
 
-/** Explains a security on a day in an index of A and B with equal weights from 4 March on. */
+/** Explains a security on a day in an index of A and B that has equal weights from 4 March on. */
 export function explainCase({ treatment = {}, dates = [], selection = [], universe = ['A', 'B'], ...sketch }: Case) {
   const market = buildMarket({ dates: WEEK, ...sketch });
   const document = IndexDocument.parse({

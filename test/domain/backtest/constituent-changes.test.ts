@@ -22,7 +22,8 @@ describe('a security that leaves between rebalances', () => {
     for (const asOf of ['2024-03-07', '2024-03-11']) {
       const after = ask('A', asOf);
       expect(after).toMatchObject({ weight: 0.5, excludedBy: null, held: null, order: null });
-      // Half of 1 is in A at 100, which is worth its price per share; the other half is in B.
+      // Half of the initial value of 1 was invested in A at 100, so A is worth half its price in percent; the other
+      // half is B.
       expect(after.left).toEqual({
         date: day('2024-03-07'),
         event,
@@ -48,7 +49,7 @@ describe('a security that leaves between rebalances', () => {
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-07', related: 'M' }],
     });
     const merger = { date: day('2024-03-07'), exDay: day('2024-03-07'), event: 'merger', ratio: 2 };
-    // Two shares at 40 dollars are 64 euros for one share at 100; half of 1 becomes 0.32, compared with 0.5 in B.
+    // Two shares at 40 dollars replace a share at 100 and are worth 64 euros: 0.5 becomes 0.32, next to 0.5 in B.
     const weight = close(0.32 / 0.82);
     expect(ask('A', '2024-03-11')).toMatchObject({
       held: null,
@@ -137,7 +138,7 @@ describe('a security that joins between rebalances', () => {
   test('by a spin-off is held from its first price on, though no composition has it', () => {
     const ask = spunOff([]);
     expect(ask('KID', '2024-03-06')).toMatchObject({ weight: null, held: null, entered: null });
-    // 0.5 in A at 100 yields two shares at 10 for each A: 0.1, compared with 0.4 and 0.5.
+    // 0.5 was invested in A at 100; each A yields two shares at 10, worth 0.1 in total, next to 0.4 and 0.5.
     expect(ask('KID', '2024-03-08')).toMatchObject({
       inUniverse: false,
       weight: null,
@@ -167,7 +168,7 @@ describe('a security that joins between rebalances', () => {
 });
 
 describe('a security that left and returned', () => {
-  // The more expensive security is held: A, then B, then A again.
+  // The index holds the more expensive security: A, then B, then A again.
   const ask = explainCase({
     close: { A: [60, 60, 40, 40, 70, 77], B: repeatPrice(50) },
     dates: ['2024-03-06', '2024-03-08'],

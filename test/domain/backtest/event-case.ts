@@ -10,7 +10,7 @@ const CALENDARS = weekdayCalendars({
   OTHER: { from: '2024-01-01', to: '2024-12-31', holidays: ['2024-03-06'] },
 });
 
-/** All payments of a security are reinvested in it. */
+/** Treatment in which all payments of a security are reinvested in this security. */
 export const CONSTITUENT = {
   reinvestment: 'constituent',
   special_dividends: 'constituent',
@@ -28,7 +28,7 @@ interface Case extends Omit<MarketSketch, 'dates'> {
   readonly end?: string | null;
 }
 
-/** Definition of the index of a case: equal weights from 4 March on, not rebalanced by default. */
+/** Returns the index definition of a case: equal weights from 4 March on; default: no later rebalances. */
 export const definitionOf = ({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, close }: Case) =>
   IndexDocument.parse({
     id: 'X',
@@ -52,7 +52,7 @@ export function simulate(sketch: Case): Run {
   });
 }
 
-/** Codes of the warnings of a run, except the missing currency, which markets of tests do not declare. */
+/** Returns the codes of a run's warnings, except the missing currency, which test markets do not declare. */
 export const codesOf = ({ findings }: Run) =>
   findings
     .filter(({ severity }) => severity === 'warning')

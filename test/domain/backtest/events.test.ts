@@ -109,7 +109,7 @@ describe('a security that ends by an action', () => {
       close: { A: [100, 100, 110, null, null, null], B: [50, 50, 60, 60, 66, 66] },
       actions: [{ name: 'A', type: 'MERGER', value: 2, ex: '2024-03-06', related: 'B' }],
     });
-    // One A becomes two B at 60: 120 for 100; B itself has grown from 50 to 60.
+    // Each A becomes two B at 60, that is 120 for 100; B itself has risen from 50 to 60.
     close(listLevels(run), [100, 100, 120, 120, 132, 132]);
     expect(weightsOf(run, 2)).toEqual({ B: 1 });
   });
@@ -218,7 +218,7 @@ describe('cash and ratios', () => {
       actions: [{ name: 'A', type: 'SPECIAL_DIVIDEND', value: 10, ex: '2024-03-06' }],
       treatment: CONSTITUENT,
     });
-    // One share: the market value falls from 105 to 95, and the level is 105 = 95 / divisor.
+    // One share is held: its market value falls from 105 to 95, and the level is 105 = 95 / divisor.
     close(run.index.book.divisor, [1, 1, 95 / 105, 95 / 105, 95 / 105, 95 / 105]);
   });
 
@@ -258,7 +258,7 @@ describe('cash and ratios', () => {
       ],
       treatment: { dividends: 'total' },
     });
-    // Carried at 50 with 1 of cash, then sold at 49.
+    // The holding is carried at 50 with 1 of cash, then sold at 49.
     close(listLevels(run).slice(0, 4), [100, 100, 102, 102 * 0.98]);
   });
 

@@ -3,8 +3,11 @@ import { expectNear, runIndexCase, listWeekdays } from '../index-mathematics/ind
 
 const DAYS = listWeekdays(7);
 
-/** A spins off KID at 20, and C is acquired at its price two sessions later. Purchases cost the portfolio 1 %. */
-function spunOff(kid: readonly (number | null)[]) {
+/**
+ * Runs a case in which A spins off KID at 20, and C is acquired at its price two sessions later. Purchases cost the
+ * portfolio 1 %.
+ */
+function runSpinOff(kid: readonly (number | null)[]) {
   return runIndexCase({
     close: {
       A: [100, 80, 80, 80, 80, 80, 80],
@@ -21,21 +24,21 @@ function spunOff(kid: readonly (number | null)[]) {
   });
 }
 
-const isFollowed = ({ portfolio, index }: ReturnType<typeof spunOff>): boolean =>
+const isFollowed = ({ portfolio, index }: ReturnType<typeof runSpinOff>): boolean =>
   portfolio.weights.buffer === index.book.weights.buffer;
 
 test('a portfolio takes the weights of its index after a spin-off that has a price, and pays for what it buys', () => {
-  const run = spunOff([null, 20, 20, 20, 20, 20, 20]);
+  const run = runSpinOff([null, 20, 20, 20, 20, 20, 20]);
   expect(isFollowed(run)).toBe(true);
-  // A third leaves; its proceeds buy 1 / 1.01 of their value.
+  // A third of the portfolio leaves; the proceeds buy 1 / 1.01 of their value.
   const { value } = run.portfolio;
   expectNear(value[3]! / value[2]!, 1 - (1 / 3 - 1 / 3 / 1.01));
 });
 
 test('it is simulated while a spun-off security waits for its price: a payment changes its part of the value', () => {
-  const run = spunOff([null, null, null, null, 20, 20, 20]);
+  const run = runSpinOff([null, null, null, null, 20, 20, 20]);
   expect(isFollowed(run)).toBe(false);
-  // A at 80 and B at 100 share the 100 of C, less costs. KID enters at 20 for each share of A held on the ex-date.
+  // A at 80 and B at 100 receive the 100 of C minus costs. KID enters at 20 per share of A held on the ex-date.
   const { value } = run.portfolio;
   const kept = 280 - (100 - 100 / 1.01);
   expectNear(value[3]! / value[2]!, kept / 280);

@@ -22,7 +22,7 @@ import { runRecordJson, runResultJson } from './run-texts.js';
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-/** Definitions under which all payments of a security are reinvested in it. */
+/** Random definitions in which all payments of a security are reinvested in this security. */
 const reinvestingDocument = randomDocument.map((document) => {
   const { treatment, weighting } = document.pipeline!;
   const type = weighting.type === 'PriceWeight' ? 'EqualWeight' : weighting.type;
@@ -36,7 +36,7 @@ const reinvestingDocument = randomDocument.map((document) => {
   });
 });
 
-/** Checks a law on runs over random markets. */
+/** Checks a law for runs on random markets. */
 function onRuns(law: (run: Run, pick: number) => void, documents = randomDocument): void {
   fc.assert(
     fc.property(
@@ -70,7 +70,7 @@ describe('on random markets with every kind of corporate action', () => {
     onRuns(({ level, metrics, days }) => {
       const [returns, drawdown] = [computeReturns(level), computeDrawdown(level)];
       const byYear = computeAnnualReturns(days, level);
-      // After a total loss there are no returns.
+      // There are no returns after a total loss.
       returns.forEach((r, t) => expect(Number.isNaN(r)).toBe(level[t] === 0));
       expectClose(
         returns.reduce((product, r, t) => (level[t] === 0 ? 0 : product * (1 + r)), 1) - 1,
@@ -97,7 +97,7 @@ describe('on random markets with every kind of corporate action', () => {
         const isWaiting = book.unfilled.some(({ at }) => at === session - book.from);
         if (!isReplaced && !isWaiting) expectClose(sum(weights) + book.cash[session - book.from]!, 1, 1, 1e-12);
         expectClose(sum(uncapped), sum(weights), 1, 1e-12);
-        // Weights that were converted to shares at an earlier close were capped there.
+        // A cap applied when the weights became shares, which was an earlier close.
         if (targets) continue;
         if (cap !== null) expect(Math.max(...weights)).toBeLessThanOrEqual(cap + 1e-12);
         expectClose(redistributed, sum(uncapped.map((u, k) => Math.max(0, u - weights[k]!))));
@@ -111,7 +111,7 @@ describe('on random markets with every kind of corporate action', () => {
       const { sm, columns, weights, cash, events } = book;
       const { treatment, document } = compositions;
       const growth = computeGrowth(sm, createGrowthTerms(treatment, document.currency));
-      // No tax is withheld from the dividends that a short position pays.
+      // No tax is withheld from dividends paid by a short position.
       const shortGrowth = computeGrowth(
         sm,
         createGrowthTerms(treatment, document.currency, treatment.dividends === 'net' ? 'total' : treatment.dividends),
@@ -236,7 +236,7 @@ describe('on random markets with every kind of corporate action', () => {
         book.events.filter(({ conversions, exits }) => conversions.length + exits.length > 0).map(({ at }) => at),
       );
       const cashTypes = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL', 'RIGHTS_ISSUE']);
-      // One share of each constituent: a split changes the divisor.
+      // The index holds one share of each constituent, so a split changes the divisor.
       if (compositions.document.pipeline?.weighting.type === 'PriceWeight')
         for (const type of ['SPLIT', 'STOCK_DIVIDEND']) cashTypes.add(type);
       for (const { session, action } of sm.actions.all) if (cashTypes.has(action.type)) moving.add(session - from);
@@ -246,7 +246,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('a stored run reconciles', () => {
     onRuns((found) => {
-      // No columns are stored after a total loss.
+      // A run with a total loss stores no columns.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) return;
       const { checks } = createReconcileView(columnsOf(found), () => []);
       expect(checks.filter(({ holds }) => !holds)).toEqual([]);
@@ -261,7 +261,7 @@ describe('on random markets with every kind of corporate action', () => {
 
   test('JSON written by hand is the JSON of the same object', () => {
     onRuns((found) => {
-      // There are no returns after a total loss, and therefore no result.
+      // A total loss ends the returns, so there is no result.
       if ([found.level, found.indexLevel].some((values) => values.subarray(0, -1).includes(0))) {
         expect(() => runResultJson(found, STAMP)).toThrow(
           expect.objectContaining({

@@ -11,10 +11,10 @@ import type {
   ReferenceValue,
 } from '#domain/market/market-data.js';
 
-/** Market in a test: securities with one value per date, null where there is no bar. */
+/** Market of a test: values of each security by date, null where a price is missing. */
 export interface MarketSketch {
   readonly dates: readonly string[];
-  /** CLOSE by security, one per date. */
+  /** CLOSE by security, with one value per date. */
   readonly close: Readonly<Record<string, readonly (number | null)[]>>;
   readonly fields?: Readonly<Record<string, Readonly<Record<string, readonly (number | null)[]>>>>;
   /** Reference columns by name. */
@@ -32,11 +32,11 @@ export interface ActionSketch {
   readonly related?: string;
   readonly subscription?: number;
   readonly cancelled?: boolean;
-  /** Last day of an election, and the entitlement by default. */
+  /** Last day of an election, and the default entitlement. */
   readonly election?: string;
   readonly byDefault?: ElectionDefault;
   readonly scrip?: number;
-  /** Cash of a merger in addition to shares. */
+  /** Cash paid by a merger in addition to shares. */
   readonly cash?: number;
 }
 
@@ -106,7 +106,7 @@ export interface CalendarSketch {
   readonly holidays?: readonly string[];
 }
 
-/** Returns calendars whose sessions are the weekdays of a range without holidays. */
+/** Returns calendars without holidays, whose sessions are the weekdays of a range. */
 export function weekdayCalendars(sketches: Readonly<Record<string, CalendarSketch>>): Calendars {
   const calendars = new Map(Object.entries(sketches).map(([code, sketch]) => [code, weekdayCalendar(code, sketch)]));
   return { list: () => [...calendars.values()], get: (code) => calendars.get(code) };

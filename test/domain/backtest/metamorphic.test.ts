@@ -17,17 +17,17 @@ import { runRecordJson, runResultJson } from './run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 
-/** A request, and the decider of its index. */
+/** A run request with a decider for its index. */
 const randomSignedRequest = fc
   .tuple(randomRequest, randomDecider)
   .map(([request, createDecider]) => ({ ...request, createDecider }));
 
-/** Returns the rows of a market up to a position, and the actions that take effect by then. */
-function truncated(market: MarketData, rows: number): MarketData {
+/** Returns the rows of a market up to a position, and the actions that take effect within these rows. */
+function truncateMarket(market: MarketData, rows: number): MarketData {
   return { ...rowsUpTo(market, rows), actions: market.actions.filter(({ exDay }) => exDay <= market.dates[rows - 1]!) };
 }
 
-function renamed(market: MarketData, rename: (identifier: string) => string): MarketData {
+function renameSecurities(market: MarketData, rename: (identifier: string) => string): MarketData {
   const order = [...market.identifiers.keys()].toSorted((a, b) =>
     compareText(rename(market.identifiers[a]!), rename(market.identifiers[b]!)),
   );
@@ -56,7 +56,7 @@ function renamed(market: MarketData, rename: (identifier: string) => string): Ma
   };
 }
 
-/** Returns the weights of a book on a date by identifier, without securities that it does not hold. */
+/** Returns the weights of a book on a date by identifier, excluding securities with a weight of zero. */
 function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, number][] {
   return [...columns].flatMap((column, slot): [string, number][] => {
     const weight = weights[at * columns.length + slot]!;
@@ -64,8 +64,8 @@ function listHeldWeights({ sm, columns, weights }: Book, at: number): [string, n
   });
 }
 
-/** Returns the exact values of a run that are known by a date: levels, weights, divisor, compositions. */
-function knownBy(run: Run, day: number) {
+/** Returns all values of a run that are known on a date, unrounded: levels, weights, divisor, compositions. */
+function listKnownValues(run: Run, day: number) {
   const { index, portfolio, rebalances } = run;
   const countSessions = (book: Book): number =>
     book.sm.sessions.subarray(book.from, book.from + book.length).filter((session) => session <= day).length;
@@ -93,7 +93,7 @@ function knownBy(run: Run, day: number) {
   };
 }
 
-/** Returns the header of a column file without the positions of its blocks, and the bytes of each block. */
+/** Returns the header of a column file without block positions, followed by the bytes of each block. */
 function blocksOf(bytes: Uint8Array): readonly unknown[] {
   const { header } = openColumns((start, end) => bytes.slice(start, end));
   const size = { f64: 8, i32: 4, u8: 1 };
@@ -114,10 +114,10 @@ describe('on random markets', () => {
         fc.integer({ min: 12, max: 24 }),
         ({ market }, document, request, rows) => {
           const whole = tryRun(market, document, request);
-          const cut = tryRun(truncated(market, rows), document, request);
+          const cut = tryRun(truncateMarket(market, rows), document, request);
           if (!whole || !cut) return;
           const day = market.dates[rows - 1]!;
-          expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+          expect(listKnownValues(cut, day)).toEqual(listKnownValues(whole, day));
         },
       ),
       { numRuns: RUNS },
@@ -136,7 +136,7 @@ describe('on random markets', () => {
           const shorter = tryRun(market, document, { ...request, end: formatDay(end) });
           const longer = tryRun(market, document, { ...request, end: formatDay(later) });
           if (!shorter || !longer) return;
-          expect(knownBy(shorter, end)).toEqual(knownBy(longer, end));
+          expect(listKnownValues(shorter, end)).toEqual(listKnownValues(longer, end));
         },
       ),
       { numRuns: RUNS },
@@ -149,7 +149,7 @@ describe('on random markets', () => {
         const first = tryRun(market, document, request);
         const again = tryRun({ ...market, contentHash: 'again' }, document, request);
         const other = tryRun(
-          renamed(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)),
+          renameSecurities(market, (identifier) => (identifier === 'EURUSD' ? identifier : `${identifier}X`)),
           document,
           request,
         );
@@ -198,7 +198,7 @@ describe('on random markets', () => {
             ? identifier
             : `${String.fromCharCode(90 - (identifier.charCodeAt(0) - 65))}${identifier}`;
         const first = tryRun(market, document);
-        const other = tryRun(renamed(market, reversed), document);
+        const other = tryRun(renameSecurities(market, reversed), document);
         if (!first || !other) return;
         first.index.book.value.forEach((value, t) =>
           expect(Math.abs(other.index.book.value[t]! - value)).toBeLessThanOrEqual(1e-10 * value),
@@ -241,18 +241,18 @@ describe('on random markets', () => {
             fields: new Map([...market.fields, ['CLOSE', close]]),
             actions: [spinOff],
           };
-          const pipeline = document.pipeline!; // Random documents are not derived.
+          const pipeline = document.pipeline!; // random documents always have a pipeline
           const daily: IndexDocument = {
             ...document,
             rebalance: { ...document.rebalance, frequency: 'daily' },
             pipeline: { ...pipeline, treatment: { ...pipeline.treatment, ...treatment } },
           };
           const whole = tryRun(stopped, daily, { initial_capital: capital });
-          const cut = tryRun(truncated(stopped, cutAt), daily, { initial_capital: capital });
+          const cut = tryRun(truncateMarket(stopped, cutAt), daily, { initial_capital: capital });
           if (!whole || !cut) return;
           waiting += whole.portfolio.unfilled.length;
           const day = stopped.dates[cutAt - 1]!;
-          expect(knownBy(cut, day)).toEqual(knownBy(whole, day));
+          expect(listKnownValues(cut, day)).toEqual(listKnownValues(whole, day));
         },
       ),
       { numRuns: 4 * RUNS },
@@ -282,7 +282,7 @@ describe('on random markets', () => {
         const other = tryRun(doubled, document, request);
         expect(other === undefined).toBe(first === undefined);
         if (!first || !other) return;
-        // Doubling is exact in binary arithmetic, so there is no rounding difference.
+        // Doubling is exact in binary arithmetic, so no values differ by rounding.
         expect(other.level).toEqual(first.level);
         expect(other.index.book.value).toEqual(first.index.book.value);
       }),
@@ -299,11 +299,11 @@ describe('on random markets', () => {
         fc.integer({ min: 5, max: 20 }),
         fc.nat(7),
         ({ market: drawn }, document, request, row, column) => {
-          const market: MarketData = { ...drawn, adjustment: 'none' }; // A split has no effect on adjusted prices.
+          const market: MarketData = { ...drawn, adjustment: 'none' }; // adjusted prices would hide the split
           const names = market.identifiers.length;
           const identifier = market.identifiers[column]!;
           if (
-            document.pipeline!.weighting.type === 'PriceWeight' || // holds one share of what was split
+            document.pipeline!.weighting.type === 'PriceWeight' || // holds one share, so a split changes its weights
             identifier === 'EURUSD' ||
             market.actions.some((action) => action.identifier === identifier || action.related === identifier)
           )

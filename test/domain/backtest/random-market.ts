@@ -3,7 +3,7 @@ import { formatDay, parseValidDay, toWeekday } from '#domain/time/days.js';
 import type { ActionType, Adjustment, MarketData } from '#domain/market/market-data.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 
-/** A small market with every kind of corporate action, gaps, late listings, two exchanges and two currencies. */
+/** Small market with every kind of corporate action, gaps, late listings, two exchanges and two currencies. */
 export interface RandomMarket {
   readonly market: MarketData;
   readonly dates: readonly string[];
@@ -14,7 +14,7 @@ export const HOLIDAYS = ['2024-01-15', '2024-02-05', '2024-02-06'];
 export const OTHER_HOLIDAYS = ['2024-01-08', '2024-01-22', '2024-01-23', '2024-02-12'];
 
 const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG', 'HH', 'KID', 'NEW'];
-/** Securities that trade in euros on the other exchange. */
+/** Securities that trade in euros on the second exchange. */
 const FOREIGN = new Set(['EE', 'GG']);
 
 interface Choices {
@@ -49,7 +49,10 @@ const TYPES: readonly ActionType[] = [
 
 export const randomMarket = randomMarketOver(fc.integer({ min: 25, max: 50 }));
 
-/** @param sessions at most 130, the length of the test calendars */
+/**
+ * Returns random markets with a random number of sessions. @param sessions at most 130, the length of the test
+ * calendars
+ */
 export function randomMarketOver(sessions: fc.Arbitrary<number>): fc.Arbitrary<RandomMarket> {
   return fc
     .record<Choices>({
@@ -85,7 +88,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
   const foreignClosed = new Set(OTHER_HOLIDAYS);
   NAMES.forEach((name, n) => {
     let price = 20 + 13 * n;
-    // The first three securities exist during the whole range, so that the index is never empty.
+    // The first three securities have prices throughout, so that the index is never empty.
     const isSteady = n < 3;
     const from = isSteady ? 0 : listings[n]!;
     const to = isSteady ? sessions : endings[n]!;
@@ -123,7 +126,7 @@ function sketch({ sessions, steps, gaps, actions, listings, endings, adjustment 
   };
 }
 
-/** A calendar day after a number of days: often a weekend. */
+/** Returns the calendar day after a number of days, which may be a weekend. */
 function dateAt(days: number): string {
   return formatDay(parseValidDay(FIRST_DAY) + days);
 }

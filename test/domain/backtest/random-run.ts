@@ -19,7 +19,7 @@ export const CALENDARS = weekdayCalendars({
   OTHER: { from: '2023-12-01', to: '2024-06-30', holidays: OTHER_HOLIDAYS },
 });
 
-/** A definition over all securities, in the form of the API. */
+/** Random definitions over all securities, as documents of the API. */
 export const randomDocument = fc
   .record({
     rebalance: fc.record({
@@ -69,7 +69,7 @@ export const randomRequest = fc.record({
   transaction_cost_bps: fc.constantFrom(0, 10, 250),
 });
 
-/** A decider of a definition, or one with short positions and cash. */
+/** Random deciders: the decider of the definition, or a decider with short positions and cash. */
 export const randomDecider = fc.constantFrom(plainDecider, plainDecider, ...SIGNED_DECIDERS);
 
 export interface RunRequest extends Partial<ResolvedRequest> {
@@ -125,7 +125,7 @@ export function runOn(
   });
 }
 
-/** Returns a run; undefined if the random market is refused for an expected reason. */
+/** Returns a run; undefined if the random market was refused for an expected reason. */
 export function tryRun(market: MarketData, document: IndexDocument, request: RunRequest = {}): Run | undefined {
   try {
     return run(market, document, request);
@@ -136,8 +136,8 @@ export function tryRun(market: MarketData, document: IndexDocument, request: Run
 }
 
 /**
- * EURUSD may have no rate yet, all securities may have ended by the start, too few may remain for the constraints of an
- * optimisation, and short positions may lose everything.
+ * Codes of expected refusals: EURUSD may have no rate yet, all securities may have ended by the start, too few may
+ * remain for the optimisation constraints, and short positions may lose everything.
  */
 const EXPECTED = new Set([
   'FX_MISSING',

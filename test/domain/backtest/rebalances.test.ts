@@ -43,7 +43,7 @@ describe('the schedule', () => {
       rebalance: { frequency: 'custom', dates: ['2024-03-08', '2024-03-13'], effective_lag: 2 },
     });
     expect(run.rebalances.map(({ announced }) => announced === null)).toEqual([true, false, false]);
-    // Decided on the 6th, when C had not yet been listed, and on the 11th, when A still existed.
+    // Decisions on the 6th, when C was not yet listed, and on the 11th, when A still existed.
     expect(run.rebalances.map(({ columns }) => [...columns])).toEqual([
       [0, 1],
       [0, 1],
@@ -75,7 +75,7 @@ describe('the schedule', () => {
       const view = createWeightsView({ ...EMPTY, requestedAsOf: asOf, weights });
       return [view.rebalance_date, view.drift === null, createRebalanceView(columns, asOf).traded_on];
     };
-    // The Saturday takes effect at the close of Friday, which becomes its date.
+    // The rebalance on a Saturday takes effect at the close of Friday, so its date is the Friday.
     expect(namedOn('2024-03-07')).toEqual(['2024-03-04', false, '2024-03-04']);
     expect(namedOn('2024-03-08')).toEqual(['2024-03-08', true, '2024-03-08']);
     expect(namedOn('2024-03-11')).toEqual(['2024-03-09', false, '2024-03-08']);
@@ -132,7 +132,7 @@ describe('the schedule', () => {
 });
 
 describe('a target without a bar on the day of the rebalance', () => {
-  // B has no bar on the 6th, when the weights return to 1/2.
+  // B has no price on the 6th, when the weights are reset to 1/2.
   const close_ = { A: [100, 110, 120, 120, 120, 120], B: [100, 100, null, 130, 130, 130] };
   const rebalance: Partial<Definition['rebalance']> = { frequency: 'custom', dates: ['2024-03-06'] };
 
@@ -157,16 +157,16 @@ describe('a target without a bar on the day of the rebalance', () => {
         message: expect.stringContaining('1 trade of 1 rebalance was filled'),
       },
     ]);
-    // Half of 220 in B at its close of 100 on the 5th is worth 130 / 100 of that on the 7th.
+    // Half of 220 was in B at its close of 100 on the 5th, and is worth 130 / 100 of this amount on the 7th.
     expect(run.index.book.value[3]).toBeCloseTo(run.index.book.value[2]! * (0.5 + 0.5 * 1.3), 12);
   });
 
   test('is not traded before its next bar when the treatment defers it, by the index as by the portfolio', () => {
     const run = simulate({ close: close_, rebalance, treatment: { stale_targets: 'defer' } });
-    // The index is at 1.1 with A at 6/11 and B at 5/11; A is reduced to 1/2, and the purchase of B is pending.
+    // The index is at 1.1 with 6/11 in A and 5/11 in B. A is reduced to 1/2, and the purchase of B is pending.
     close(Object.values(weightsOf(run, 2)), [0.5, 5 / 11]);
     expect(run.index.book.cash[2]).toBeCloseTo(0.5 - 5 / 11, 12);
-    // By the 7th, B has risen from 100 to 130; then the cash buys it.
+    // B rises from 100 to 130 by the 7th, when the cash buys it.
     const grown = 0.5 + (5 / 11) * 1.3 + (0.5 - 5 / 11);
     expect(run.index.book.value[3]! / run.index.book.value[2]!).toBeCloseTo(grown, 12);
     close(Object.values(weightsOf(run, 3)), [0.5 / grown, (grown - 0.5) / grown]);
@@ -208,7 +208,8 @@ describe('a portfolio', () => {
       rebalance: { frequency: 'custom', dates: ['2024-03-06'], effective_lag: 1, weights_as: 'weights' },
       treatment: { stale_targets: 'defer' },
     });
-    // Holdings of 50 and 100 sum to 150: A lacks 25, which are sold from B and stay in cash until A trades again.
+    // Holdings of 50 and 100 sum to 150. A is 25 short of its half; B is sold for this amount, which stays in cash
+    // until A trades again.
     expect(run.portfolio.unfilled).toEqual([
       {
         at: 2,
@@ -249,7 +250,7 @@ describe('a portfolio that starts while its index waits for a spun-off name', ()
 
   test('is owed it as the index is: their levels are one', () => {
     const run = simulate({ close: prices, actions: [spinOff], start: '2024-03-07' });
-    // Half of 100 in A is half a share, which is owed a quarter of the child.
+    // Half of 100 buys half a share of A, which is entitled to a quarter of a child share.
     close(run.level, [100, 10_000 / 95, 10_100 / 95]);
     close(run.indexLevel, [...run.level]);
   });

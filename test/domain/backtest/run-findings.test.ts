@@ -18,7 +18,7 @@ describe('a security that lacks its weight at one rebalance after the other', ()
     pipeline: { weighting: { type: 'MarketCapWeight', params: { free_float: false } } },
   });
   const ones = WEEK.map(() => 1);
-  // C has shares only on the last day.
+  // C has a share count only on the last day.
   const shares = { A: ones, B: ones, C: WEEK.map((_, t) => (t === WEEK.length - 1 ? 1 : null)) };
   const market = buildMarket({
     dates: WEEK,

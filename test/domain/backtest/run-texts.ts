@@ -8,34 +8,34 @@ import type { RunStamp } from '#views/provenance-json.js';
 import { recordJson } from '#views/record-json.js';
 import { encodeOverview, encodeResult } from '#views/run-json.js';
 
-/** Returns the columns of a whole run. */
+/** Returns the columns of a run computed as a whole. */
 function columnsOf(run: Run, contentHash = 's'): RunColumns {
   assertMeasured({ ...run, relative: run.benchmark && run.benchmark.relative });
   const bytes = createRunColumns(run, { contentHash });
   return openColumns((start, end) => bytes.slice(start, end));
 }
 
-/** Returns the served record of a run, rendered from its columns. */
+/** Returns the record that the service sends for a run, rendered from its columns. */
 export function runRecordJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return recordJson(readRecord(columnsOf(run, stamp.storeContentHash)), stamp);
 }
 
-/** Returns the served result of a run. */
+/** Returns the result that the service sends for a run. */
 export function runResultJson(run: Run, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return resultOf(columnsOf(run), run.plan, stamp);
 }
 
-/** Returns the served overview of a run. */
+/** Returns the overview that the service sends for a run. */
 export function runOverviewJson(run: Run): Uint8Array<ArrayBuffer> {
   return overviewOf(columnsOf(run), run.plan);
 }
 
-/** The result of stored columns. */
+/** Returns the result for stored columns. */
 export function resultOf(columns: RunColumns, plan: BacktestPlan, stamp: RunStamp): Uint8Array<ArrayBuffer> {
   return encodeResult({ run: summariseRun(columns, plan), stamp, rebalances: readRebalances(columns) });
 }
 
-/** The overview of stored columns. */
+/** Returns the overview for stored columns. */
 export function overviewOf(columns: RunColumns, plan: BacktestPlan): Uint8Array<ArrayBuffer> {
   return encodeOverview(summariseRun(columns, plan));
 }

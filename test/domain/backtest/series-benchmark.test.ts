@@ -12,15 +12,15 @@ const createSeries = (currency: string | null, closes: readonly number[]): Price
 });
 
 /**
- * Returns the refusal for a store from day 101 to day 104 with these exchange rates, requested from day 102 on; day 103
- * is not a session.
+ * Returns the refusal of a benchmark for a run from day 102 on. The store has the given exchange rates from day 101 to
+ * day 104; day 103 is not a session.
  */
 function catchRefusal(benchmark: PriceSeries, pairs: readonly string[] = []): unknown {
   const market = {
     identifiers: ['A', ...pairs],
     dates: Int32Array.of(101, 102, 103, 104),
     currency: null,
-  } as unknown as MarketData; // The members that are read.
+  } as unknown as MarketData; // only the members that the code under test reads
   const calendar = { isSession: (day: number) => day !== 103 };
   try {
     assertSeriesBenchmark(benchmark, { currency: 'USD' }, { market, calendar, range: { start: 102, end: 110 } });

@@ -10,7 +10,7 @@ import { CALENDARS, createHolding, WEEK } from './signed-case.js';
 
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
-/** Returns the securities that leave according to the exported events, if C or B ends on the fourth day. */
+/** Returns the exits in the exported events of a run in which B or C ends on the fourth day. */
 function exitsOf(gone: 'B' | 'C', action: Omit<ActionSketch, 'name' | 'ex'>, more: Record<string, number[]> = {}) {
   const close = { A: [100, 101, 102, 100, 99, 103], B: [50, 51, 50, 52, 53, 50], C: [10, 10, 11, 10, 9, 10], ...more };
   const market = buildMarket({
@@ -83,7 +83,7 @@ test('a short position is sold to replace one that left and covered by an earlie
     [1, 'delisting', 0],
     [2, 'delisting', 1],
   ]);
-  // Prices are constant: the order spends the cash, and B is sold for the cost of covering C.
+  // Prices are constant: the order uses the cash, and the sale of B pays for covering C.
   close(
     exit.map((i) => trades.notional[i]! / value),
     [order.notional / (1 + rate) / value, -0.2 / (1 - rate), 0.2],

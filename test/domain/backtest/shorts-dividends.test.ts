@@ -41,7 +41,9 @@ function runTo(rows: number, treatment: Treatment): Run {
 
 const createDecider = createHolding(() => ({ A: 0.8, B: 0.4, C: -0.2 }));
 
-/** Return of a unit of C from its first to its last close; the special dividend is reinvested in every variant. */
+/**
+ * Computes the return of one unit of C from its first to its last close; every variant reinvests the special dividend.
+ */
 const computeUnitReturn = (paid: number): number =>
   ((11 + 0.25 * paid) / 10) * (10 / 11) * ((9 + 0.75 + 0.5 * paid) / 10) * (10 / 9);
 
@@ -62,7 +64,7 @@ describe.each([
   });
 
   test('in the view of a run that was stored without what it paid', () => {
-    if (treatment.withholding_tax === 1) return; // Such a run does not record the dates either.
+    if (treatment.withholding_tax === 1) return; // such a run does not record the ex-dates either
     const older: RunColumns = { ...columns, has: (name) => name !== 'shortCash' && columns.has(name) };
     expect(createAssetView(older, 'C').total_return).toBeCloseTo(growth - 1, 12);
   });

@@ -30,7 +30,7 @@ describe('a short position', () => {
       )[2]!;
     const net = { dividends: 'net', withholding_tax: 0.2 } as const;
     close([paying({ A: 1.5, B: -0.5 }, {}), paying({ A: 1.5, B: -0.5 }, { dividends: 'total' })], [100, 110]);
-    // A pays 1.5 x 8 %; B costs 0.5 x 10 %.
+    // A pays 8 % on a weight of 1.5, and B costs 10 % on a weight of 0.5.
     close([paying({ A: 1.5, B: -0.5 }, net), paying({ A: 0.5, B: 0.5 }, net)], [107, 108]);
   });
 
@@ -66,7 +66,7 @@ describe('a short position', () => {
       actions: [{ name: 'B', type: 'MERGER', value: 0.6, ex: '2024-03-06', related: 'A' }],
       weights: { A: 1.5, B: -0.5 },
     });
-    // A short B becomes 0.6 A at 100: 60 for 50.
+    // The short position in B is converted to 0.6 A at 100: 60 for 50.
     close(listLevels(merged), [100, 100, 90, 90, 90, 90]);
     closeTo(heldOn(merged.index.book, 2), { A: 1 });
   });
@@ -123,7 +123,7 @@ describe('a security that leaves a book with short positions', () => {
 
   test('short, is covered at its price, which the other short securities pay for', () => {
     const run = runWithout('C', { A: 0.8, B: 0.7, C: -0.2, D: -0.3 }, 120);
-    // Covered at 120 for 100: a loss of 0.24 from 1, the portfolio then being worth 0.96.
+    // Covering at 120 what was sold at 100 loses 0.24 of 1; the portfolio is then worth 0.96.
     close(listLevels(run), [100, 100, 100, 96, 96, 96]);
     closeTo(heldOn(run.index.book, 3), { A: 0.8 / 0.96, B: 0.7 / 0.96, D: -0.54 / 0.96 });
   });

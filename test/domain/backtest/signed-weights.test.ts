@@ -26,7 +26,7 @@ interface Choices {
 
 const DATES = Array.from({ length: 26 }, (_, i) => i).flatMap((i) => (i % 7 < 5 ? [formatDay(19_786 + i)] : []));
 const NAMES = ['AA', 'BB', 'CC', 'DD', 'EE', 'FF', 'GG'];
-/** Securities that exist from the first to the last date, so that others can be converted to them. */
+/** Securities with prices from the first to the last date, into which other securities can be converted. */
 const STEADY = ['AA', 'BB', 'KID'];
 const REBALANCED = [DATES[0]!, DATES[7]!, DATES[13]!];
 
@@ -48,7 +48,9 @@ const choices: fc.Arbitrary<Choices> = fc.record({
   gaps: fc.array(fc.nat(199), { maxLength: 10 }),
 });
 
-/** Builds a market and the weights on it, and determines if both sides of the comparison can hold them. */
+/**
+ * Builds a market and its weights, and determines whether both implementations under comparison can hold these weights.
+ */
 function sketchOf({ steps, actions, shares, cash, gaps }: Choices) {
   const placed = new Map<string, ActionSketch>();
   const endOf = new Map<string, number>();
@@ -137,7 +139,7 @@ test('on random markets with random signed weights index and portfolio are those
       const slow = { ...market, targets, rates, variant: chosen.variant, tax: 0.3 };
       const index = slowBook({ ...slow, costRate: 0 }, 100);
       const followed = slowBook({ ...slow, costRate: chosen.costBps / 10_000 }, 1_000_000);
-      // Refused values have separate tests. A run has the index in every variant.
+      // Refused values have separate tests. A run contains the index in every return variant.
       const variants = (['price', 'total', 'net'] as const).flatMap((variant) =>
         slowBook({ ...slow, variant, costRate: 0 }, 100),
       );

@@ -1,28 +1,28 @@
 import type { MarketSketch } from './market-builder.js';
 
 /**
- * Input of the recursions of an index and of the portfolio that follows it, computed security by security and day by
- * day, with signed weights and without code of the engine. Every date is a session, at most one action of a kind falls
- * on a security and a date, and every ex-date is a date.
+ * Input of a direct computation of an index and of the portfolio that follows it, security by security and day by day,
+ * with signed weights and without engine code. Every date is a session, a security has at most one action of a kind per
+ * date, and every ex-date is one of the dates.
  */
 export interface SlowInput extends Pick<MarketSketch, 'dates' | 'close' | 'actions'> {
   /** Target weights by date. */
   readonly targets: ReadonlyMap<string, Readonly<Record<string, number>>>;
-  /** Value of one unit of a security's currency in the index currency, by security, one per date; default: 1. */
+  /** Exchange rates from each security's currency to the index currency, with one value per date; default: 1. */
   readonly rates?: Readonly<Record<string, readonly number[]>>;
   readonly variant: 'price' | 'total' | 'net';
   readonly tax: number;
   readonly costRate: number;
 }
 
-/** Value of a book at a close. */
+/** Weights and value of a book at a close. */
 export interface SlowDay {
   readonly value: number;
   readonly cash: number;
   readonly held: Readonly<Record<string, number>>;
 }
 
-/** @param capital value before the first purchase */
+/** Computes the values of a book by its definition. @param capital value before the first purchase */
 export function slowBook(
   { dates, close, actions = [], targets, rates = {}, variant, tax, costRate }: SlowInput,
   capital: number,
@@ -84,8 +84,8 @@ export function slowBook(
   }
 
   /**
-   * Removes securities that end: except on a rebalance, the proceeds buy more of the other long positions, and the cost
-   * of covering is financed by selling more of the other short positions.
+   * Removes securities that end. Except on a rebalance, the proceeds buy more of the other long positions, and selling
+   * more of the other short positions finances the cost of covering.
    */
   function leave(t: number, isRebalance: boolean): void {
     let [brought, taken] = [0, 0];
@@ -123,13 +123,13 @@ export function slowBook(
     else scale(longs, brought >= 0 ? brought / (1 + costRate) : brought / (1 - costRate));
   }
 
-  /** Adds money to securities in proportion to their holdings. */
+  /** Adds money to securities, in proportion to their holdings. */
   function scale(names: readonly [name: string, money: number][], added: number): void {
     const sum = names.reduce((before, [, money]) => before + money, 0);
     for (const [name, money] of names) held.set(name, money + (added * money) / sum);
   }
 
-  /** Finds the remaining value by bisection, where the engine uses Newton's method. */
+  /** Finds the value after costs by bisection; the engine uses Newton's method. */
   function rebalance(weights: Readonly<Record<string, number>>): void {
     const value = computeTotal();
     const names = [...new Set([...held.keys(), ...Object.keys(weights)])];

@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
 import { close, codesOf, repeatPrice, listLevels, simulate, weightsOf, WEEK } from './event-case.js';
 
-/** A has its last bar on 5 March and leaves at the close of its second session without a bar, 7 March. */
+/**
+ * Closes in which A has its last price on 5 March and leaves at the close of its second session without a price, 7
+ * March.
+ */
 const CLOSES = { A: [100, 80, null, null, null, null], B: repeatPrice(50), C: repeatPrice(20) };
 const treatment = { max_stale_sessions: 2 };
 const on = (date: string, effective_lag = 0) => ({ frequency: 'custom' as const, dates: [date], effective_lag });

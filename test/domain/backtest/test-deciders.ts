@@ -4,8 +4,8 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { applyCaps } from '#domain/rules/capping.js';
 
 /**
- * A small decider for tests of later steps: all securities of the universe, weighted equally or by CLOSE x
- * SHARES_OUTSTANDING, with the cap of the document.
+ * Creates a simple decider for tests of later steps: it selects all securities of the universe, weighted equally or by
+ * CLOSE x SHARES_OUTSTANDING, and applies the document's cap.
  */
 export const plainDecider: DeciderFactory = (document: IndexDocument, composer: Composer) => {
   const sm = composer.market(document.id);
@@ -41,11 +41,14 @@ export const plainDecider: DeciderFactory = (document: IndexDocument, composer: 
 export interface SignedTerms {
   /** Sum of the short weights as a magnitude. */
   readonly short: number;
-  /** The remainder of 1 after the sum of all weights. */
+  /** Cash weight: 1 minus the sum of all weights. */
   readonly cash: number;
 }
 
-/** All securities of the universe, one in three of them short; all long if one of the sides would be empty. */
+/**
+ * Creates a decider over all securities of the universe. One in three is short; all are long if one side would be
+ * empty.
+ */
 export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactory {
   return (document, composer) => ({
     decide(session): Decision {
@@ -75,8 +78,8 @@ export function createSignedDecider({ short, cash }: SignedTerms): DeciderFactor
 }
 
 /**
- * Fully invested with a small short side, partly in cash with and without a short side, and short and long sides of
- * equal size.
+ * Deciders that are fully invested with a small short side, partly in cash with or without a short side, and long and
+ * short in equal size.
  */
 export const SIGNED_DECIDERS: readonly DeciderFactory[] = [
   { short: 0.3, cash: 0 },

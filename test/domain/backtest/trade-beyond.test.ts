@@ -4,7 +4,9 @@ import { tradeUnpriced, type UnpricedOutcome } from '#domain/books/trade-unprice
 import type { TradeInput } from '#domain/books/trade-to-targets.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** Current and target weights of up to six securities that sum to at most 1, some of them not tradable. */
+/**
+ * Random current and target weights of up to six securities; they sum to at most 1, and some securities cannot trade.
+ */
 const randomTrade: fc.Arbitrary<TradeInput> = fc
   .record({
     names: fc.array(fc.record({ held: fc.nat(100), wanted: fc.nat(100), isFrozen: fc.boolean() }), {
@@ -27,7 +29,7 @@ const randomTrade: fc.Arbitrary<TradeInput> = fc
     };
   });
 
-/** Trades as above with short positions, untradable securities, and cash that covers have made negative. */
+/** Random trades that also have short positions, untradable securities, and cash made negative by covering. */
 const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlySet<number> }> = fc
   .record({
     names: fc.array(
@@ -51,8 +53,8 @@ const randomShortTrade: fc.Arbitrary<TradeInput & { readonly unpriced: ReadonlyS
     costRate,
   }));
 
-/** Money in each security after the trade, for one unit of money before it. */
-function moneyAfter(
+/** Returns the money in each security after the trade, per unit of money before the trade. */
+function computeMoneyAfter(
   { before, targets, frozen }: TradeInput,
   { retained, bought, raised }: UnpricedOutcome,
   unpriced: ReadonlySet<number> = new Set(),
@@ -69,7 +71,7 @@ describe('a trade beyond a tolerance', () => {
     fc.assert(
       fc.property(randomTrade, (input) => {
         const outcome = tradeUnpriced(input);
-        const after = moneyAfter(input, outcome);
+        const after = computeMoneyAfter(input, outcome);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
         const cash = outcome.cash * outcome.retained;
@@ -98,7 +100,7 @@ describe('a trade beyond a tolerance', () => {
     fc.assert(
       fc.property(randomShortTrade, ({ unpriced, ...input }) => {
         const outcome = tradeUnpriced(input, unpriced);
-        const after = moneyAfter(input, outcome, unpriced);
+        const after = computeMoneyAfter(input, outcome, unpriced);
         const cost =
           input.costRate * after.reduce((sum, money, slot) => sum + Math.abs(money - input.before[slot]!), 0);
         expect(
@@ -113,7 +115,7 @@ describe('a trade beyond a tolerance', () => {
   });
 
   test('one security sold and one bought under a cost of a tenth', () => {
-    // 0.9 sold to 0.1 V', 0.1 bought to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
+    // 0.9 is sold down to 0.1 V', and 0.1 is bought up to 0.9 V': V' + 0.1 (0.9 - 0.1 V' + 0.9 V' - 0.1) = 1.
     const input = {
       before: Float64Array.of(0.9, 0.1),
       targets: Float64Array.of(0.1, 0.9),

@@ -11,7 +11,7 @@ export interface TransactionRow {
   readonly reason: string;
 }
 
-/** The transactions of a run as listed in its record. */
+/** Returns the transactions that a run's record lists. */
 export function portfolioTransactionsOf(run: Run): TransactionRow[] {
   const record = JSON.parse(
     new TextDecoder().decode(runRecordJson(run, { runAt: '', runHash: '', storeContentHash: '', engineVersion: '' })),

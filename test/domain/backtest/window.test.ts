@@ -75,7 +75,7 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
 
 describe('a range of fewer than two sessions is too short, whatever prices there are', () => {
   test.each([
-    // A Saturday and a Sunday, inside the data and after them.
+    // A Saturday and a Sunday: one within the data, one after its end.
     ['2020-06-06', '2020-06-07', 'contains 0 sessions'],
     ['2021-02-06', '2021-02-07', 'contains 0 sessions'],
     ['2020-12-31', '2021-01-29', 'contains prices on 1 session'],

@@ -8,7 +8,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 const base = openCalendars();
 const CHANGES: readonly SessionChange[] = [
   { date: '2024-03-05', session: 'closed', reason: 'Storm' },
-  { date: '2024-03-09', session: 'open', reason: 'Test of the new system' }, // a Saturday
+  { date: '2024-03-09', session: 'open', reason: 'Test of the new system' }, // a Saturday without a regular session
   { date: '2024-03-12', session: 'open', closes: '13:00', reason: 'Half day' },
   { date: '2024-03-13', session: 'open', opens: '11:00', reason: 'Late opening' },
   { date: '2024-11-29', session: 'closed', reason: 'A half day by the rules' },

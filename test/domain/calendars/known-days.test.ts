@@ -4,8 +4,8 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 
 const calendars = openCalendars();
 
-/** Returns the sessions of an exchange between two days, both included. */
-function sessions(code: string, from: string, to: string): string[] {
+/** Returns the sessions of an exchange from one day to another, both inclusive. */
+function listSessions(code: string, from: string, to: string): string[] {
   const { sessions } = calendars.get(code)!;
   return [...sessions].filter((day) => day >= parseValidDay(from) && day <= parseValidDay(to)).map(formatDay);
 }
@@ -13,8 +13,8 @@ const isSession = (code: string, text: string) => calendars.get(code)!.isSession
 
 describe('the shipped calendars know', () => {
   test('that New York was shut after 11 September, in the hurricane and for mourning', () => {
-    expect(sessions('XNYS', '2001-09-10', '2001-09-17')).toEqual(['2001-09-10', '2001-09-17']);
-    expect(sessions('XNYS', '2012-10-26', '2012-10-31')).toEqual(['2012-10-26', '2012-10-31']);
+    expect(listSessions('XNYS', '2001-09-10', '2001-09-17')).toEqual(['2001-09-10', '2001-09-17']);
+    expect(listSessions('XNYS', '2012-10-26', '2012-10-31')).toEqual(['2012-10-26', '2012-10-31']);
     for (const day of ['1994-04-27', '2004-06-11', '2007-01-02', '2018-12-05', '2025-01-09'])
       expect(isSession('XNYS', day), day).toBe(false);
   });
@@ -24,14 +24,14 @@ describe('the shipped calendars know', () => {
     expect(isSession('XNYS', '2022-01-03')).toBe(true);
     for (const day of ['1991-03-29', '2000-04-21', '2015-04-03', '2024-03-29', '2026-04-03'])
       expect(isSession('XNYS', day), day).toBe(false);
-    expect(sessions('XNYS', '2022-06-17', '2022-06-21')).toEqual(['2022-06-17', '2022-06-21']);
+    expect(listSessions('XNYS', '2022-06-17', '2022-06-21')).toEqual(['2022-06-17', '2022-06-21']);
     expect(isSession('XNYS', '2021-06-18')).toBe(true);
   });
 
   test('how many days New York traded in a year', () => {
     expect(
       [1990, 1996, 2001, 2012, 2019, 2020, 2023, 2024, 2025].map(
-        (year) => sessions('XNYS', `${year}-01-01`, `${year}-12-31`).length,
+        (year) => listSessions('XNYS', `${year}-01-01`, `${year}-12-31`).length,
       ),
     ).toEqual([253, 254, 248, 250, 252, 253, 250, 252, 250]);
   });
@@ -64,12 +64,12 @@ describe('the shipped calendars know', () => {
     }
     for (const day of ['1995-05-01', '2002-05-27', '2012-05-28', '2020-05-04', '2022-05-30'])
       expect(isSession('XLON', day), day).toBe(true);
-    expect(sessions('XLON', '2010-12-24', '2010-12-29')).toEqual(['2010-12-24', '2010-12-29']);
+    expect(listSessions('XLON', '2010-12-24', '2010-12-29')).toEqual(['2010-12-24', '2010-12-29']);
   });
 
   test("Tokyo's ten days of 2019 and the holidays moved for the Games", () => {
-    expect(sessions('XTKS', '2019-04-26', '2019-05-07')).toEqual(['2019-04-26', '2019-05-07']);
-    expect(sessions('XTKS', '2021-07-21', '2021-07-26')).toEqual(['2021-07-21', '2021-07-26']);
+    expect(listSessions('XTKS', '2019-04-26', '2019-05-07')).toEqual(['2019-04-26', '2019-05-07']);
+    expect(listSessions('XTKS', '2021-07-21', '2021-07-26')).toEqual(['2021-07-21', '2021-07-26']);
     expect(isSession('XTKS', '2021-07-19')).toBe(true);
     expect(isSession('XTKS', '2009-09-22')).toBe(false);
     expect(isSession('XTKS', '2020-10-01')).toBe(false);
@@ -89,19 +89,19 @@ describe('the shipped calendars know', () => {
     ]) {
       expect(isSession('XHKG', day), day).toBe(false);
     }
-    expect(sessions('XHKG', '2010-04-01', '2010-04-07')).toEqual(['2010-04-01', '2010-04-07']);
-    expect(sessions('XHKG', '2015-04-02', '2015-04-08')).toEqual(['2015-04-02', '2015-04-08']);
+    expect(listSessions('XHKG', '2010-04-01', '2010-04-07')).toEqual(['2010-04-01', '2010-04-07']);
+    expect(listSessions('XHKG', '2015-04-02', '2015-04-08')).toEqual(['2015-04-02', '2015-04-08']);
     expect(isSession('XHKG', '2020-10-02')).toBe(false);
     expect(isSession('XHKG', '2024-02-09')).toBe(true);
   });
 
   test('that Moscow traded no shares from 28 February to 23 March 2022', () => {
-    expect(sessions('XMOS', '2022-02-25', '2022-03-24')).toEqual(['2022-02-25', '2022-03-24']);
+    expect(listSessions('XMOS', '2022-02-25', '2022-03-24')).toEqual(['2022-02-25', '2022-03-24']);
     expect(isSession('MISX', '2022-03-10')).toBe(false);
   });
 
   test("Tel Aviv's week before and after 5 January 2026", () => {
-    expect(sessions('XTAE', '2025-12-28', '2026-01-10')).toEqual([
+    expect(listSessions('XTAE', '2025-12-28', '2026-01-10')).toEqual([
       '2025-12-28',
       '2025-12-29',
       '2025-12-30',
@@ -132,9 +132,9 @@ describe('the shipped calendars know', () => {
   });
 
   test('the long closures of Athens, Istanbul and Shanghai', () => {
-    expect(sessions('ASEX', '2015-06-26', '2015-08-03')).toEqual(['2015-06-26', '2015-08-03']);
-    expect(sessions('XIST', '2023-02-07', '2023-02-15')).toEqual(['2023-02-07', '2023-02-15']);
-    expect(sessions('XSHG', '2020-01-23', '2020-02-03')).toEqual(['2020-01-23', '2020-02-03']);
+    expect(listSessions('ASEX', '2015-06-26', '2015-08-03')).toEqual(['2015-06-26', '2015-08-03']);
+    expect(listSessions('XIST', '2023-02-07', '2023-02-15')).toEqual(['2023-02-07', '2023-02-15']);
+    expect(listSessions('XSHG', '2020-01-23', '2020-02-03')).toEqual(['2020-01-23', '2020-02-03']);
   });
 
   test('that the Baltic exchanges keep Christmas and Frankfurt kept the Reformation Day of 2017', () => {

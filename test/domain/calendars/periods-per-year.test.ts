@@ -23,9 +23,9 @@ test('of all calendars those that trade every day have 365 sessions a year, the 
 });
 
 test.each([
-  ['2024-03-04', 5, 252], // Monday to Friday.
-  ['2024-03-10', 5, 252], // Sunday to Thursday.
-  ['2024-03-08', 2, 252], // Friday and Saturday.
+  ['2024-03-04', 5, 252], // sessions from Monday to Friday
+  ['2024-03-10', 5, 252], // sessions from Sunday to Thursday
+  ['2024-03-08', 2, 252], // sessions on Fridays and Saturdays
   ['2024-03-08', 3, 365],
   ['2024-03-09', 1, 252],
 ])('%s and the days after it, %i in all, are a series of a year of %i sessions', (first, count, year) => {
@@ -43,7 +43,7 @@ const mean = (values: readonly number[]): number => values.reduce((sum, value) =
 const variance = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + (value - mean(values)) ** 2, 0) / (values.length - 1);
 
-/** A run on a calendar, its market with the dates that the calendar has. */
+/** Returns a run on a calendar; its market has the dates of the calendar. */
 function ranOn(code: string) {
   const calendar = calendars.get(code)!;
   const own = dates.filter((date) => calendar.isSession(parseValidDay(date)));

@@ -15,8 +15,8 @@ import { readCorrections, readReferences } from '#market/serving/calendar-refere
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const SHARED = join(ROOT, '../shared/calendars');
 /**
- * Days on which the calendars follow an announcement of the exchange instead of the reference; sources in
- * data/calendars/README.md.
+ * Days on which the calendars follow an exchange's announcement instead of the reference; data/calendars/README.md
+ * lists the sources.
  */
 const CONFIRMED: Corrections = {
   XIDX: [{ close: ['2025-08-18'], open: [], confidence: 'confirmed' }],
@@ -92,7 +92,7 @@ describe('the shipped calendars', () => {
     );
     expect(Object.keys(golden).toSorted()).toEqual(files.map(({ code }) => code).toSorted());
     for (const [code, years] of Object.entries(golden)) {
-      const keys = yearKeys(code);
+      const keys = listYearKeys(code);
       expect(Object.fromEntries(Object.keys(years).map((year) => [year, keys.get(Number(year))])), code).toEqual(years);
     }
   });
@@ -127,7 +127,7 @@ describe('the shipped calendars', () => {
       let compared = 0;
       for (const [code, years] of Object.entries(counts)) {
         const { coverage } = calendars.get(code)!;
-        const keys = yearKeys(code);
+        const keys = listYearKeys(code);
         for (const [year, expected] of Object.entries(years)) {
           if (
             confirmedYears.has(`${code} ${year}`) ||
@@ -144,8 +144,8 @@ describe('the shipped calendars', () => {
   );
 });
 
-/** Returns `count:hash` of the sessions of each year, as the answer key writes it. */
-function yearKeys(code: string): Map<number, string> {
+/** Returns `count:hash` of each year's sessions, in the form of the stored answer key. */
+function listYearKeys(code: string): Map<number, string> {
   const byYear = new Map<number, string[]>();
   for (const day of calendars.get(code)!.sessions) {
     const { year } = toCivilDate(day);

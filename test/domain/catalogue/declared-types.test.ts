@@ -20,7 +20,7 @@ const parameters = ENTRIES.flatMap((entry) =>
 const accepts = ({ entry, spec }: (typeof parameters)[number], value: unknown): boolean =>
   (entry.params.shape[spec.name] as { safeParse(given: unknown): { success: boolean } }).safeParse(value).success;
 
-/** Texts that a parameter for texts accepts: a column, a day. */
+/** Strings that a string parameter accepts: a column or a day. */
 const TEXTS = ['SECTOR', '2024-01-02'];
 
 test('a parameter that is declared as a text takes one, and one that is declared as JSON takes none', () => {
@@ -31,7 +31,7 @@ test('a parameter that is declared as a text takes one, and one that is declared
         parameter.name,
         true,
       ]);
-    // A parameter for values of any kind also accepts texts.
+    // A `json` parameter for any value accepts numbers and strings; every other one refuses strings.
     if (type === 'json' && !accepts(parameter, 1))
       expect([parameter.name, TEXTS.some((text) => accepts(parameter, text))]).toEqual([parameter.name, false]);
   }

@@ -14,7 +14,7 @@ test('thousands are grouped, decimals are not, and no digit is lost', () => {
 });
 
 test('a fraction is written as percent without the noise of binary multiplication', () => {
-  // 0.07 x 100 is 7.000000000000001, 0.29 x 100 is 28.999999999999996.
+  // In floating point, 0.07 x 100 is 7.000000000000001 and 0.29 x 100 is 28.999999999999996.
   expect([0.07, 0.29, 1, 0.0125, 0, 12.5, 5e-7].map(formatShare)).toEqual([
     '7%',
     '29%',

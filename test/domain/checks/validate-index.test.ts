@@ -6,7 +6,10 @@ import type { IndexContext } from '#domain/checks/index-context.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import badDocuments from './bad-documents.json' with { type: 'json' };
 
-/** An invalid variant of a valid document with all of its findings: `CODE path` for errors, `warning CODE path`. */
+/**
+ * An invalid variant of a valid document with all its expected findings: `CODE path` for errors, `warning CODE path`
+ * for warnings.
+ */
 interface BadDocument {
   readonly says: string;
   readonly base: string;
@@ -42,7 +45,7 @@ const STORED = new Map(
   ].map((body) => [body.id, IndexDocument.parse(body)]),
 );
 
-const calendars = ['XLON', 'XNYS'].map((code) => ({ code }) as CalendarOption); // the check reads codes only
+const calendars = ['XLON', 'XNYS'].map((code) => ({ code }) as CalendarOption); // the check reads only the codes
 
 function contextFor(body: Readonly<Record<string, unknown>>): IndexContext {
   return { calendars, indexOf: (id) => STORED.get(id), replaces: STORED.get(String(body['id'])) };

@@ -18,9 +18,9 @@ function warningsOf(pipeline: object, universe?: object) {
   );
 }
 
-const watching = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
+const createBreachRule = (rule: string) => ({ treatment: { on_breach: 'rebalance', breach_rule: rule } });
 const weightCapped = (cap: number | null) => ({ weighting: { type: 'FieldWeight', params: { field: 'CLOSE' }, cap } });
-const staged = (above: number, each: number, together: number) => ({
+const weightInStages = (above: number, each: number, together: number) => ({
   weighting: {
     type: 'FieldWeight',
     params: { field: 'CLOSE' },
@@ -38,8 +38,8 @@ const selectLargest = (count: number) => ({
 });
 
 describe('a rule of concentration that breaches call rebalances for', () => {
-  // By hand: eleven weights of 9 % sum to 99 %, all above 5 %; with two weights of 25 %, one too many is above 20 %;
-  // and so on.
+  // Computed by hand: eleven weights of 9 % sum to 99 %, all above 5 %; of two weights of 25 %, one too many is above
+  // 20 %; and similarly for the other cases.
   test.each([
     ['UCITS_5_10_40', weightCapped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
     ['UCITS_5_10_40', weightCapped(0.12), ['12 %', '10 %', 'at most 5 %']],
@@ -49,13 +49,13 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['SEC_75_5_10', weightCapped(0.06), ['75 %', 'at most 5 %']],
     ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100 %', '40 %']],
     // Four weights of 12 % each exceed 10 %; five weights of 9 % together exceed 40 %.
-    ['UCITS_5_10_40', staged(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
-    ['UCITS_5_10_40', staged(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
-    ['UCITS_5_10_40', staged(0.09, 0.06, 0.36), ['in stages', '40 %']],
+    ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40 %']],
     ['UCITS_5_10_40', cappedBy('min(0.09, 3 * SHARE)'), ['capped at 9 %', '99 %']],
     ['UCITS_5_10_40', cappedBy('3 * SHARE'), ['without a cap', '100 %']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
-    const [found, ...more] = warningsOf({ ...pipeline, ...watching(rule) });
+    const [found, ...more] = warningsOf({ ...pipeline, ...createBreachRule(rule) });
     expect(more).toEqual([]);
     expect(found).toMatchObject({ severity: 'warning' });
     for (const word of words) expect(found!.message.toLowerCase()).toContain(word.toLowerCase());
@@ -67,10 +67,10 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     ['RIC_25_5_50', weightCapped(0.05)],
     ['SEC_75_5_10', weightCapped(0.05)],
     ['UCITS_5_10_40', selectLargest(20)],
-    ['UCITS_5_10_40', staged(0.09, 0.045, 0.36)],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.36)],
     ['UCITS_5_10_40', cappedBy('min(0.05, 3 * SHARE)')],
   ])('%s is kept by %j', (rule, pipeline) => {
-    expect(warningsOf({ ...pipeline, ...watching(rule) })).toEqual([]);
+    expect(warningsOf({ ...pipeline, ...createBreachRule(rule) })).toEqual([]);
   });
 
   test('is not spoken of where no breach calls for anything', () => {
@@ -79,15 +79,15 @@ describe('a rule of concentration that breaches call rebalances for', () => {
 
   test('is reported by a run whose own weights are beyond it, with how often', () => {
     const names = Array.from({ length: 24 }, (_, i) => `N${String(i).padStart(2, '0')}`);
-    // Half of the securities have a hundredth of the weight of the others: a cap of 9 % binds none of them, and a cap
-    // of 5 % binds all of the others.
+    // Half of the securities have a hundredth of the weight of the other half: a cap of 9 % binds no small security,
+    // and a cap of 5 % binds every large one.
     const close = Object.fromEntries(names.map((name, i) => [name, WEEK.map(() => (i < 12 ? 100 : 1))]));
     const market = buildMarket({ dates: WEEK, close });
     const run = (cap: number) =>
       runOn(
         CALENDARS,
         market,
-        IndexDocument.parse(createBody({ ...weightCapped(cap), ...watching('UCITS_5_10_40') })),
+        IndexDocument.parse(createBody({ ...weightCapped(cap), ...createBreachRule('UCITS_5_10_40') })),
         {
           createDecider: indexDecider,
         },
@@ -95,7 +95,7 @@ describe('a rule of concentration that breaches call rebalances for', () => {
     const matches = run(0.09).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT');
     expect(matches).toHaveLength(1);
     expect(matches[0]!.count).toBe(run(0.09).index.compositions.list.length);
-    // Twelve of 100/1212 are 99.01 %, 59.01 points above 40 %.
+    // Twelve weights of 100/1212 sum to 99.01 %, which is 59.01 points above 40 %.
     expect(matches[0]!.message).toContain('59.0099 percentage points');
     expect(run(0.05).findings.filter(({ code }) => code === 'LIMIT_NOT_KEPT')).toEqual([]);
   });

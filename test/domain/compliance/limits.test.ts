@@ -21,7 +21,7 @@ function holdingsOf(weights: readonly number[], issuers: readonly number[] = wei
   };
 }
 
-/** Returns the holdings after the price of one security has moved, by the definition of a weight. */
+/** Returns the holdings after a price change of one security, computed from the definition of a weight. */
 function movePrice({ weights, issuerOf }: Holdings, name: number, move: number): Holdings {
   const total = 1 + weights[name]! * move;
   const after = Array.from(weights, (weight, i) => (i === name ? weight * (1 + move) : weight) / total);
@@ -31,7 +31,7 @@ function movePrice({ weights, issuerOf }: Holdings, name: number, move: number):
 const isBeyond = (rows: readonly LimitRow[], holdings: Holdings, tolerance: number) =>
   rows.some((row) => computeHeadroom(row, row.measure.valueOf(holdings)) < -tolerance);
 
-/** Weights that sum to at most 1, some of them large, with several securities of one issuer. */
+/** Creates random weights that sum to at most 1, some of them large, where some issuers have several securities. */
 const createPortfolio = (large: number) =>
   fc
     .record({
@@ -88,7 +88,7 @@ test('an inverse index is measured by the magnitudes of its issuers, net by issu
 
 test('the distance of an inverse index, by hand', () => {
   const rows = LIMIT_RULES.UCITS_5_10_40.rows;
-  // 0.025 (1 + x) = 0.1 (1 - 0.025 x); the other weights exceed 5 % from x = 20 on.
+  // Solves 0.025 (1 + x) = 0.1 (1 - 0.025 x); the other weights exceed 5 % from x = 20 on.
   const nearest = measureDistanceToBreach(rows, holdingsOf(Array<number>(40).fill(-0.025)));
   expect(nearest!.name).toBe(0);
   expect(nearest!.move).toBeCloseTo(0.075 / 0.0275, 12);
@@ -174,8 +174,8 @@ test('the distance on each session is that of its close: of two securities, each
       withDistances: true,
     },
   );
-  // A rise x with w (1 + x) / (1 + w x) = 0.35: (0.35 - w) / (0.65 w); or a fall of another security: (w / 0.35 - 1) /
-  // v.
+  // Either a rise x with w (1 + x) / (1 + w x) = 0.35, that is (0.35 - w) / (0.65 w), or a fall of another security, (w
+  // / 0.35 - 1) / v.
   expect(distances.map((distance) => distance?.name ?? null)).toEqual([0, 1, null]);
   expect(distances[0]!.move).toBeCloseTo(0.05 / (0.65 * 0.3), 12);
   expect(distances[1]!.move).toBeCloseTo(0.01 / (0.65 * 0.34), 12);

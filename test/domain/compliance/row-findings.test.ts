@@ -15,7 +15,7 @@ const market = buildMarket({
   },
 });
 const names = ['A', 'B', 'C'];
-const told = (type: string, params: Record<string, unknown>, id = '') => {
+const findRowFindings = (type: string, params: Record<string, unknown>, id = '') => {
   const row: ConstraintRow = { id, type, params };
   return listRowFindings([row], { names, market, day: parseValidDay('2024-01-02') }).map(
     ({ code, path, message, row_id }) => ({
@@ -29,7 +29,7 @@ const told = (type: string, params: Record<string, unknown>, id = '') => {
 
 test('a group without any security of the run is reported, with the intended one', () => {
   const path = 'rows[0].params.groups';
-  expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tehc', 'Tech'], upper: 0.3 }, 'tech')).toEqual([
+  expect(findRowFindings('GroupBounds', { field: 'SECTOR', groups: ['Tehc', 'Tech'], upper: 0.3 }, 'tech')).toEqual([
     {
       code: 'UNKNOWN_IDENTIFIER',
       path,
@@ -38,12 +38,14 @@ test('a group without any security of the run is reported, with the intended one
     },
   ]);
   // D, the only security of its sector, was never held.
-  expect(told('GroupCardinality', { field: 'SECTOR', groups: ['Health', 'Energy'] })).toMatchObject([{ path }]);
-  expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tech', 'Energy'] })).toEqual([]);
+  expect(findRowFindings('GroupCardinality', { field: 'SECTOR', groups: ['Health', 'Energy'] })).toMatchObject([
+    { path },
+  ]);
+  expect(findRowFindings('GroupBounds', { field: 'SECTOR', groups: ['Tech', 'Energy'] })).toEqual([]);
 });
 
 test('securities without an issuer count together in a row of groups, which is reported if they are several', () => {
-  expect(told('GroupBounds', { field: 'ISSUER', upper: 0.3 })).toEqual([
+  expect(findRowFindings('GroupBounds', { field: 'ISSUER', upper: 0.3 })).toEqual([
     {
       code: 'UNKNOWN_FIELD_NAME',
       path: 'rows[0].params.field',
@@ -51,12 +53,12 @@ test('securities without an issuer count together in a row of groups, which is r
       row_id: null,
     },
   ]);
-  expect(told('GroupBounds', { field: 'SECTOR', upper: 0.3 })).toEqual([]);
+  expect(findRowFindings('GroupBounds', { field: 'SECTOR', upper: 0.3 })).toEqual([]);
 });
 
 test('securities that the run never held are reported by their row', () => {
-  expect(told('Exclude', { identifiers: ['D', 'A'] })).toMatchObject([
+  expect(findRowFindings('Exclude', { identifiers: ['D', 'A'] })).toMatchObject([
     { path: 'rows[0].params.identifiers', message: 'The run never held D: this part of the row has no effect.' },
   ]);
-  expect(told('PositionBounds', { upper: 0.3 })).toEqual([]);
+  expect(findRowFindings('PositionBounds', { upper: 0.3 })).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { validateConstraints } from '#domain/constraints/validate.js';
 import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 
 /**
- * Class, kind, unit, convexity and parameters (`name=default`; `name!` is required) as the interface document lists
+ * Class, kind, unit, convexity and parameters (`name=default`, `name!` if required) as the interface document lists
  * them.
  */
 const LISTED = `

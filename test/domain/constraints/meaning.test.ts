@@ -30,8 +30,8 @@ const zScores = (values: readonly number[]) => {
 const dot = (a: readonly number[], b: readonly number[]) => sum(a.map((value, i) => value * b[i]!));
 
 /**
- * Meaning of each class, computed from the weights only: quantities and their permitted range. A binding row is at one
- * end of it.
+ * Meaning of each class, computed only from the weights: quantities and their permitted range. A binding row is at one
+ * end of its range.
  */
 const MEANINGS: [
   string,
@@ -69,7 +69,7 @@ const MEANINGS: [
   ],
   [
     'ActiveGroupBounds',
-    // S3 is small: its maximum is 1.3 times its index weight.
+    // S3 is a small group, so its maximum is 1.3 times its index weight.
     { field: 'SECTOR', groups: ['S3'], lower: 0.02, upper: 0.02, small_group: { below: 1, multiple: 1.3 } },
     ({ w, b }) => [{ value: readSector(w, 3), least: readSector(b, 3) + 0.02, most: 1.3 * readSector(b, 3) }],
   ],
@@ -131,13 +131,13 @@ function worldOf(problem: Problem, weights: Float64Array): World {
   };
 }
 
-/** Returns the datapoint of the small market, read through a row that contains it. */
+/** Returns the datapoint values of the small market, read from the coefficients of a row. */
 function problemValues({ rows }: Problem): number[] {
   const row = rows.at(-1)!.row;
   return row.form === 'linear' ? [...row.coefficients] : [];
 }
 
-/** Classes whose tests are below, or in a separate file. */
+/** Classes that are tested below or in another file. */
 const ELSEWHERE = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {

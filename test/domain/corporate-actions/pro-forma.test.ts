@@ -40,50 +40,53 @@ const createBefore = (variant: ReturnVariant = 'price') =>
 const unknown = () => null;
 const STAYS = { proceeds: null, received: null };
 
-/** An index of two names worth 1000 at a divisor of 1: A 4 shares at 50, B 8 at 100. */
+/** Market value of an index with a value of 1000 and a divisor of 1: 4 shares of A at 50 and 8 shares of B at 100. */
 const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
 
 test('a special dividend is bought back into the security, and the divisor keeps the level', () => {
   const { weight, shares, divisor } = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createBefore(), unknown);
-  // 20 in cash buys 20 / 45 shares at the price ex dividend; the market value of the index before the open is reduced
+  // The cash of 20 buys 20 / 45 shares at the price ex dividend; before the open, the market value of the index falls
   // by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
 });
 
-/** This index with adjusted previous closes and with dividends reinvested in the index. */
-const adjusting = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
+/**
+ * Returns the state before an action for an index with adjusted previous closes, which reinvests dividends in the whole
+ * index.
+ */
+const createAdjustedBefore = (rights: 'subscribe' | 'price_only', splitShares: 'multiply' | 'keep' = 'multiply') => {
   const { growth, ...rest } = createBefore();
   const terms = { ...growth, reinvestment: 'index', specialDividends: 'adjust', rights, splitShares } as const;
   return { ...rest, growth: terms };
 };
 
 test('a special dividend that adjusts the close leaves the shares, and the divisor falls by what it takes', () => {
-  // A is worth 4 x 45 of 980.
-  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), adjusting('price_only'), unknown);
+  // A is worth 4 x 45 of an index value of 980.
+  const after = computeProForma(createAction('SPECIAL_DIVIDEND', 5), createAdjustedBefore('price_only'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.98, 12)]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
 
 test('an ordinary dividend that the whole index reinvests changes neither shares nor divisor', () => {
-  const after = computeProForma(createAction('DIVIDEND', 5), adjusting('price_only'), unknown);
+  const after = computeProForma(createAction('DIVIDEND', 5), createAdjustedBefore('price_only'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, 1]);
   expect(after.weight).toBeCloseTo(180 / 980, 12);
 });
 
 test('rights are subscribed for, or change the price alone', () => {
-  // One new share for four at 30: ex rights (50 + 0.25 x 30) / 1.25 = 46.
+  // One new share for each four at 30: the price ex rights is (50 + 0.25 x 30) / 1.25 = 46.
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
-  const subscribed = computeProForma(rights, adjusting('subscribe'), unknown);
+  const subscribed = computeProForma(rights, createAdjustedBefore('subscribe'), unknown);
   expect([subscribed.shares, subscribed.divisor]).toEqual([1.25, expect.closeTo((5 * 46 + 800) / 1000, 12)]);
   expect(subscribed.weight).toBeCloseTo(230 / 1030, 12);
-  const priced = computeProForma(rights, adjusting('price_only'), unknown);
+  const priced = computeProForma(rights, createAdjustedBefore('price_only'), unknown);
   expect([priced.shares, priced.divisor]).toEqual([1, expect.closeTo((4 * 46 + 800) / 1000, 12)]);
 });
 
 test('a split of a price-weighted index leaves its shares', () => {
-  const after = computeProForma(createAction('SPLIT', 2), adjusting('price_only', 'keep'), unknown);
+  const after = computeProForma(createAction('SPLIT', 2), createAdjustedBefore('price_only', 'keep'), unknown);
   expect([after.shares, after.divisor]).toEqual([1, expect.closeTo(0.9, 12)]);
   expect(after.weight).toBeCloseTo(100 / 900, 12);
 });
@@ -97,11 +100,11 @@ test('an ordinary dividend leaves a price index, and its weight falls by what is
 
 test('a net return buys back what a withholding tax of a quarter leaves of a dividend, and its level loses the tax', () => {
   const { weight, shares, divisor } = computeProForma(createAction('DIVIDEND', 5), createBefore('net'), unknown);
-  // Of 20 in cash, 15 buy a third of a share at 45; A is worth 195 in an index of 995, whose level falls by 5.
+  // Of the cash of 20, 15 buy a third of a share at 45. A is then worth 195 in an index of 995, whose level falls by 5.
   expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
   expect(weight).toBeCloseTo(195 / 995, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
-  // A short position pays the whole dividend, as a total return does.
+  // A short position pays the whole dividend, as in a total return.
   const short = { ...createBefore('net'), weight: -0.2 };
   expect(computeProForma(createAction('DIVIDEND', 5), short, unknown)).toEqual(
     computeProForma(createAction('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
@@ -122,7 +125,7 @@ test('a spin-off keeps the name as it is and brings shares that weigh nothing ye
 test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
   const scrip = { ...createAction('DIVIDEND', 5), scripRatio: 1 / 8 };
   const [cash, shares] = computeScripChoices(scrip, createBefore());
-  // Four shares at 45 next to 800, or four and a half.
+  // The holding is four shares at 45, or four and a half, next to 800 in other securities; cash is not counted.
   expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
   expect(cash!.weight).toBeCloseTo(180 / 980, 12);
   expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
@@ -138,7 +141,7 @@ test('a split multiplies only shares, a security that leaves has none, and right
     shares: 4,
     divisor: 1,
   });
-  // Four shares yield 240 and leave 800 of an index worth 1040 then.
+  // The four shares yield 240 and leave an index that is worth 1040; 800 remain invested.
   expect(computeProForma(createAction('ACQUISITION', 60), createBefore(), unknown)).toEqual({
     weight: 0,
     shares: 0,
@@ -153,7 +156,8 @@ test('a split multiplies only shares, a security that leaves has none, and right
 test('of a merger into shares and cash the shares stay and the cash buys all that is held then', () => {
   const mixed = { ...createAction('MERGER', 2), related: 'B', cash: 10 };
   const after = computeProForma(mixed, createBefore(), () => 20 / 50);
-  // Four A at 50 become eight B at 20 and 40 in cash: 160 and 40 next to 800, of which 960 stay in the index.
+  // Four A at 50 become eight B at 20 and 40 in cash, that is 160 and 40 next to 800 in other securities; 960 remain
+  // invested.
   expect(after).toMatchObject({ weight: 0, shares: 0, proceeds: 10 });
   expect(after.divisor).toBeCloseTo(960 / 1000, 12);
   expect(after.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(160 / 960, 12) });
@@ -177,7 +181,7 @@ test('the payment for a security that ends: the value of the action, or the last
   };
   expect([paid('DELISTING', 40), paid('DELISTING', 0), paid('DELISTING', 40, 'last_price')]).toEqual([40, 50, 50]);
   expect([paid('DELISTING', 0, 'zero'), paid('ACQUISITION', 0, 'zero'), paid('MERGER', 2)]).toEqual([0, 50, 50]);
-  // Two B at 27 for one A at 50, which is 20 % of the index: 54 for every 50.
+  // Two B at 27 replace one A at 50: 54 for each 50. A is 20 % of the index.
   const merger = computeProForma({ ...createAction('MERGER', 2), related: 'B' }, createBefore(), () => 27 / 50);
   expect(merger).toMatchObject({
     weight: 0,
@@ -191,14 +195,16 @@ test('the payment for a security that ends: the value of the action, or the last
 
 test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', () => {
   const rights = { ...createAction('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
-  // (50 + 0.25 * 30) / 1.25 = 46; the right to a quarter of a share is worth 0.25 * (46 - 30) = 4, which is 50 - 46.
+  // The price ex rights is (50 + 0.25 * 30) / 1.25 = 46. The right to a quarter of a share is worth 0.25 * (46 - 30) =
+  // 4, which equals 50 - 46.
   const { weight, shares, divisor } = computeProForma(rights, createBefore(), unknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
-  // The index buys five shares of A for 30 more, and its level does not change.
+  // The index pays 30 for a fifth share of A, and its level does not change.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
   const by = Object.fromEntries(computeRightsChoices(rights, createBefore()).map((one) => [one.choice, one]));
-  // Of four shares: five after paying 30; four and 16 in cash; four plus 16 / 46 of a share; four.
+  // Holdings from four shares by choice: five after paying 30; four, with 16 in cash; four plus 16 / 46 of a share;
+  // four.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
   expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / valueOf(5, 46), 12);
   expect([by['sell']!.shares, by['sell']!.cash]).toEqual([1, 4]);
@@ -223,7 +229,8 @@ test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 %
   const [taken, swapped] = computeOfferChoices(offers.get(cash)!, createBefore(), (name) =>
     name === 'B' ? 27 / 50 : null,
   );
-  // 80 in other securities only, or next to 4 * 2 * 27 / 1000 = 0.216 of B.
+  // The other securities are 80 % of the index: all that is left after accepting cash, or held next to 4 * 2 * 27 /
+  // 1000 = 0.216 in B.
   expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
   expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
   expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });

@@ -20,7 +20,7 @@ const dueOf = (change: object, after: string | null, now: string) => {
 };
 
 test('the days of sessions are due at their time, holidays and weekends have none', () => {
-  // Thanksgiving is on 26 November, and New York is five hours behind UTC.
+  // Thanksgiving is 26 November, and New York is five hours behind UTC.
   expect(dueOf({}, null, '2026-11-30T23:30:00Z')).toEqual([
     '2026-11-23',
     '2026-11-24',

@@ -26,7 +26,7 @@ test('every family is ordered: each index once, behind all of its ancestors', ()
   const family = fc.array(fc.array(fc.nat({ max: 30 }), { maxLength: 4 }), { maxLength: 30 });
   fc.assert(
     fc.property(family, (parents) => {
-      // An index depends on earlier ones only, so there is no circle.
+      // Each index depends only on earlier indices, so there is no cycle.
       const listEarlierParents = (id: string) =>
         parents[Number(id)]!.filter((parent) => parent < Number(id)).map(String);
       const ids = parents.map((_, k) => String(k));

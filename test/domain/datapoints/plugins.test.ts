@@ -90,7 +90,7 @@ describe('a plug-in', () => {
 });
 
 describe('100 plug-ins that look for later data', () => {
-  /** Each one tries to read everything before, after and around its inputs. */
+  /** Programs that try to read memory before, after and around their inputs. */
   const peeks = [
     'new Float64Array(h.buffer)',
     'new Float64Array(h.buffer).subarray(-40)',
@@ -116,7 +116,7 @@ describe('100 plug-ins that look for later data', () => {
       const stored = findPlugin(sourceOf(k), window);
       const later = rows.map((row, t) => (t <= DECISION ? row : other[t]!));
       const before = valuesOf(rows, stored);
-      // A decision on other data in between leaves nothing that a later call could read.
+      // A decision on other data must not leave anything that the next call could read.
       valuesOf(other, stored);
       expect(valuesOf(later, stored)).toEqual(before);
       expect(before.every((value) => Number.isFinite(value))).toBe(true);

@@ -2,7 +2,9 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { rankPositions } from '#domain/datapoints/ranking.js';
 
-/** Few and many values: few are merge-sorted, many are radix-sorted by their bits. */
+/**
+ * Numbers of values on both sides of the limit between merge sort (few values) and radix sort by bits (many values).
+ */
 const COUNTS = [0, 1, 40, 1499, 1500, 1501, 3000];
 
 const SPECIAL = [0, -0, Infinity, -Infinity, Number.NaN, Number.MIN_VALUE, -Number.MIN_VALUE, Number.MAX_VALUE, 1, -1];

@@ -11,7 +11,7 @@ import { alignDays, marketOf } from '../rules/rule-market.js';
 
 beforeAll(() => loadPluginSandbox());
 
-/** Length of a row, and number of rows. */
+/** Number of values in a row; `COUNT` is the number of rows. */
 const LENGTH = 6;
 const COUNT = 5;
 
@@ -23,8 +23,8 @@ const values = fc
   .array(cell, { minLength: COUNT * LENGTH, maxLength: COUNT * LENGTH })
   .map((cells) => Float64Array.from(cells));
 
-/** Returns the values of an expression of `rows`, in which `h` is a list of rows. @param count number of values */
-function computed(expression: string, h: Float64Array, count = h.length): Float64Array {
+/** Returns the values of an expression of `rows`, where `h` is a list of rows. @param count number of values */
+function evaluateRows(expression: string, h: Float64Array, count = h.length): Float64Array {
   const source = `function compute({ h, n }) { return ${expression}; }`;
   const inputs = [
     { name: 'h', sessions: h.length / count },
@@ -70,7 +70,7 @@ describe('functions that expressions have, too', () => {
           const h = Float64Array.from(
             [...COLUMNS].flatMap((k) => rows.slice(DECISION - LENGTH + 1).map((row) => row[k]!)),
           );
-          expect(computed(`rows.${name}(h, ${LENGTH}, ${LENGTH / 2})`, h, COUNT)).toEqual(expected);
+          expect(evaluateRows(`rows.${name}(h, ${LENGTH}, ${LENGTH / 2})`, h, COUNT)).toEqual(expected);
         }),
         { numRuns: 30 },
       );
@@ -95,15 +95,15 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
         const isFlat = (p: readonly (readonly [number, number])[], k: 0 | 1): boolean =>
           p.length < 2 || p.every((pair) => pair[k] === p[0]![k]);
         expectClose(
-          computed(`rows.dot(h, ${text}, ${LENGTH})`, h, COUNT),
+          evaluateRows(`rows.dot(h, ${text}, ${LENGTH})`, h, COUNT),
           pairs.map((p) => (p.length === 0 ? NaN : p.reduce((sum, [a, b]) => sum + a * b, 0))),
         );
         expectClose(
-          computed(`rows.beta(h, ${text}, ${LENGTH})`, h, COUNT),
+          evaluateRows(`rows.beta(h, ${text}, ${LENGTH})`, h, COUNT),
           pairs.map((p) => (isFlat(p, 1) ? NaN : covariance(p, 0, 1) / covariance(p, 1, 1))),
         );
         expectClose(
-          computed(`rows.correlation(h, ${text}, ${LENGTH})`, h, COUNT),
+          evaluateRows(`rows.correlation(h, ${text}, ${LENGTH})`, h, COUNT),
           pairs.map((p) =>
             isFlat(p, 0) || isFlat(p, 1)
               ? NaN
@@ -117,10 +117,10 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
 
   test('running values and smoothed means', () => {
     const h = Float64Array.of(2, NaN, 1, 3, 5, 4);
-    expectClose(computed('rows.runningSum(h, 3)', h), [2, NaN, 3, 3, 8, 12]);
-    expectClose(computed('rows.runningProduct(h, 3)', h), [2, NaN, 2, 3, 15, 60]);
-    expectClose(computed('rows.runningMax(h, 3)', h), [2, NaN, 2, 3, 5, 5]);
-    expectClose(computed('rows.smooth(h, 1, 3)', h), [
+    expectClose(evaluateRows('rows.runningSum(h, 3)', h), [2, NaN, 3, 3, 8, 12]);
+    expectClose(evaluateRows('rows.runningProduct(h, 3)', h), [2, NaN, 2, 3, 15, 60]);
+    expectClose(evaluateRows('rows.runningMax(h, 3)', h), [2, NaN, 2, 3, 5, 5]);
+    expectClose(evaluateRows('rows.smooth(h, 1, 3)', h), [
       2,
       2,
       (1 + 2 / 4) / (1 + 1 / 4),
@@ -132,22 +132,25 @@ describe('functions of pairs, runs and shapes agree with plain code', () => {
 
   test('shapes, arithmetic and ranks', () => {
     const h = Float64Array.of(1, 2, 3, 4, 5, 6);
-    expectClose(computed('rows.transpose(h, 3)', h), [1, 4, 2, 5, 3, 6]);
-    expectClose(computed('rows.cut(rows.repeat(h, 2), 4, 1, 3)', h), [1, 2, 3, 4, 5, 6]);
-    expectClose(computed('rows.subtract(h, rows.repeat(rows.mean(h, 3), 3))', h), [-1, 0, 1, -1, 0, 1]);
-    expectClose(computed('rows.add(h, [1, 2, 3])', h), [2, 4, 6, 5, 7, 9]);
-    expectClose(computed('rows.multiply(rows.divide(h, 2), 4)', h), [2, 4, 6, 8, 10, 12]);
-    expectClose(computed('rows.rank(h, 3)', h), [3, 2, 1, 3, 2, 1]);
-    expectClose(computed('rows.percentile(h)', h), [0, 0.2, 0.4, 0.6, 0.8, 1]);
-    expectClose(computed('rows.demean(h, 2)', h), [-0.5, 0.5, -0.5, 0.5, -0.5, 0.5]);
-    expectClose(computed('rows.share(h, 3)', h), [1 / 6, 2 / 6, 3 / 6, 4 / 15, 5 / 15, 6 / 15]);
-    expectClose(computed('rows.zscore(h, 2)', h), [-1, 1, -1, 1, -1, 1]);
+    expectClose(evaluateRows('rows.transpose(h, 3)', h), [1, 4, 2, 5, 3, 6]);
+    expectClose(evaluateRows('rows.cut(rows.repeat(h, 2), 4, 1, 3)', h), [1, 2, 3, 4, 5, 6]);
+    expectClose(evaluateRows('rows.subtract(h, rows.repeat(rows.mean(h, 3), 3))', h), [-1, 0, 1, -1, 0, 1]);
+    expectClose(evaluateRows('rows.add(h, [1, 2, 3])', h), [2, 4, 6, 5, 7, 9]);
+    expectClose(evaluateRows('rows.multiply(rows.divide(h, 2), 4)', h), [2, 4, 6, 8, 10, 12]);
+    expectClose(evaluateRows('rows.rank(h, 3)', h), [3, 2, 1, 3, 2, 1]);
+    expectClose(evaluateRows('rows.percentile(h)', h), [0, 0.2, 0.4, 0.6, 0.8, 1]);
+    expectClose(evaluateRows('rows.demean(h, 2)', h), [-0.5, 0.5, -0.5, 0.5, -0.5, 0.5]);
+    expectClose(evaluateRows('rows.share(h, 3)', h), [1 / 6, 2 / 6, 3 / 6, 4 / 15, 5 / 15, 6 / 15]);
+    expectClose(evaluateRows('rows.zscore(h, 2)', h), [-1, 1, -1, 1, -1, 1]);
   });
 
   test('results are new lists: parts of lists and lists of the script are read, none is written', () => {
     const h = Float64Array.of(1, 2, 3, 4);
-    expectClose(computed('(rows.multiply(h, 5), rows.add(h.subarray(1, 3), [10, 20]).fill(7), h)', h), [1, 2, 3, 4]);
-    expectClose(computed('[...rows.add(h.subarray(1, 3), [10, 20]), ...rows.sum([1, 2]), 0]', h), [12, 23, 3, 0]);
+    expectClose(
+      evaluateRows('(rows.multiply(h, 5), rows.add(h.subarray(1, 3), [10, 20]).fill(7), h)', h),
+      [1, 2, 3, 4],
+    );
+    expectClose(evaluateRows('[...rows.add(h.subarray(1, 3), [10, 20]), ...rows.sum([1, 2]), 0]', h), [12, 23, 3, 0]);
   });
 });
 
@@ -164,7 +167,7 @@ describe('wrong arguments', () => {
     ['rows.smooth(h, -1)', 'rows.smooth: halfLife is -1; a positive number is needed'],
     ['rows.repeat(h)', 'rows.repeat: times is undefined; a whole number of at least 1 is needed'],
   ])('%s: %s', (text, message) => {
-    expect(() => computed(text, Float64Array.of(1, 2, 3, 4, 5, 6))).toThrow(`threw TypeError: ${message}`);
+    expect(() => evaluateRows(text, Float64Array.of(1, 2, 3, 4, 5, 6))).toThrow(`threw TypeError: ${message}`);
   });
 });
 

@@ -8,7 +8,7 @@ import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 
 const fields = createDefinitionFields();
 
-/** Tests that a field is read together with the values of others. */
+/** Returns true if a field applies, given the values of the other fields. */
 const isRead = ({ when }: ParameterSpec, values: Readonly<Record<string, unknown>>): boolean =>
   when === null || when.some((all) => Object.entries(all).every(([name, own]) => own.includes(String(values[name]))));
 

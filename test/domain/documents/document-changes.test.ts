@@ -2,8 +2,8 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { listChanges, type DocumentChange } from '#domain/documents/document-changes.js';
 
-/** Applies operations as RFC 6902 defines them, and checks the earlier values that they state. */
-function applied(before: unknown, changes: readonly DocumentChange[]): unknown {
+/** Applies operations as defined by RFC 6902, and checks the previous values that the operations state. */
+function applyChanges(before: unknown, changes: readonly DocumentChange[]): unknown {
   const root = { '': structuredClone(before) } as Record<string, unknown>;
   for (const { path, op, before: was, after } of changes) {
     const words = ['', ...path.split('/').slice(1)].map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
@@ -27,7 +27,7 @@ const json = fc
 test('the changes of two documents, applied to the one, give the other', () => {
   fc.assert(
     fc.property(json, json, (before, after) => {
-      expect(applied(before, listChanges(before, after))).toEqual(after);
+      expect(applyChanges(before, listChanges(before, after))).toEqual(after);
     }),
     { numRuns: 300 },
   );
@@ -37,7 +37,7 @@ test('a list that lost, gained and changed rows gives the other when its changes
   const row = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'd'), cap: fc.constantFrom(0.1, 0.2, null) });
   fc.assert(
     fc.property(fc.array(row, { maxLength: 6 }), fc.array(row, { maxLength: 6 }), (before, after) => {
-      expect(applied({ rows: before }, listChanges({ rows: before }, { rows: after }))).toEqual({ rows: after });
+      expect(applyChanges({ rows: before }, listChanges({ rows: before }, { rows: after }))).toEqual({ rows: after });
     }),
     { numRuns: 300 },
   );

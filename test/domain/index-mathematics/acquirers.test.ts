@@ -4,8 +4,8 @@ import { expectNear, runIndexCase, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(6);
 
-/** B merges into C, 2 shares for one, on the second session; the universe is A and B. */
-function merged(events: object | undefined, more: object = {}) {
+/** Runs an index with universe A and B, in which B merges into C, 2 shares for one, on the second session. */
+function runMerger(events: object | undefined, more: object = {}) {
   return runIndexCase({
     close: { A: [100, 100, 110, 110], B: [100, 90, null, null], C: [40, 50, 60, 60] },
     universe: ['A', 'B'],
@@ -15,7 +15,7 @@ function merged(events: object | undefined, more: object = {}) {
   });
 }
 
-const heldAt = ({ index: { book } }: ReturnType<typeof merged>, at: number): string[] =>
+const heldAt = ({ index: { book } }: ReturnType<typeof runMerger>, at: number): string[] =>
   Array.from(book.columns)
     .filter((_, slot) => book.weights[at * book.columns.length + slot] !== 0)
     .map((column) => book.sm.identifiers[column]!);
@@ -23,16 +23,16 @@ const heldAt = ({ index: { book } }: ReturnType<typeof merged>, at: number): str
 describe('a merger into a security outside the universe', () => {
   test('turns a holding into that security unless the document removes it', () => {
     for (const events of [undefined, {}, { acquirer: 'convert' }]) {
-      const run = merged(events);
+      const run = runMerger(events);
       expect(heldAt(run, 1)).toEqual(['A', 'C']);
-      // Half a share of each at 100; B is worth two shares of C at 50.
+      // Half a share of A and of B at 100 is held; B is worth two shares of C at 50.
       expectNear(run.index.book.value[1]!, 100);
       expectNear(run.index.book.value[2]!, 0.5 * 110 + 60);
     }
   });
 
   test('removes the security at its last price, and its weight goes to the others', () => {
-    const run = merged({ acquirer: 'remove' });
+    const run = runMerger({ acquirer: 'remove' });
     expect(heldAt(run, 1)).toEqual(['A']);
     expectNear(run.index.book.value[1]!, 95);
     expectNear(run.index.book.value[2]!, 95 * 1.1);
@@ -43,11 +43,11 @@ describe('a merger into a security outside the universe', () => {
   });
 
   test('is one into a member where the acquirer is in the universe', () => {
-    expect(heldAt(merged({ acquirer: 'remove' }, { universe: ['A', 'B', 'C'] }), 1)).toEqual(['A', 'C']);
+    expect(heldAt(runMerger({ acquirer: 'remove' }, { universe: ['A', 'B', 'C'] }), 1)).toEqual(['A', 'C']);
   });
 
   test('leaves pending shares, too', () => {
-    const run = merged(
+    const run = runMerger(
       { acquirer: 'remove' },
       { rebalance: { frequency: 'custom', dates: [DAYS[2]], effective_lag: 2 } },
     );

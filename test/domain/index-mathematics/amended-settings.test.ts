@@ -15,20 +15,20 @@ import {
   listWeekdays,
 } from './index-case.js';
 
-// Weekdays from Monday 4 March 2024; the reviews on the Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
+// Weekdays from Monday 4 March 2024; the reviews on Fridays 8, 15 and 22 March are sessions 4, 9 and 14.
 const DAYS = listWeekdays(16);
 const REVIEW = 9;
-/** Returns prices that change at the given sessions. */
+/** Returns prices that change on the given sessions. */
 const listSteps = (first: number, changes: Readonly<Record<number, number>> = {}): number[] => {
   let price = first;
   return DAYS.map((_, t) => (price = changes[t] ?? price));
 };
 
-/** Returns a price of 100 up to a session. */
-const priceUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
+/** Returns a price of 100 up to a session, and no price afterwards. */
+const listPricesUntil = (last: number): (number | null)[] => DAYS.map((_, t) => (t <= last ? 100 : null));
 
-/** Returns an index whose settings are amended from the review of 15 March on. */
-function amendedTo(changes: object, more: Partial<IndexCase>): Run {
+/** Runs an index with settings that are amended from the review of 15 March on. */
+function runAmended(changes: object, more: Partial<IndexCase>): Run {
   return runIndexCase({
     close: { A: listSteps(100), B: listSteps(100) },
     rebalance: { frequency: 'weekly', anchor: 'first_session' },
@@ -49,7 +49,7 @@ function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
 
 describe('an amendment of the treatment', () => {
   test('holds for the actions after the close of its first review: special dividends are ignored, then adjust closes', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { pipeline: { treatment: { special_dividends: 'adjust' } } },
       {
         treatment: { special_dividends: 'ignore' },
@@ -62,16 +62,16 @@ describe('an amendment of the treatment', () => {
       },
     );
     const price = levelsIn(run, 'price');
-    expectNear(price[2]!, 85); // Half of the index falls by 30 %.
-    expectNear(price[REVIEW]!, 80.75); // On the session of the review the earlier settings still apply.
-    expectNear(price[11]!, 80.75); // The previous close is 49.
-    // Before A doubles, it is worth 49 and B 63, both starting equally at 63.
+    expectNear(price[2]!, 85); // half of the index falls by 30 %
+    expectNear(price[REVIEW]!, 80.75); // the earlier settings still apply on the session of the review
+    expectNear(price[11]!, 80.75); // the previous close, less the dividend, is 49
+    // Before A doubles, A is worth 49 and B 63; both were worth 63 at the review.
     expectNear(price[12]!, (80.75 * (2 * 49 + 63)) / (49 + 63));
     expectNear(run.index.book.divisor[11]! / run.index.book.divisor[REVIEW]!, (49 + 63) / (63 + 63));
   });
 
   test('changes the tax that is withheld from dividends', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { pipeline: { treatment: { withholding_tax: 0.3 } } },
       {
         treatment: { dividends: 'net' },
@@ -121,7 +121,7 @@ const documentOf = (rest: object): object => ({
 
 test('an amendment of the rounding makes index shares whole from its first review on, without a change of the level', () => {
   const sketch = { close: { A: listSteps(7), B: listSteps(11, { 5: 12 }) }, document: { base_market_value: 1000 } };
-  const [plain, run] = [amendedTo({ rounding: {} }, sketch), amendedTo({ rounding: { shares: 0 } }, sketch)];
+  const [plain, run] = [runAmended({ rounding: {} }, sketch), runAmended({ rounding: { shares: 0 } }, sketch)];
   const sharesOf = (of: Run, review: number): number[] =>
     Array.from(createIndexShares(of.index.book, 'USD')(of.index.compositions.list[review]!).shares!);
   expect(sharesOf(run, 1)).toEqual(sharesOf(plain, 1));
@@ -133,7 +133,7 @@ test('an amendment of the rounding makes index shares whole from its first revie
 
 describe('an amendment of the changes between reviews', () => {
   test('lets share changes wait for reviews before it, and apply after it', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { events: { share_changes: 'effective' } },
       {
         weighting: { type: 'MarketCapWeight' },
@@ -147,10 +147,10 @@ describe('an amendment of the changes between reviews', () => {
   });
 
   test('replaces constituents that leave after its first review, and none before', () => {
-    const run = amendedTo(
+    const run = runAmended(
       { events: { replacement: 'next_ranked' } },
       {
-        close: { A: priceUntil(2), B: priceUntil(11), C: listSteps(100), D: listSteps(100) },
+        close: { A: listPricesUntil(2), B: listPricesUntil(11), C: listSteps(100), D: listSteps(100) },
         fields: { SHARES_OUTSTANDING: { A: listSteps(4), B: listSteps(3), C: listSteps(2), D: listSteps(1) } },
         selection: [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }],
         actions: [
@@ -166,7 +166,7 @@ describe('an amendment of the changes between reviews', () => {
 
   test('adds a review of weights', () => {
     const schedule = { frequency: 'weekly', anchor: 'first_session' };
-    const run = amendedTo(
+    const run = runAmended(
       { reviews: [{ id: 'capping', schedule, scope: 'weights' }] },
       { rebalance: { frequency: 'monthly' } },
     );
@@ -183,7 +183,7 @@ test('an amendment of an overlay is followed from the close of its date on, from
   );
   const { index } = runOn(CALENDARS, market, overlay, { documents: { X } });
   const { value } = index.book;
-  expectNear(value[7]!, 100 * 0.9 ** (9 / 365)); // Wednesday 13 March, nine days after the first.
+  expectNear(value[7]!, 100 * 0.9 ** (9 / 365)); // on Wednesday 13 March, nine days after the first session
   expectNear(value[11]!, value[7]!);
   expectNear(value[12]!, value[7]! * 1.1);
 });

@@ -8,13 +8,13 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { runOn, type RunRequest } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = listWeekdays(30); // From Monday 4 March 2024; reviews on Fridays.
+const DAYS = listWeekdays(30); // from Monday 4 March 2024; reviews are on Fridays
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
 const listRows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const weekly = { frequency: 'weekly', anchor: 'first_session' };
 const list = (...identifiers: string[]) => ({ universe: { kind: 'list', identifiers } });
 
-/** By review date: weights by identifier. */
+/** Returns the weights by identifier for each review date. */
 function reviewsOf({ index: { compositions } }: Run): Record<string, Record<string, number>> {
   const { sm } = compositions;
   return Object.fromEntries(
@@ -64,7 +64,7 @@ describe('an amended universe', () => {
 });
 
 test('decisions on the data known at the time follow each text of a methodology', () => {
-  // On 26 March the share counts of A are corrected for all dates, from 100 to 500.
+  // On 26 March, the share counts of A are corrected from 100 to 500 for all dates.
   const contentWith = (countOfA: number): MarketData =>
     buildMarket({
       dates: DAYS,
@@ -164,7 +164,8 @@ describe('an index on an amended one', () => {
       );
       const forecast = { A: 0.1, B: 0.08, C: 0.06, D: 0.2 };
       for (const [date, held] of Object.entries(found)) {
-        // The security with the largest forecast is at its bound; the next one has the rest.
+        // The security with the largest forecast is at its bound; the security with the next largest forecast receives
+        // the rest.
         const [best, next] = parentOn(date).toSorted((a, b) => forecast[b as 'A'] - forecast[a as 'A']);
         const upper = date < '2024-03-27' ? 0.6 : 0.7;
         expectNear(held[best!]!, upper, 1e-6);

@@ -9,18 +9,18 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { CALENDARS, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = listWeekdays(30); // From Monday 4 March 2024.
+const DAYS = listWeekdays(30); // from Monday 4 March 2024
 const listRows = (start: number, step: number): number[] => DAYS.map((_, t) => start + step * t);
 const sketch = {
   close: { A: listRows(100, 1), B: listRows(50, -0.5), C: listRows(20, 0) },
   fields: { SHARES_OUTSTANDING: { A: listRows(100, 0), B: listRows(300, 0), C: listRows(1000, 0) } },
-  rebalance: { frequency: 'weekly', anchor: 'first_session' }, // Fridays.
+  rebalance: { frequency: 'weekly', anchor: 'first_session' },
 };
 const toCap = { pipeline: { weighting: { type: 'MarketCapWeight' } } };
 const onlyA = { universe: { kind: 'list', identifiers: ['A'] } };
-const amendedBy = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
+const runAmendments = (...amendments: object[]): Run => runIndexCase({ ...sketch, document: { amendments } });
 
-/** By review: the securities and their weights. */
+/** Returns the securities and their weights for each review. */
 function reviewsOf(run: Run): { date: string; held: Record<string, number> }[] {
   const { sm, compositions } = { sm: run.index.book.sm, compositions: run.index.compositions.list };
   return compositions.map(({ session, columns, weights }) => ({
@@ -32,7 +32,7 @@ const levelsOf = ({ index }: Run): number[] => [...index.book.value];
 
 describe('an amendment', () => {
   const plain = runIndexCase(sketch);
-  const run = amendedBy({ effective_from: '2024-03-20', changes: toCap });
+  const run = runAmendments({ effective_from: '2024-03-20', changes: toCap });
 
   test('is followed from the first review on or after its date; history before it stays, bit for bit', () => {
     const [before, after] = [reviewsOf(plain), reviewsOf(run)];
@@ -53,7 +53,7 @@ describe('an amendment', () => {
   });
 
   test('is followed at once where it rebalances', () => {
-    const at = reviewsOf(amendedBy({ effective_from: '2024-03-20', rebalance: true, changes: onlyA }));
+    const at = reviewsOf(runAmendments({ effective_from: '2024-03-20', rebalance: true, changes: onlyA }));
     const dates = at.map(({ date }) => date);
     expect(dates).toContain('2024-03-20');
     expect(at.filter(({ date }) => date >= '2024-03-20').every(({ held }) => Object.keys(held).join() === 'A')).toBe(
@@ -67,7 +67,7 @@ describe('an amendment', () => {
       { effective_from: '2024-03-12', changes: { rebalance: { frequency: 'monthly' } } },
       { effective_from: '2024-04-02', rebalance: true, changes: onlyA },
     ];
-    expect(reviewsOf(amendedBy(...amendments)).map(({ date }) => date)).toEqual([
+    expect(reviewsOf(runAmendments(...amendments)).map(({ date }) => date)).toEqual([
       '2024-03-04',
       '2024-03-08',
       '2024-04-01',
@@ -128,7 +128,7 @@ test('a run stays that of its definition while amendments take effect after its 
     name: 'X',
     indexId: 'X',
     documents: { X: IndexDocument.parse({ ...body, ...(amendments.length === 0 ? {} : { amendments }) }) },
-    request: {} as never, // Not compared here.
+    request: {} as never, // this test does not compare requests
   });
   const [before, after] = [planOf(), planOf(createAmendment('2024-03-20', toCap))];
   const changesThrough = (date: string) =>

@@ -5,7 +5,7 @@ import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.j
 
 const DAYS = listWeekdays(12);
 
-/** Returns the weights held at a close, by security. */
+/** Returns the weights after a close, by security. */
 function heldAt({ index: { book } }: Run, at: number): Record<string, number> {
   const H = book.columns.length;
   return Object.fromEntries(
@@ -24,7 +24,8 @@ describe('ordinary dividends', () => {
 
   test('are reinvested in the whole index: A pays 10 at 100, opens at 90, doubles, and the total return is 147.368', () => {
     const run = runIndexCase({ ...sketch, treatment: { dividends: 'total' } });
-    // PR 100, 95, 140; DP 5 on the second session; TR 100 x (95 + 5) / 100 x 140 / 95.
+    // The price return index is at 100, 95, 140. The dividend on the second session is 5 points, so the total return
+    // index is 100 x (95 + 5) / 100 x 140 / 95.
     expectNear(levelsIn(run, 'total')[2]!, (100 * 140) / 95);
     expect((100 * 140) / 95).toBeCloseTo(147.3684, 4);
     expect(levelsIn(run, 'price').map((level) => Math.round(level * 1e9) / 1e9)).toEqual([100, 95, 140]);
@@ -55,7 +56,7 @@ describe('ordinary dividends', () => {
       actions: [{ name: 'A', type: 'DIVIDEND', value: 10, ex: DAYS[1]! }],
       treatment: { dividends: 'total' },
     });
-    // Half a share of each at 100: 0.5 x 90 x 2 + 0.5 x 100 and 0.5 x 10 x 2.
+    // Half a share of each security at 100 is held: 0.5 x 90 x 2 + 0.5 x 100, and 0.5 x 10 x 2.
     expectNear(levelsIn(run, 'price')[1]!, 140);
     expectNear(run.index.book.reinvested!.points[1]!, 10);
   });
@@ -68,7 +69,7 @@ test('a short position pays ordinary dividends whole, whatever is withheld from 
     treatment: { dividends: 'net', withholding_tax: 0.3 },
     request: { createDecider: createHolding(() => ({ A: 1.5, B: -0.5 })) },
   });
-  // The short position gains the 5 that it pays.
+  // The short position gains the 5 points that it pays.
   expectNear(levelsIn(run, 'price')[1]!, 105);
   expectNear(levelsIn(run, 'net')[1]!, 100);
   expectNear(levelsIn(run, 'total')[1]!, 100);
@@ -87,7 +88,7 @@ describe('special dividends', () => {
       expectNear(levelsIn(run, variant)[1]!, 100);
       expectNear(levelsIn(run, variant)[2]!, 100 * (1 + (0.1 * 70) / 170));
     }
-    // The market value before the session falls from 100 to 85, and the divisor in proportion.
+    // The market value before the session falls from 100 to 85, and the divisor falls in proportion.
     expectNear(run.index.book.divisor[1]!, 0.85);
     expectNear(heldAt(run, 1)['A']!, 70 / 170);
   });
@@ -113,16 +114,16 @@ describe('special dividends', () => {
 });
 
 describe('rights issues', () => {
-  // One new share for two at 40: the price ex rights is (100 + 0.5 x 40) / 1.5 = 80.
+  // For one new share per two at 40, the price ex rights is (100 + 0.5 x 40) / 1.5 = 80.
   const sketch = {
     close: { A: [100, 88], B: [100, 100] },
     actions: [{ name: 'A', type: 'RIGHTS_ISSUE' as const, value: 0.5, subscription: 40, ex: DAYS[1]! }],
   };
 
   test.each([
-    // Shares grow by half: market value 0.5 x 1.5 x 80 + 50 = 110 before the session.
+    // Index shares grow by half: the market value before the session is 0.5 x 1.5 x 80 + 50 = 110.
     ['subscribe', 1.1, (0.5 * 1.5 * 88 + 50) / 1.1],
-    // Share counts do not change: 0.5 x 80 + 50 = 90.
+    // Index shares do not change: 0.5 x 80 + 50 = 90.
     ['price_only', 0.9, (0.5 * 88 + 50) / 0.9],
   ])('%s', (rights, divisor, level) => {
     const run = runIndexCase({ ...sketch, treatment: { rights } });
@@ -196,7 +197,7 @@ describe('target weights', () => {
   });
 
   test('go through corporate actions as held shares do', () => {
-    // A is split 4 for 1; C is acquired at 120, and its weight goes to the others.
+    // A is split 4 for 1; C is acquired at 120, and its weight is distributed to the other securities.
     const run = runIndexCase({
       close: { A: [100, 100, 30, 30], B: [100, 100, 100, 90], C: [100, 100, null, null] },
       actions: [
@@ -205,8 +206,8 @@ describe('target weights', () => {
       ],
       rebalance: { frequency: 'custom', dates: [DAYS[3]], effective_lag: 2 },
     });
-    // Equal weights at the second close; a session later 1.2, 1 and 1.2 of that, the last one now in A and B; then B
-    // falls by 10 %.
+    // Weights are equal at the second close. On the next session, A, B and C are worth 1.2, 1 and 1.2 times as much;
+    // the value of C is then in A and B, and B falls by 10 %.
     const { weights } = run.rebalances.at(-1)!;
     expectNear(weights[0]!, 1.2 / (1.2 + 0.9));
     expectNear(weights[1]!, 0.9 / (1.2 + 0.9));
@@ -224,7 +225,7 @@ describe('a price-weighted index', () => {
     const run = runIndexCase(split);
     expectNear(run.index.book.value[1]!, 100);
     expectNear(run.index.book.value[2]!, 105);
-    // Share counts do not change, so the divisor falls from 500 to 200 of the value of one share each.
+    // Index shares do not change, so the divisor falls from 500 to 200 for one share of each security.
     expectNear(run.index.book.divisor[1]!, 0.4);
   });
 
@@ -240,7 +241,8 @@ describe('a price-weighted index', () => {
       weighting: { type: 'PriceWeight', params: { factor_field: 'FACTOR' } },
       rebalance: { frequency: 'custom', dates: [DAYS[1]] },
     });
-    // 100 + 3 x 50 = 250 is level 100; 110 + 150 = 260 is 104; with 2 x 200 it is 660.
+    // 100 + 3 x 50 = 250 corresponds to level 100, and 110 + 150 = 260 to level 104. With C at 2 x 200 the market value
+    // is 660.
     const { value, divisor, weights } = run.index.book;
     expectNear(value[1]!, 104);
     expectNear(divisor[1]!, 660 / 260);

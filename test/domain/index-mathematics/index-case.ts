@@ -27,13 +27,13 @@ export interface IndexCase extends Omit<MarketSketch, 'dates'> {
   readonly currency?: string;
   readonly events?: object;
   readonly request?: RunRequest;
-  /** Additional members of the document. */
+  /** Additional members of the index document. */
   readonly document?: object;
-  /** Market used instead of the sketch. */
+  /** Market that replaces the sketched market. */
   readonly market?: MarketData;
 }
 
-/** Runs an index with the rules of its document over all securities; not rebalanced by default. */
+/** Runs an index with the rules of its document over all securities; default: no rebalances. */
 export function runIndexCase({
   treatment = {},
   rebalance = { frequency: 'none' },
@@ -77,7 +77,7 @@ export function levelsIn({ variants }: Run, variant: 'price' | 'total' | 'net'):
   return [...variants[variant]!.level];
 }
 
-/** Returns the changes of share counts that an index adopted between its reviews. */
+/** Returns the changes of share counts that an index adopted between reviews. */
 export function shareChangesOf({ index }: Run): { session: number; column: number; before: number; after: number }[] {
   const { session, column, before, after } = index.book.shareChanges!;
   return Array.from(session, (on, i) => ({ session: on, column: column[i]!, before: before[i]!, after: after[i]! }));

@@ -7,8 +7,11 @@ const repeatPrice = (price: number): number[] => DAYS.map(() => price);
 const TOP_2 = [{ id: 'top', type: 'TopN', params: { field: 'MARKET_CAP', count: 2 } }];
 const on = (at: number, more: object = {}) => ({ frequency: 'custom', dates: [DAYS[at]], ...more });
 
-/** Runs an index of A to D with market values 400, 300, 200 and 100; one of them is acquired at 100 on a session. */
-function bought(name: string, at: number, more: Partial<IndexCase> = {}) {
+/**
+ * Runs an index of A to D with market values 400, 300, 200 and 100, in which the named security is acquired at 100 on a
+ * session.
+ */
+function runAcquisition(name: string, at: number, more: Partial<IndexCase> = {}) {
   const close: Record<string, (number | null)[]> = {
     A: repeatPrice(100),
     B: repeatPrice(100),
@@ -26,7 +29,7 @@ function bought(name: string, at: number, more: Partial<IndexCase> = {}) {
   });
 }
 
-function heldAt({ index: { book } }: ReturnType<typeof bought>, at: number): Record<string, number> {
+function heldAt({ index: { book } }: ReturnType<typeof runAcquisition>, at: number): Record<string, number> {
   const H = book.columns.length;
   const weights = [...book.columns].map((column, k): [string, number] => [
     book.sm.identifiers[column]!,
@@ -36,20 +39,20 @@ function heldAt({ index: { book } }: ReturnType<typeof bought>, at: number): Rec
 }
 
 test('a constituent that leaves during a phase is replaced at its last close, and the phase continues', () => {
-  const run = bought('A', 5, { rebalance: on(4, { phase: { sessions: 4 } }) });
+  const run = runAcquisition('A', 5, { rebalance: on(4, { phase: { sessions: 4 } }) });
   expect(heldAt(run, 5)).toEqual({ B: 1 });
   expect(heldAt(run, 7)).toEqual({ B: 0.5, C: 0.5 });
   expect(run.rebalances.at(-1)!.phase!.fraction).toBe(1);
 });
 
 test('a constituent that leaves on the session of a review of weights is replaced before the others are weighed', () => {
-  const run = bought('A', 6, { reviews: [{ id: 'weights', scope: 'weights', schedule: on(6) }] });
+  const run = runAcquisition('A', 6, { reviews: [{ id: 'weights', scope: 'weights', schedule: on(6) }] });
   expect(heldAt(run, 6)).toEqual({ B: 0.5, C: 0.5 });
   expect(run.rebalances.at(-1)!.reviews).toEqual(['weights']);
 });
 
 test('share counts of a phase are those of its securities: without a change nothing scales', () => {
-  const run = bought('D', 11, {
+  const run = runAcquisition('D', 11, {
     weighting: { type: 'MarketCapWeight' },
     events: { share_changes: 'effective' },
     rebalance: on(4, { phase: { sessions: 3 } }),
@@ -77,14 +80,14 @@ test('one share of each is held whatever the pricing date', () => {
 test('an immediate amendment has the dates of its rebalance, and its events apply afterwards', () => {
   const dates = { reference: { rule: 'sessions_before', sessions: 3 } };
   const changes = { rebalance: dates, events: { replacement: 'next_ranked' } };
-  const run = bought('A', 8, {
+  const run = runAcquisition('A', 8, {
     events: {},
     document: { amendments: [{ effective_from: DAYS[5], rebalance: true, changes }] },
   });
   const [, amended] = run.rebalances;
   expect([amended!.session, amended!.decision].map((session) => session - run.index.book.from)).toEqual([5, 2]);
   expect(heldAt(run, 8)).toEqual({ B: 0.5, C: 0.5 });
-  const early = bought('A', 3, {
+  const early = runAcquisition('A', 3, {
     events: {},
     document: { amendments: [{ effective_from: DAYS[5], changes: { events: { replacement: 'next_ranked' } } }] },
   });

@@ -8,16 +8,16 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, listWeekdays } from './index-case.js';
 
 const DAYS = listWeekdays(30);
-/** Reference and effective session of the review. */
+/** Reference session and effective session of the review. */
 const [DECISION, EFFECTIVE] = [10, 15];
 
 interface ParentCase {
   readonly rebalance: object;
   /** Session on which C is delisted. */
   readonly delisted?: number;
-  /** Members of the documents of both indices. */
+  /** Additional members of both index documents. */
   readonly both?: object;
-  /** Rules of the child, an index on the parent with the same schedule. */
+  /** Selection rules of the child, an index on the parent with the same schedule. */
   readonly selection?: readonly object[];
 }
 
@@ -55,7 +55,7 @@ function composerOf({ delisted, rebalance, both, selection = [] }: ParentCase) {
   });
 }
 
-/** Returns the composition of a parent as known on a session, by identifier. */
+/** Returns the composition of a parent index as known on a session, by identifier. */
 function knownOn(session: number, input: ParentCase) {
   const composer = composerOf(input);
   const sm = composer.market('P');

@@ -4,16 +4,16 @@ import { fc } from '../../fast-check.js';
 import { expectNear, runIndexCase, shareChangesOf, listWeekdays } from './index-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
-/** Only books of more than 64 sessions list the changes of their counts. */
+/** Number of sessions; only books of more than 64 sessions list the changes of their share counts. */
 const SESSIONS = 100;
 const NAMES = ['A', 'B', 'C', 'D', 'E'];
 const DAYS = listWeekdays(SESSIONS);
 
-/** A book lists changes only if they are at most an eighth of its counts. */
+/** Steps of a share count, mostly zero: a book lists changes only if they concern at most an eighth of its counts. */
 const STEPS = [...Array.from({ length: 60 }, () => 0), 1, 2, -3, 4, 7, null, null];
 
 const randomCase = fc.record({
-  /** By security and session: change of its count; null if the data has none. */
+  /** Change of the share count by security and session; null if the data has no count. */
   steps: fc.array(fc.constantFrom(...STEPS), { minLength: 500, maxLength: 500 }),
   prices: fc.array(fc.integer({ min: -30, max: 30 }), { minLength: 500, maxLength: 500 }),
   hasFloat: fc.boolean(),
@@ -23,7 +23,7 @@ const randomCase = fc.record({
 });
 type Drawn = typeof randomCase extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns the counts of a security in the data; null where there is none. */
+/** Returns the share counts of a security in the data; null where the data has no count. */
 function countsOf({ steps, split }: Drawn, n: number): (number | null)[] {
   let count = 100 + 20 * n;
   return DAYS.map((_, t) => {
@@ -57,8 +57,8 @@ function runOf(drawn: Drawn): Run {
   });
 }
 
-/** Returns the changes by their definition: every count of every constituent is compared on every session. */
-function plainChanges(run: Run, drawn: Drawn) {
+/** Returns the changes by definition: compares every share count of every constituent on every session. */
+function listPlainChanges(run: Run, drawn: Drawn) {
   const { split, threshold, hasFloat } = drawn;
   const counts = NAMES.map((_, n) => countsOf(drawn, n).map((count) => count && count * (hasFloat ? 0.5 : 1)));
   const [adopted, latest] = [new Map<number, number | null>(), new Map<number, number>()];
@@ -95,9 +95,9 @@ test('changes of counts that a book lists at its beginning are those found by co
     fc.property(randomCase, (drawn) => {
       const run = runOf(drawn);
       const changes = shareChangesOf(run);
-      expect(changes).toEqual(plainChanges(run, drawn));
+      expect(changes).toEqual(listPlainChanges(run, drawn));
       seen += changes.length;
-      // The level is continuous: the divisor changes by the market value of the new shares.
+      // The level is continuous, because the divisor changes by the market value of the new shares.
       const { divisor, weights, columns } = run.index.book;
       for (const { session } of changes) {
         const own = changes.filter((one) => one.session === session);

@@ -5,13 +5,15 @@ import { createIndexShares } from '#domain/books/index-shares.js';
 import { fc } from '../../fast-check.js';
 import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
-/** A Python with numpy, which replays indices without code of this project; undefined if there is none. */
+/**
+ * Command of a Python with numpy, which replays indices without code of this project; undefined if none is installed.
+ */
 const python = ['python3', '/usr/bin/python3'].find((path) => spawnSync(path, ['-c', 'import numpy']).status === 0);
 if (python === undefined) console.log('skipped: no Python with numpy is on this machine');
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 25);
 const SESSIONS = 60;
-const DAYS = listWeekdays(SESSIONS); // From Monday 4 March 2024.
+const DAYS = listWeekdays(SESSIONS); // from Monday 4 March 2024
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
 const COUNT = 4;
 const IN_EUR = new Set(['C', 'D', 'G']);
@@ -39,7 +41,7 @@ const drawn = fc.record({
 
 type Drawn = typeof drawn extends fc.Arbitrary<infer T> ? T : never;
 
-/** Returns the index, and the input of its replay. */
+/** Returns an index run and the input of its replay. */
 function caseOf({ steps, paid, lag }: Drawn): { readonly run: Run; readonly input: object } {
   const listPath = (start: number, n: number): number[] => {
     let value = start;
@@ -93,7 +95,10 @@ function caseOf({ steps, paid, lag }: Drawn): { readonly run: Run; readonly inpu
   return { run, input };
 }
 
-/** Fridays by hand: the first of a month is a review of weights, the third one a selection. */
+/**
+ * Returns the reviews on Fridays, computed by hand: the first Friday of a month reviews weights, the third Friday
+ * selects.
+ */
 function reviewsOf(lag: number): object[] {
   const fridays = DAYS.flatMap((day, t) => (new Date(day).getUTCDay() === 5 ? [t] : []));
   const scheduled = fridays.flatMap((t) => {

@@ -2,9 +2,9 @@ import type { Run } from '#domain/backtest/run.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 
 /**
- * Index mathematics in plain code: numbers of shares, one divisor, loops over securities, sessions and actions. It
- * shares no code with the engine and only reads the decisions of a run: decided weights, their sessions, and the
- * sessions from which they are held.
+ * Results of index mathematics in plain code: numbers of shares, one divisor, and loops over securities, sessions and
+ * actions. The code is independent of the engine and reads only the decisions of a run: decided weights, their
+ * sessions, and the sessions from which they are held.
  */
 export interface Replayed {
   readonly price: number[];
@@ -22,18 +22,21 @@ export interface ReplayTerms {
   readonly rights: 'subscribe' | 'price_only';
   readonly spinOffs: 'zero_price' | 'drop_after_first_session' | 'ignore';
   readonly keepsShares: boolean;
-  /** A rate, or the rate of each security. */
+  /** One withholding tax rate, or a function that returns the rate of a security. */
   readonly withholdingTax: number | ((name: string) => number);
-  /** Number of decimals of the divisor, and its initial value. */
+  /** Number of decimals and initial value of a rounded divisor. */
   readonly rounded?: { readonly decimals: number; readonly first: number };
-  /** Smallest change of share counts that is adopted between reviews; absent if all changes wait for the review. */
+  /**
+   * Smallest relative change of share counts that is adopted between reviews; absent if all changes wait for the
+   * review.
+   */
   readonly threshold?: number | undefined;
 }
 
-/** Shares by security. */
+/** Number of index shares by security. */
 type Shares = Map<string, number>;
 
-/** Share counts by security: those of the index shares, and the latest counts. */
+/** Share counts by security: the counts on which the index shares are based, and the latest counts. */
 interface Counts {
   readonly adopted: Shares;
   readonly seen: Shares;
@@ -101,8 +104,8 @@ export function replay(run: Run, terms: ReplayTerms): Replayed {
 }
 
 /**
- * Returns the session at whose closes weights become shares: the effective session if a phase mixes them or a
- * replacement, other than a spun-off security, has joined them.
+ * Returns the session of the closes at which weights become shares: the effective session if a phase mixes weights or
+ * if a replacement, other than a spun-off security, has joined them.
  */
 function pricedOn(
   { decision, pricing = decision, session, phase, targets, columns }: Run['rebalances'][number],
@@ -114,7 +117,9 @@ function pricedOn(
   return phase !== undefined || isJoined ? session : pricing;
 }
 
-/** Returns the numbers of shares of a decision at its closes; for fixed numbers, one of each. */
+/**
+ * Returns the numbers of shares that a decision holds at its closes; with fixed numbers, one share of each security.
+ */
 function pendingOf(
   one: Run['rebalances'][number],
   market: Market,
@@ -123,7 +128,7 @@ function pendingOf(
 ): { shares: Shares; session: number; counts: Counts; entered: number | undefined } {
   const { session, entered, targets } = one;
   const { columns: decided, weights: wantedOf } = pricedOn(one, market) === session ? one : (targets ?? one);
-  // Securities that have ended by the pricing date are dropped.
+  // Securities that have ended by the pricing date are excluded.
   const isThere = (_: number, k: number): boolean =>
     one.pricing === undefined || !market.hasEnded(market.names[decided[k]!]!, t);
   const [of, wanted] = [decided.filter(isThere), wantedOf.filter(isThere)];
@@ -140,10 +145,7 @@ function pendingOf(
 
 const noCounts = (): Counts => ({ adopted: new Map(), seen: new Map() });
 
-/**
- * Updates shares of securities whose counts have changed by enough since they were last adopted, before the session
- * opens.
- */
+/** Before the session opens, adopts share counts that differ enough from the last adopted counts. */
 function changeCounts(
   shares: Shares,
   { adopted, seen }: Counts,
@@ -174,13 +176,13 @@ function changeCounts(
   }
 }
 
-/** A security that enters between reviews does not change the counts of the others. */
+/** A security that enters between reviews leaves the share counts of the others unchanged. */
 function keepCounts(before: Counts, counts: Counts, shares: Shares): void {
   for (const of of ['adopted', 'seen'] as const)
     for (const [name, count] of before[of]) if (shares.has(name)) counts[of].set(name, count);
 }
 
-/** Updates the divisor, rounded if required. */
+/** Updates the divisor, and rounds it if the terms require this. */
 function keepDivisor(index: { divisor: number }, { rounded }: ReplayTerms): void {
   if (rounded !== undefined)
     index.divisor = Math.round(index.divisor * 10 ** rounded.decimals) / 10 ** rounded.decimals;
@@ -198,7 +200,7 @@ function changeDivisor(found: Replayed, index: { divisor: number }, before: numb
   found.changes.push({ before, divisorBefore, after, divisorAfter: index.divisor });
 }
 
-/** Splits, rights and spin-offs change the shares before the session opens. */
+/** Applies splits, rights and spin-offs to the shares before the session opens. */
 function adjust(shares: Shares, actions: readonly CorporateAction[], terms: ReplayTerms): void {
   for (const { identifier, type, value, related, subscriptionPrice } of actions) {
     const held = shares.get(identifier);
@@ -211,7 +213,7 @@ function adjust(shares: Shares, actions: readonly CorporateAction[], terms: Repl
   }
 }
 
-/** Removes securities that end at the close: they are converted to others, or leave at their value. */
+/** Removes securities that end at the close: they are converted to other securities, or sold at their value. */
 function leave(
   { shares, counts: { adopted, seen } }: { shares: Shares; counts: Counts },
   market: Market,
@@ -232,7 +234,7 @@ function leave(
     if (type !== 'MERGER') left.set(identifier, held);
     else {
       shares.set(related!, (shares.get(related!) ?? 0) + held * value);
-      // The cash part leaves at its share of the consideration.
+      // The cash part of the consideration leaves the index.
       left.set(identifier, (held * cash * market.rate(identifier)) / market.money(identifier));
     }
   }
@@ -262,7 +264,7 @@ interface Market {
   hasEnded(name: string, t: number): boolean;
 }
 
-/** Returns carried prices; after an acquisition, its consideration. */
+/** Returns market data with carried prices; the price after an acquisition is its consideration. */
 function createMarket({ identifiers, dates, fields, actions, reference }: MarketData, sessions: Int32Array): Market {
   const close = fields.get('CLOSE')!;
   const N = identifiers.length;

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.js';
 
-const DAYS = listWeekdays(70); // Monday 4 March to Friday 7 June 2024.
+const DAYS = listWeekdays(70); // weekdays from Monday 4 March to Friday 7 June 2024
 
 describe('total return of a capitalisation-weighted index', () => {
   // S&P DJI, Index Mathematics Methodology, total return: TR[t] = TR[t-1] (PR[t] + ID[t]) / PR[t-1], where ID is the
   // sum of the dividends of all index shares divided by the divisor.
   const shares = { A: 1_000, B: 2_500, C: 700, D: 4_000 };
   type Name = keyof typeof shares;
-  const names = Object.keys(shares) as Name[]; // Object.keys returns plain strings.
+  const names = Object.keys(shares) as Name[]; // Object.keys is typed as returning any strings
   const computePrice = (name: Name, t: number): number =>
     40 + 25 * names.indexOf(name) + 6 * Math.sin(t / (3 + names.indexOf(name)));
   const paid: Readonly<Record<Name, Readonly<Record<number, number>>>> = {
@@ -44,9 +44,9 @@ describe('total return of a capitalisation-weighted index', () => {
 });
 
 describe('a price average of one share each, reviewed quarterly', () => {
-  // S&P DJI, Index Mathematics Methodology, price-weighted indices: the divisor changes so that the sum of the prices
-  // divided by it is the same before and after a split, a special dividend or a replacement; it does not change on
-  // other days.
+  // S&P DJI, Index Mathematics Methodology, price-weighted indices: the divisor changes so that the sum of prices over
+  // the divisor is equal before and after a split, a special dividend or a replacement. On other days it does not
+  // change.
   const [SPLIT, SPECIAL] = [10, 22];
   const REVIEW = DAYS.indexOf('2024-06-03');
   const own = (name: string, t: number): number => {
@@ -56,7 +56,7 @@ describe('a price average of one share each, reviewed quarterly', () => {
     return (name === 'C' ? 60 : 90) * drift;
   };
   const close = Object.fromEntries(['A', 'B', 'C', 'D'].map((name) => [name, DAYS.map((_, t) => own(name, t))]));
-  // C is in the average until the review, D afterwards.
+  // The average contains C until the review, and D after it.
   const size = { A: 4, B: 3, C: 2, D: 1 };
   const run = runIndexCase({
     close,
@@ -84,7 +84,7 @@ describe('a price average of one share each, reviewed quarterly', () => {
     let D = sum(0) / 100;
     const before = divisor[0]!;
     for (let t = 1; t < DAYS.length; t++) {
-      // Closes of the previous session, after the split and less the special dividend.
+      // Closes of the previous session, adjusted for the split and reduced by the special dividend.
       if (t === SPLIT) D *= (sum(t - 1) - 0.75 * own('A', t - 1)) / sum(t - 1);
       if (t === SPECIAL) D *= (sum(t - 1) - 18) / sum(t - 1);
       expectNear(value[t]!, sum(t) / D, 1e-11);

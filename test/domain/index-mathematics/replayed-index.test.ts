@@ -10,7 +10,8 @@ const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
 const CURRENCIES: Readonly<Record<string, string>> = { C: 'EUR', D: 'EUR', E: 'GBP' };
 
 /**
- * Prices that move by up to 6 % a session, halts of one or two sessions, and events of every kind in three currencies.
+ * Random prices that move by up to 6 % a session, halts of one or two sessions, and events of every kind in three
+ * currencies.
  */
 const randomCase = fc
   .record({
@@ -97,13 +98,14 @@ function sketch({
   const close: Record<string, (number | null)[]> = Object.fromEntries(
     NAMES.map((name, n) => [name, listPath(40 + 15 * n, n)]),
   );
-  // A halted price is the last traded one: after a special dividend during the halt it is not the value of a share.
+  // The price during a halt is the last traded price; after a special dividend in the halt, it is not the value of a
+  // share.
   for (const { name, at } of weighting === 'PriceWeight' ? [] : halts)
     close[NAMES[name]!]![at] = close[NAMES[name]!]![at + 1] = null;
   const actions = listOwnEvents(events).map(({ name, type, at, size }) =>
     toAction(NAMES[name]!, type, { ex: days[at]!, size }),
   );
-  // Spun-off securities have prices from their ex-date on; acquired and merged securities have none afterwards.
+  // Spun-off securities have prices from the ex-date on; acquired and merged securities have no later prices.
   for (const { name, type, related, ex } of actions) {
     const at = days.indexOf(ex);
     if (type === 'SPIN_OFF') close[related!] = listPath(5, at).map((price, t) => (t < at ? null : price));
@@ -160,7 +162,7 @@ function sharesOf(names: readonly string[], { days, actions, counts }: CountSket
   );
 }
 
-/** Returns the changes between reviews of a document. */
+/** Returns the settings of an index document for changes between reviews. */
 function changesOf({ threshold, isReplaced }: { threshold: number | undefined; isReplaced: boolean }) {
   const counts = threshold === undefined ? {} : { share_changes: 'effective', threshold };
   if (!isReplaced) return { events: counts };
@@ -171,7 +173,10 @@ function changesOf({ threshold, isReplaced }: { threshold: number | undefined; i
   };
 }
 
-/** Keeps at most one event of a security per session, and none after its end. A never ends; all mergers are into A. */
+/**
+ * Keeps at most one event per security and session, and no event after a security's end. A never ends; all mergers are
+ * into A.
+ */
 function listOwnEvents<E extends { name: number; type: string; at: number }>(events: readonly E[]): E[] {
   const ends = (type: string): boolean => type === 'MERGER' || type === 'ACQUISITION';
   const sorted = events.toSorted((a, b) => a.at - b.at);
@@ -233,7 +238,7 @@ describe('on random markets with every kind of event, halts and three currencies
           expectNear(total![t]!, (total![t - 1]! * (price![t]! + points[t]!)) / price![t - 1]!);
           expectNear(net![t]!, (net![t - 1]! * (price![t]! + netPoints[t]!)) / price![t - 1]!);
         }
-        // The level of the index is the level of its variant.
+        // The index level equals the level of the index's return variant.
         const own = levelsIn(run, sketch.treatment!['dividends' as never]);
         run.index.book.value.forEach((value, t) => expectNear(value, own[t]!, 1e-11));
       }),

@@ -5,10 +5,10 @@ import { expectNear, runIndexCase, listWeekdays, type IndexCase } from './index-
 
 const DAYS = listWeekdays(30);
 const repeatPrice = (value: number): number[] => DAYS.map(() => value);
-/** Returns prices that grow from a start at a constant rate per session. */
-const drifting = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
+/** Returns prices that grow at a constant rate per session. */
+const listDriftingPrices = (start: number, rate: number): number[] => DAYS.map((_, t) => start * (1 + rate) ** t);
 
-/** Returns the weights of the composition of a day, by security. */
+/** Returns the composition weights of a day, by security. */
 function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<string, number> {
   const one = rebalances.find(({ session }) =>
     new Date(book.sm.sessions[session]! * 86_400_000).toISOString().startsWith(day),
@@ -16,7 +16,10 @@ function weightsOn({ rebalances, index: { book } }: Run, day: string): Record<st
   return Object.fromEntries([...one.columns].map((column, k) => [book.sm.identifiers[column]!, one.weights[k]!]));
 }
 
-/** Computes the price return by hand: index shares from the weights of each composition, kept until the next one. */
+/**
+ * Computes the price return by hand: index shares follow from the weights of each composition and are kept until the
+ * next composition.
+ */
 function replayReturn(run: Run, close: Readonly<Record<string, readonly number[]>>): number[] {
   const { book } = run.index;
   const levels = [100];
@@ -40,8 +43,8 @@ function expectReplayed(run: Run, close: Readonly<Record<string, readonly number
 }
 
 describe('dates of a rebalance', () => {
-  // S&P 500 Equal Weight: effective after the third Friday, 15 March; priced on the second Friday, 8 March; members
-  // known on the 5th.
+  // Like S&P 500 Equal Weight: effective after the third Friday, 15 March; priced on the second Friday, 8 March;
+  // members known on the 5th.
   const close = { A: DAYS.map((_, t) => (t >= 6 ? 200 : 100)), B: repeatPrice(100) };
   const rebalance = {
     frequency: 'monthly',
@@ -74,19 +77,19 @@ describe('dates of a rebalance', () => {
   test('a security that leaves between reference and pricing date is dropped, its weight is distributed', () => {
     const C = DAYS.map((_, t) => (t > 3 ? null : 50));
     const run = runIndexCase({
-      close: { A: repeatPrice(100), B: drifting(100, 0.01), C },
+      close: { A: repeatPrice(100), B: listDriftingPrices(100, 0.01), C },
       actions: [{ name: 'C', type: 'DELISTING', value: 50, ex: DAYS[3]! }],
       rebalance,
     });
     expect(run.rebalances[1]!.targets!.columns.length).toBe(3);
-    const b = 1.01 ** 5; // Five sessions from the pricing date.
+    const b = 1.01 ** 5; // Growth over five sessions from the pricing date.
     expectNear(weightsOn(run, '2024-03-15')['B']!, b / (1 + b));
   });
 });
 
 describe('a rebalance that is spread over closes', () => {
   test('TOPIX-like: ten steps move equal numbers of shares, and the level is that of a replay by hand', () => {
-    const close = { A: drifting(50, 0.013), B: drifting(80, -0.007) };
+    const close = { A: listDriftingPrices(50, 0.013), B: listDriftingPrices(80, -0.007) };
     const counts = { A: DAYS.map((_, t) => (t >= 4 ? 200 : 100)), B: repeatPrice(100) };
     const run = runIndexCase({
       close,
@@ -97,7 +100,7 @@ describe('a rebalance that is spread over closes', () => {
     expect(run.rebalances).toHaveLength(11);
     const first = 6;
     const value = (a: number, b: number, t: number) => a * close.A[t]! + b * close.B[t]!;
-    // At the first close both portfolios have the same market value.
+    // Both portfolios have equal market values at the first close.
     const scale = value(100, 100, first) / value(200, 100, first);
     for (let k = 1; k <= 10; k++) {
       const t = first + k - 1;
@@ -109,7 +112,7 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('GSCI-like: a roll over five closes moves a fifth at a time from one contract to the next', () => {
-    const close = { NEAR: drifting(70, 0.004), NEXT: drifting(72, -0.003) };
+    const close = { NEAR: listDriftingPrices(70, 0.004), NEXT: listDriftingPrices(72, -0.003) };
     const run = runIndexCase({
       close,
       fields: { RANK: { NEAR: DAYS.map((_, t) => (t < 8 ? 2 : 1)), NEXT: DAYS.map((_, t) => (t < 8 ? 1 : 2)) } },
@@ -127,7 +130,7 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('with weights that hold at the close, the last close has exactly the weights decided', () => {
-    const close = { A: drifting(50, 0.03), B: drifting(80, -0.02), C: repeatPrice(10) };
+    const close = { A: listDriftingPrices(50, 0.03), B: listDriftingPrices(80, -0.02), C: repeatPrice(10) };
     const run = runIndexCase({
       close,
       rebalance: {
@@ -142,7 +145,11 @@ describe('a rebalance that is spread over closes', () => {
   });
 
   test('index shares of one share each: the divisor moves with each close and the level does not', () => {
-    const close = { A: drifting(400, 0.01), B: drifting(100, -0.01), C: drifting(60, 0.02) };
+    const close = {
+      A: listDriftingPrices(400, 0.01),
+      B: listDriftingPrices(100, -0.01),
+      C: listDriftingPrices(60, 0.02),
+    };
     const run = runIndexCase({
       close,
       fields: {
@@ -152,7 +159,7 @@ describe('a rebalance that is spread over closes', () => {
       weighting: { type: 'PriceWeight' },
       rebalance: { frequency: 'custom', dates: [DAYS[7]], phase: { sessions: 2 } },
     });
-    // Half a share of B and half a share of C, then one share of C.
+    // The phase first holds half a share of B and half a share of C, then one share of C.
     const computeMoney = (t: number) => close.A[t]! + 0.5 * (close.B[t]! + close.C[t]!);
     expectNear(weightsOn(run, DAYS[7]!)['A']!, close.A[7]! / computeMoney(7));
     expectReplayed(run, close);
@@ -162,8 +169,13 @@ describe('a rebalance that is spread over closes', () => {
 });
 
 describe('several reviews', () => {
-  // Similar to Nasdaq: selected once, weighted again each week, largest weight at most 45 %.
-  const close = { A: drifting(100, 0.01), B: drifting(60, -0.01), C: drifting(50, 0), D: drifting(20, 0.05) };
+  // Like Nasdaq-100: selected once, reweighted each week, with a largest weight of 45 %.
+  const close = {
+    A: listDriftingPrices(100, 0.01),
+    B: listDriftingPrices(60, -0.01),
+    C: listDriftingPrices(50, 0),
+    D: listDriftingPrices(20, 0.05),
+  };
   const fields = { SHARES_OUTSTANDING: Object.fromEntries(Object.keys(close).map((name) => [name, repeatPrice(1)])) };
   const scheduleDates = (dates: readonly (string | undefined)[]) => ({ frequency: 'custom', dates });
   const nasdaq: IndexCase = {
@@ -183,7 +195,7 @@ describe('several reviews', () => {
       ['quarterly'],
       ['rebalance', 'quarterly'],
     ]);
-    // D is larger than C and B from session 21 on, and enters only with its membership.
+    // D is larger than B and C from session 21 on, but enters only at the next membership review.
     expect(Object.keys(weightsOn(run, DAYS[20]!))).toEqual(['A', 'B', 'C']);
     expect(Object.keys(weightsOn(run, DAYS[25]!))).toEqual(['A', 'C', 'D']);
     const total = close.B[20]! + close.C[20]!;
@@ -222,20 +234,20 @@ describe('several reviews', () => {
   });
 
   test('a review of share counts keeps the factors of caps, and nothing else changes', () => {
-    // A is capped at half when it is 200 of 400; after its count has doubled, it is 300 of 500 and more.
+    // A is capped at half when it is 200 of 400; after its share count has doubled, it is 300 of 500 or more.
     const counts = {
       A: DAYS.map((_, t) => (t < 10 ? 3 : 4)),
       B: repeatPrice(1),
       C: DAYS.map((_, t) => (t < 10 ? 1 : 2)),
     };
-    const prices = { A: repeatPrice(100), B: drifting(100, 0.01), C: repeatPrice(100) };
+    const prices = { A: repeatPrice(100), B: listDriftingPrices(100, 0.01), C: repeatPrice(100) };
     const run = runIndexCase({
       close: prices,
       fields: { SHARES_OUTSTANDING: counts },
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
       reviews: [{ id: 'counts', scope: 'shares', schedule: { ...scheduleDates([DAYS[14]]), effective_lag: 3 } }],
     });
-    // Initial factors: A 0.5 / 0.6, B and C 0.25 / 0.2.
+    // Initial capping factors: 0.5 / 0.6 for A, and 0.25 / 0.2 for B and C.
     const [a, b, c] = [(4 * 100 * 0.5) / 0.6, (1 * 0.25) / 0.2, (2 * 100 * 0.25) / 0.2];
     const at = (t: number) => [a, b * prices.B[t]!, c];
     const sum = (values: number[]) => values.reduce((total, value) => total + value, 0);

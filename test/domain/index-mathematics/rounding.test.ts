@@ -49,7 +49,7 @@ describe('a base market value', () => {
 });
 
 describe('rounded index shares', () => {
-  // Thirds of 1,000 at 7, 11 and 13: 47.619, 30.303 and 25.641 shares.
+  // A third of 1,000 each at prices 7, 11 and 13: 47.619, 30.303 and 25.641 shares.
   const run = runIndexCase({
     close: { A: [7, 8, 9, 9], B: [11, 11, 12, 12], C: [13, 14, 14, 7] },
     actions: [{ name: 'C', type: 'SPLIT', value: 1.5, ex: DAYS[3]! }],
@@ -71,7 +71,7 @@ describe('rounded index shares', () => {
       actions: [{ name: 'B', type: 'SPLIT', value: 1.5, ex: DAYS[1]! }],
       document: { base_market_value: 150, rounding: { shares: 0 } },
     });
-    // 7.5 shares of each round to 8; 8 shares of B become 12 at 10 / 1.5.
+    // 7.5 shares of each security round to 8; the 8 shares of B become 12 at 10 / 1.5.
     const divisor = 160 / 100;
     expectNear(levelsIn(odd, 'price')[1]!, (8 * 10 + 12 * 10) / divisor);
     const uneven = runIndexCase({
@@ -79,7 +79,8 @@ describe('rounded index shares', () => {
       actions: [{ name: 'B', type: 'SPLIT', value: 1.45, ex: DAYS[1]! }],
       document: { base_market_value: 160, rounding: { shares: 0 } },
     });
-    // 8 shares of B become 11.6, rounded to 12: M rises by 0.4 shares at 10 / 1.45, and D in proportion.
+    // The 8 shares of B become 11.6 and round to 12, so the market value rises by 0.4 shares at 10 / 1.45, and the
+    // divisor rises in proportion.
     const before = 8 * 10 + 8 * 10;
     const after = 8 * 10 + (12 * 10) / 1.45;
     const changed = (1.6 * after) / before;
@@ -96,7 +97,7 @@ describe('rounded index shares', () => {
       events: { share_changes: 'effective' },
       document: { base_market_value: 150, rounding: { shares: 0 } },
     });
-    // 7.5 of each round to 8; 8.8 of A round to 9, and M rises from 160 to 170.
+    // 7.5 shares of each security round to 8. 8.8 shares of A round to 9, so the market value rises from 160 to 170.
     expectNear(counted.index.book.divisor[1]!, 1.7);
     expectNear(levelsIn(counted, 'price')[1]!, 100);
     expectNear(levelsIn(counted, 'price')[2]!, (9 * 11 + 80) / 1.7);
@@ -111,7 +112,7 @@ describe('rounded index shares', () => {
       document: { base_market_value: 900, rounding: { shares: 0 } },
     });
     const [level, divisor] = [levelsIn(merged, 'price'), merged.index.book.divisor];
-    // 30 of A and 15 of B, which become 10.5 more of A: 41 in total, and 10 of C.
+    // 15 shares of B become 10.5 of A: with 30 held, 40.5 round to 41 shares of A, next to 10 of C.
     expectNear(divisor[2]!, (divisor[1]! * (41 * 10 + 10 * 30)) / (40.5 * 10 + 10 * 30));
     expectNear(level[3]!, (41 * 12 + 10 * 33) / divisor[2]!);
     const daily = runIndexCase({
@@ -203,17 +204,17 @@ describe('levels and weights of a document with decimals', () => {
 });
 
 test('an amendment changes the decimals of the levels after its first review, not of those before', () => {
-  const { market, document } = amendable();
+  const { market, document } = runAmendable();
   const columns = columnsOf(runOn(CALENDARS, market, document, { createDecider: indexDecider }));
   const exact = columns.f64('levelPrice');
   const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
-  // Reviews are on Fridays; up to the review of 8 March, inclusive, the level has the earlier number of decimals.
+  // Reviews are on Fridays; up to and including the review of 8 March, levels have the earlier number of decimals.
   expect(shown).toEqual([...exact].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
   expect(closesView(columns).price).toEqual(shown);
 });
 
-/** An index with weekly reviews whose levels have one decimal, and three decimals after the review of 8 March. */
-function amendable() {
+/** Runs an index with weekly reviews; its levels have one decimal, and three decimals after the review of 8 March. */
+function runAmendable() {
   const dates = listWeekdays(8);
   const close = { A: [3, 3.1, 3.3, 3.35, 3.4, 3.46, 3.51, 3.57], B: [7, 7.2, 6.9, 6.93, 7.01, 7.07, 7.13, 7.19] };
   const market = buildMarket({ dates, close });

@@ -11,7 +11,7 @@ const BY_VALUE = {
 };
 const repeatPrice = (price: number, sessions = 6): number[] => Array.from({ length: sessions }, () => price);
 
-/** Runs an index of A and B at 100 with 100 shares each; the argument lists the counts of A by session. */
+/** Runs an index of A and B at 100 with 100 shares each; `shares` lists the share counts of A by session. */
 function runShareChanges(shares: readonly (number | null)[], more: object = {}) {
   return runIndexCase({
     close: { A: repeatPrice(100, shares.length), B: repeatPrice(100, shares.length) },
@@ -43,7 +43,7 @@ describe('a change of share counts', () => {
 
   test('waits for the review below the threshold, which is measured from the counts last adopted', () => {
     const run = runShareChanges([100, 104, 106, 110, 111.4]);
-    // 4 %, then 6 % of 100; then 3.8 % and 5.1 % of 106.
+    // The count first changes by 4 %, then by 6 % from 100; later by 3.8 % and 5.1 % from 106.
     expect(shareChangesOf(run).map(({ session, before, after }) => [session, before, after])).toEqual([
       [2, 100, 106],
       [4, 106, 111.4],
@@ -84,7 +84,7 @@ describe('a change of share counts', () => {
       close: { A: [100, 80, 80], B: repeatPrice(100, 3) },
       actions: [rights],
     });
-    // Half a share of each at 100 becomes 0.75 at 80: market value 110.
+    // Half a share of each security at 100 becomes 0.75 at 80: the market value is 110.
     expectNear(run.index.book.divisor[1]!, 1.1);
     expectNear(run.index.book.divisor[2]!, 1.1);
   });
@@ -98,7 +98,7 @@ describe('a change of share counts', () => {
     });
     expectNear(run.index.book.divisor[1]!, 1);
     expectNear(run.index.book.divisor[2]!, 1);
-    // 200 to 230 shares add 15 % of two thirds.
+    // An increase from 200 to 230 shares adds 15 % of two thirds.
     expectNear(run.index.book.divisor[3]!, 1.1);
   });
 
@@ -107,13 +107,13 @@ describe('a change of share counts', () => {
       rebalance: { frequency: 'custom', dates: [DAYS[4]], effective_lag: 3 },
       weighting: { type: 'MarketCapWeight', cap: 0.5 },
     };
-    // The decision on the second session holds half of each; A doubles its shares in the notice period.
+    // The decision on the second session assigns half to each security; A doubles its shares during the notice period.
     const run = runShareChanges([100, 100, 200, 200, 200, 200], more);
     const { weights, counts, targets } = run.rebalances.at(-1)!;
     expectNear(targets!.weights[0]!, 0.5);
     expectNear(weights[0]!, 2 / 3);
     expect([...counts!.adopted]).toEqual([200, 100]);
-    // The index itself has doubled its shares as well, and nothing is traded.
+    // The index has adopted the doubled shares as well, so nothing is traded.
     expectNear(weightOf(run, 3), 2 / 3);
     expectNear(weightOf(run, 5), 2 / 3);
   });

@@ -11,17 +11,17 @@ const repeatPrice = (price: number): number[] => Array.from({ length: SESSIONS }
 const cutAfter = (price: number, last: number): (number | null)[] =>
   repeatPrice(price).map((p, t) => (t <= last ? p : null));
 
-/** Runs an index of A and B at 100; A has its last price on the third session. */
-function suspended(more: Partial<IndexCase> = {}) {
+/** Runs an index of A and B at 100, in which A has its last price on the third session. */
+function runSuspension(more: Partial<IndexCase> = {}) {
   return runIndexCase({ close: { A: cutAfter(100, 2), B: repeatPrice(100) }, ...more });
 }
 
-function weightOf({ index: { book } }: ReturnType<typeof suspended>, at: number, name = 'A'): number {
+function weightOf({ index: { book } }: ReturnType<typeof runSuspension>, at: number, name = 'A'): number {
   const slot = book.columns.indexOf(book.sm.columnOf(name));
   return slot < 0 ? 0 : book.weights[at * book.columns.length + slot]!;
 }
 
-/** Delisting of a security that no index here holds. */
+/** Case with the delisting of Z, which the index does not hold. */
 const ENDING = {
   close: { A: cutAfter(100, 2), B: repeatPrice(100), Z: cutAfter(1, 3) },
   universe: ['A', 'B'],
@@ -31,7 +31,7 @@ const ENDING = {
 describe('a suspended constituent', () => {
   test('leaves after the sessions that its document waits for, up to 10,000', () => {
     for (const wait of [5, 60, 61, 80]) {
-      const run = suspended({ treatment: { max_stale_sessions: wait } });
+      const run = runSuspension({ treatment: { max_stale_sessions: wait } });
       expectNear(weightOf(run, 2 + wait - 1), 0.5);
       expect(weightOf(run, 2 + wait)).toBe(0);
       expect(run.index.book.value.at(-1)).toBe(100);
@@ -39,7 +39,7 @@ describe('a suspended constituent', () => {
   });
 
   test('stays without an end where the document says null', () => {
-    expectNear(weightOf(suspended({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
+    expectNear(weightOf(runSuspension({ treatment: { max_stale_sessions: null } }), SESSIONS - 1), 0.5);
   });
 
   test('is a gap on each session without a price, however long, before and after a review, a merger into it and a return', () => {
@@ -51,7 +51,7 @@ describe('a suspended constituent', () => {
       C: cutAfter(100, 80),
       D: cutAfter(50, 3),
     };
-    const run = suspended({
+    const run = runSuspension({
       close,
       universe: ['A', 'B', 'C'],
       actions: [{ name: 'C', type: 'MERGER', value: 1, related: 'D', ex: DAYS[81]! }],
@@ -95,31 +95,31 @@ describe('a suspended constituent', () => {
   });
 
   test('leaves after 5 sessions on a store without endings, and stays on one that has an action of that kind', () => {
-    const plain = suspended();
+    const plain = runSuspension();
     expectNear(weightOf(plain, 6), 0.5);
     expect(weightOf(plain, 7)).toBe(0);
     expect(plain.findings.filter(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject([
       { severity: 'info', path: 'pipeline.treatment.max_stale_sessions', value: 5 },
     ]);
-    const run = suspended(ENDING);
+    const run = runSuspension(ENDING);
     expectNear(weightOf(run, SESSIONS - 1), 0.5);
     expect(run.findings.find(({ code }) => code === 'DEFAULT_TAKEN')).toMatchObject({
       path: 'pipeline.treatment.max_stale_sessions',
       value: null,
     });
-    expect(weightOf(suspended({ ...ENDING, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
+    expect(weightOf(runSuspension({ ...ENDING, treatment: { max_stale_sessions: 5 } }), 7)).toBe(0);
   });
 
   test('stays through a review that selects it, and another without a price is not newly selected', () => {
     const review = { rebalance: { frequency: 'custom', dates: [DAYS[20]] }, treatment: { max_stale_sessions: null } };
-    const run = suspended({
+    const run = runSuspension({
       close: { A: cutAfter(100, 2), B: [...repeatPrice(100).slice(0, 10), ...repeatPrice(50).slice(10)] },
       ...review,
     });
-    // B has halved by then, and the index returns to half of each.
+    // B has halved before the review, which restores equal weights.
     expectNear(weightOf(run, 19), 2 / 3);
     expectNear(weightOf(run, 20), 0.5);
-    // C has a price before the index begins, and none in the five sessions before the review.
+    // C has a price before the index begins, but no price in the five sessions before the review.
     const close = {
       A: repeatPrice(100),
       B: repeatPrice(100),
@@ -132,7 +132,7 @@ describe('a suspended constituent', () => {
           .map(() => null),
       ],
     };
-    const other = suspended({ close, ...review });
+    const other = runSuspension({ close, ...review });
     expect(weightOf(other, 20, 'C')).toBe(0);
     expectNear(weightOf(other, 20), 0.5);
   });
@@ -140,7 +140,7 @@ describe('a suspended constituent', () => {
   test('leaves with a review that does not select it, at its last price or written off', () => {
     const selection = [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count: 2 } }];
     const dropped = (suspension: string) =>
-      suspended({
+      runSuspension({
         close: { A: cutAfter(80, 2), B: repeatPrice(100), C: [70, ...repeatPrice(300).slice(1)] },
         selection,
         rebalance: { frequency: 'custom', dates: [DAYS[20]] },
@@ -154,11 +154,11 @@ describe('a suspended constituent', () => {
   });
 
   test('is written off after the sessions that its document waits for, if it has such a period', () => {
-    const run = suspended({ treatment: { max_stale_sessions: 10, suspension: 'zero' } });
+    const run = runSuspension({ treatment: { max_stale_sessions: 10, suspension: 'zero' } });
     expect(run.index.book.value[11]).toBe(100);
     expectNear(run.index.book.value[12]!, 50);
     expectNear(run.index.book.value.at(-1)!, 50);
     expect(weightOf(run, 12, 'B')).toBe(1);
-    expectNear(suspended({ treatment: { max_stale_sessions: 10 } }).index.book.value[12]!, 100);
+    expectNear(runSuspension({ treatment: { max_stale_sessions: 10 } }).index.book.value[12]!, 100);
   });
 });

@@ -9,7 +9,7 @@ import { expectNear, levelsIn, runIndexCase, listWeekdays } from './index-case.j
 const DAYS = listWeekdays(4);
 const RATES = { field: 'COUNTRY', rates: { US: 0.3, GB: 0 } };
 
-/** Half in A and half in B at 100; each pays 10 on the second session. */
+/** A and B have half of the index each at 100, and each pays 10 on the second session. */
 const sketch = {
   close: { A: [100, 90, 90, 90], B: [100, 90, 90, 90], C: [50, 50, 50, 50] },
   universe: ['A', 'B'],
@@ -21,7 +21,7 @@ const netOf = (withholding_tax: object, reinvestment = 'index'): number =>
 
 describe('a withholding tax by country', () => {
   test('takes from each dividend the rate of its security: 3 of 10 in the United States, 1.5 by default', () => {
-    // PR 90; half a share of each, so that 3.5 and 4.25 points are reinvested.
+    // The price return level is 90. Half a share of each security is held, so 3.5 and 4.25 points are reinvested.
     expectNear(netOf({ ...RATES, default: 0.15 }), 90 + 3.5 + 4.25);
     expectNear(netOf({ field: 'COUNTRY', rates: { US: 0.3, FR: 0.25 } }), 90 + 3.5 + 3.75);
     expectNear(netOf({ ...RATES, default: 0.15 }, 'constituent'), 90 + 3.5 + 4.25);

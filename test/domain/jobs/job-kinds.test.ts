@@ -10,7 +10,10 @@ const indices = { CORE: { id: 'CORE', rules: [{ anything: [1, null, 'x'] }] } };
 const plan = { runId: 'S1', name: 'S', indexId: 'CORE', documents: indices, request: BacktestFields.parse({}) };
 const refresh = { store_id: 'm', until: '2024-01-31', full: false, dry_run: true, fail_on: ['PARTIAL_DATE'] };
 
-/** A payload of each kind, with the id `S1` or the id of its store; documents are not checked and may be incomplete. */
+/**
+ * Payload of a job of each kind, with the id `S1` or the id of its store. Documents are not checked and may be
+ * incomplete.
+ */
 const PAYLOADS = {
   backtest: { plan, asked: { start: '2020-01-02' }, engine_version: '1' },
   optimise: {
@@ -105,7 +108,9 @@ describe.each(JOB_KINDS)('a payload of %s', (kind) => {
 });
 
 describe('a payload that an earlier version stored', () => {
-  /** An index of securities that may lack a price on twelve sessions, as stored by 0.3.0 and as stored today. */
+  /**
+   * An index that accepts securities without a price on up to twelve sessions, as stored by 0.3.0 and as stored today.
+   */
   const today = IndexDocument.parse({
     id: 'CORE',
     name: 'Core',

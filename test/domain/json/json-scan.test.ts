@@ -14,8 +14,8 @@ function parses(text: string): boolean {
 }
 
 /**
- * Checks that JSON.parse accepts text that the scan accepts, and refuses text that the scan calls malformed. It may
- * accept text that the scan forbids for other reasons.
+ * Checks that JSON.parse accepts every text that the scan accepts, and refuses every text that the scan calls
+ * malformed. JSON.parse may accept a text that the scan refuses for another reason.
  */
 function expectAgreement(text: string): void {
   const { fault } = scanJson(text);

@@ -37,7 +37,7 @@ describe('the currency that a store declares', () => {
   test('is that of every security without a currency: prices are converted at the rate of the day, carried where there is none', () => {
     const made = run(marketOf('EUR'), indexOf());
     const rates = [1.1, 1.2, 1.2, 1.05];
-    expect(made.index.compositions.list[0]!.columns).toHaveLength(2); // The exchange rate is not a constituent.
+    expect(made.index.compositions.list[0]!.columns).toHaveLength(2); // the exchange rate is not a constituent
     listLevels(made).forEach((level, t) =>
       expect(level).toBeCloseTo((50 * (CLOSE.A[t]! / 100 + CLOSE.B[t]! / 50) * rates[t]!) / 1.1, 10),
     );

@@ -32,7 +32,7 @@ const market: MarketData = {
 test('keeps the days on which one of the securities has a bar, and their actions', () => {
   const narrow = narrowMarket(market, { columns: [0, 1], from: null, to: null });
   expect(narrow.identifiers).toEqual(['A', 'B']);
-  expect([...narrow.dates]).toEqual([10, 12, 15]); // On day 11 only C has a bar.
+  expect([...narrow.dates]).toEqual([10, 12, 15]); // on day 11 only C has a price, and C is not selected
   expect([...narrow.fields.get('CLOSE')!]).toEqual([1, Number.NaN, 3, 4, 5, 6]);
   expect([...narrow.fields.keys()]).toEqual(['CLOSE']);
   expect(narrow.actions.map(({ identifier }) => identifier)).toEqual(['A']);

@@ -50,7 +50,7 @@ test('missing rates are those of all currencies that the requested securities ev
   const rates = ['EURUSD', 'USDJPY', 'GBPEUR'];
   const currency = fc.constantFrom('USD', 'EUR', 'JPY', 'GBP', 'CHF', '', null);
   const row = currency.map((value): ReferenceRow => ({ validFrom: null, values: [value] }));
-  // E is in the reference table but has no bar.
+  // E is in the reference table but has no prices.
   const table = fc.record(Object.fromEntries([...names, 'E'].map((name) => [name, fc.array(row, { maxLength: 3 })])));
   fc.assert(
     fc.property(

@@ -32,7 +32,7 @@ function contextOf(identifiers: readonly string[], index: Float64Array, matrix: 
   return { context, warnings };
 }
 
-const seven = () =>
+const createSevenMarkets = () =>
   contextOf(
     MARKETS,
     Float64Array.from(WEIGHTS, (weight) => weight / 100),
@@ -52,7 +52,7 @@ describe('Black-Litterman', () => {
   const germany = { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 };
 
   test('has the prior and the posterior of He and Litterman', () => {
-    const { context } = seven();
+    const { context } = createSevenMarkets();
     expect(inPercent(createReturns('capm', {}, context))).toEqual([3.9, 6.9, 8.4, 9.0, 4.3, 6.8, 7.6]);
     expect(inPercent(createReturns('black_litterman', { views: [germany] }, context))).toEqual([
       4.3, 7.6, 9.3, 11.0, 4.5, 7.0, 8.1,
@@ -60,14 +60,14 @@ describe('Black-Litterman', () => {
   });
 
   test('without views, or with views of no confidence, is the prior', () => {
-    const { context } = seven();
+    const { context } = createSevenMarkets();
     const prior = createReturns('capm', {}, context);
     expect(createReturns('black_litterman', {}, context)).toEqual(prior);
     expect(createReturns('black_litterman', { views: [{ ...germany, confidence: 0 }] }, context)).toEqual(prior);
   });
 
   test('meets a view that is certain, and repeats of it change nothing', () => {
-    const { context } = seven();
+    const { context } = createSevenMarkets();
     const certain = { ...germany, confidence: 1 };
     const once = createReturns('black_litterman', { views: [certain] }, context);
     expect(once[3]! - 0.295 * once[2]! - 0.705 * once[5]!).toBeCloseTo(0.05, 12);
@@ -80,7 +80,7 @@ describe('Black-Litterman', () => {
   });
 
   test('refuses views that are certain of two things, with both numbers', () => {
-    const { context } = seven();
+    const { context } = createSevenMarkets();
     const views = [
       { weights: { GER: 1 }, value: 0.1, confidence: 1 },
       { weights: { GER: 1 }, value: 0.2, confidence: 1 },
@@ -91,15 +91,15 @@ describe('Black-Litterman', () => {
   });
 
   test('omits a view of an absent security, and reports it', () => {
-    const { context, warnings } = seven();
+    const { context, warnings } = createSevenMarkets();
     const views = [germany, { weights: { GER: 1, NZL: -1 }, value: 0.2, confidence: 0.9 }];
-    const without = createReturns('black_litterman', { views: [germany] }, seven().context);
+    const without = createReturns('black_litterman', { views: [germany] }, createSevenMarkets().context);
     expect(createReturns('black_litterman', { views }, context)).toEqual(without);
     expect(warnings).toEqual(['View 2 is ignored: NZL is not in the problem.']);
   });
 
   test('is the precision-weighted mean of prior and views, as the other form of its formula has it', () => {
-    // mu = ((tau S)^-1 + P' O^-1 P)^-1 ((tau S)^-1 pi + P' O^-1 q), on a random market.
+    // The formula mu = ((tau S)^-1 + P' O^-1 P)^-1 ((tau S)^-1 pi + P' O^-1 q), evaluated on a random market.
     const random = seeded(3);
     const n = 4;
     const loadings = Array.from({ length: n }, () => Array.from({ length: n }, () => random() - 0.5));
@@ -122,7 +122,7 @@ describe('Black-Litterman', () => {
         tau *
         row.reduce((sum, x, i) => sum + x * row.reduce((inner, y, j) => inner + sigma[i]![j]! * y, 0), 0),
     );
-    const inverse = inverted(sigma.map((row) => row.map((value) => tau * value)));
+    const inverse = invertMatrix(sigma.map((row) => row.map((value) => tau * value)));
     const precision = inverse.map((row, i) =>
       row.map((value, j) => value + p.reduce((sum, view, k) => sum + (view[i]! * view[j]!) / omega[k]!, 0)),
     );
@@ -131,15 +131,15 @@ describe('Black-Litterman', () => {
         row.reduce((sum, value, j) => sum + value * prior[j]!, 0) +
         p.reduce((sum, view, k) => sum + (view[i]! * views[k]!.value) / omega[k]!, 0),
     );
-    const expected = inverted(precision).map((row) => row.reduce((sum, value, j) => sum + value * right[j]!, 0));
+    const expected = invertMatrix(precision).map((row) => row.reduce((sum, value, j) => sum + value * right[j]!, 0));
     createReturns('black_litterman', { views, tau, risk_aversion: 3 }, context).forEach((value, i) =>
       expect(value).toBeCloseTo(expected[i]!, 12),
     );
   });
 });
 
-/** By Gauss-Jordan. */
-function inverted(matrix: readonly (readonly number[])[]): number[][] {
+/** Inverts a matrix by Gauss-Jordan elimination. */
+function invertMatrix(matrix: readonly (readonly number[])[]): number[][] {
   const n = matrix.length;
   const rows = matrix.map((row, i) => [...row, ...matrix.map((_, j) => (i === j ? 1 : 0))]);
   for (let k = 0; k < n; k++) {
@@ -151,13 +151,13 @@ function inverted(matrix: readonly (readonly number[])[]): number[][] {
 }
 
 test('models of returns above cash add what cash earns, and views have it in them', () => {
-  const { context } = seven();
+  const { context } = createSevenMarkets();
   const cash = 0.03;
   const views = [
     { weights: { GER: 1 }, value: 0.12, confidence: 1 },
     { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 },
   ];
-  // A view on one security states its total return; a view that sums to zero is the same with and without cash.
+  // A view on one security states its total return; a view with weights that sum to zero does not depend on cash.
   const above = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
   for (const [type, params, without] of [
     ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],
@@ -176,7 +176,7 @@ test('models of returns above cash add what cash earns, and views have it in the
 
 describe('other models of expected returns', () => {
   test('historical means shrink towards their mean, and are all alike at one', () => {
-    const { context } = seven();
+    const { context } = createSevenMarkets();
     expect(
       [...createReturns('historical', { shrinkage: 0.5 }, context)].map((value) => Math.round(1e6 * value) / 1e6),
     ).toEqual([0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045]);
@@ -184,7 +184,7 @@ describe('other models of expected returns', () => {
   });
 
   test('the index earns the same whatever its betas are shrunk to', () => {
-    const { context } = seven();
+    const { context } = createSevenMarkets();
     const ofIndex = (shrinkage: number) =>
       createReturns('capm', { shrinkage }, context).reduce((sum, value, i) => sum + value * context.index[i]!, 0) /
       context.index.reduce((sum, value) => sum + value, 0);
@@ -194,10 +194,10 @@ describe('other models of expected returns', () => {
   });
 
   test('a missing datapoint counts as the mean of the others, and is reported', () => {
-    const { context, warnings } = seven();
+    const { context, warnings } = createSevenMarkets();
     const values = createReturns('field', { field: { node: 'field', name: 'ALPHA' } }, context);
     expect(values[1]).toBeCloseTo((0 + 0.2 + 0.3 + 0.4 + 0.5 + 0.6) / 6, 15);
     expect(warnings[0]).toContain('1 of 7 securities have no ALPHA (CAN)');
-    expect(createReturns('field', { field: 'ALPHA' }, seven().context)).toEqual(values);
+    expect(createReturns('field', { field: 'ALPHA' }, createSevenMarkets().context)).toEqual(values);
   });
 });

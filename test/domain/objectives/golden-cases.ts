@@ -4,7 +4,9 @@ import { ConstraintRow } from '#domain/constraints/constraint-row.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { objectiveOf } from '../optimisation/small-problems.js';
 
-/** A problem of test/golden/objectives with the optimum of each objective; make.py in that folder computes them. */
+/**
+ * A problem of test/golden/objectives with the optimum of each objective; make.py in this folder computes the optima.
+ */
 export interface GoldenCase {
   readonly seed: number;
   readonly covariance: readonly (readonly number[])[];
@@ -27,7 +29,7 @@ export interface GoldenAnswer {
 const file = new URL('../../../../test/golden/objectives/objectives.json', import.meta.url);
 
 export const goldenCases: readonly GoldenCase[] = (JSON.parse(readFileSync(file, 'utf8')) as { cases: GoldenCase[] })
-  .cases; // Written by make.py.
+  .cases; // written by make.py
 
 export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAnswer['objective']): Problem {
   const n = golden.index.length;
@@ -52,7 +54,7 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
   });
 }
 
-/** Returns the costs as in make.py: none for risk budgets. */
+/** Returns the costs of a case as in make.py, which has no costs for risk budgets. */
 function costsWith(type: string, costs: GoldenCase['costs']): GoldenCase['costs'] {
   return type === 'risk_parity' ? null : costs;
 }

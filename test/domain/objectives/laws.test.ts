@@ -27,7 +27,7 @@ const computeDistance = (a: Float64Array, b: Float64Array) =>
 const dot = (a: Float64Array, b: Float64Array) => a.reduce((total, value, i) => total + value * b[i]!, 0);
 const sumOf = (values: Float64Array) => values.reduce((total, value) => total + value, 0);
 
-/** Shares of the variance by name. */
+/** Returns the share of each security in the variance. */
 function sharesOf({ metric }: Problem, weights: Float64Array): Float64Array {
   const product = applyMetric(metric, weights);
   const variance = dot(weights, product);
@@ -146,7 +146,7 @@ describe('risk parity', () => {
     const lost = createMarket({ type: 'risk_parity', budgets }, { rows });
     const report = lost.warnings.map(({ message, path }) => `${path}: ${message}`).join();
     expect(report).toContain('objective.budgets: No security that may be held has the budget of N003');
-    // One named security, the members of S1, and N003 may not be held; the others have no budget.
+    // The named security, the members of S1 and N003 may not be held; the other securities have no budget.
     const rest = NAMES - 2 - Array.from({ length: NAMES }).filter((_, i) => i % 5 === 1).length;
     expect(report).toContain(
       `objective.budgets: ${rest} of ${NAMES} securities have no risk budget and no weight: N000,`,
@@ -163,7 +163,7 @@ describe('risk parity', () => {
     const { weights, objective } = requireSolution(problem);
     expect(objective).toBeGreaterThan(1e-6);
     const shares = sharesOf(problem, weights);
-    // Securities below the cap exceed their budgets by one factor, because capped securities contribute less.
+    // Securities below the cap exceed their budgets by a common factor, because capped securities contribute less.
     const ratios = shares.filter((_, i) => weights[i]! < 0.07 - 1e-9).map((share) => share * NAMES);
     expect(ratios.length).toBeGreaterThan(2);
     expect(ratios.length).toBeLessThan(NAMES);
@@ -227,7 +227,8 @@ describe('costs', () => {
     expect(computeDistance(free, costless)).toBeLessThan(1e-9);
   });
 
-  // In risk parity a cost is subtracted from the evenness, which falls without bound as a weight approaches zero.
+  // Risk parity is excluded: it subtracts costs from the evenness of risk, which falls without bound as a weight
+  // approaches zero.
   test.each(objectives.slice(0, -1))('beyond all gain leave what is held: $type', (objective) => {
     const problem = createMarket(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
     expect(computeDistance(requireSolution(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);

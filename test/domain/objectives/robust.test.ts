@@ -22,7 +22,7 @@ interface Sets {
   readonly covariance?: { readonly radius: number };
 }
 
-/** Returns the uncertainty sets of a solver; a standard error is a volatility. */
+/** Returns the uncertainty sets of a solver; the standard error of a return is its volatility. */
 function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness {
   const spread = covariance?.radius ?? 0;
   if (returns === undefined) return { returns: null, spread };
@@ -34,7 +34,7 @@ function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness
   return { returns: { form: 'ellipsoid', radius, metric: shape }, spread };
 }
 
-const uncertain = (problem: Problem, sets: Sets): Problem => ({
+const addUncertainty = (problem: Problem, sets: Sets): Problem => ({
   ...problem,
   robustness: robustnessOf(problem.metric, sets),
 });
@@ -54,10 +54,11 @@ interface Golden {
 }
 
 const file = new URL('../../../../test/golden/robust/robust.json', import.meta.url);
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // written by make.py
 
 /**
- * Market impact with a limit on the effective number, or with short positions, takes ten times as long as the others.
+ * Indices of cases that take ten times as long: market impact with a limit on the effective number, or with short
+ * positions.
  */
 const SLOW = new Set([5, 6]);
 
@@ -69,7 +70,7 @@ describe('the optimum for the worst of a set is that of the cone programme', () 
       if (!IS_SOAK && SLOW.has(seed)) continue;
       const label = `seed ${seed} ${JSON.stringify(uncertainty)}`;
       const golden = goldenCases.find((each) => each.seed === seed)!;
-      const problem = uncertain(goldenProblem(golden, objective), uncertainty);
+      const problem = addUncertainty(goldenProblem(golden, objective), uncertainty);
       const solution = solveConvex(solvers.solver, problem);
       expect(solution, label).toBeDefined();
       const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
@@ -95,7 +96,7 @@ const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
 const createMarket = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
   smallProblem({ names: NAMES, seed: 5, rows, objective });
 
-/** Returns sets that grow with a radius, and the parameters of the objective. */
+/** Returns uncertainty sets whose size grows with a radius, depending on the objective. */
 function setsOf(type: string, radius: number): Sets[] {
   const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
   if (type === 'max_return') return returns;
@@ -107,7 +108,7 @@ describe('a set of radius 0 is the problem without it', () => {
     for (const rows of [ROWS, SHORT]) {
       const plain = requireSolution(createMarket(objective, rows));
       for (const sets of setsOf(objective.type, 0)) {
-        const { weights, objective: value } = requireSolution(uncertain(createMarket(objective, rows), sets));
+        const { weights, objective: value } = requireSolution(addUncertainty(createMarket(objective, rows), sets));
         expect(value).toBeCloseTo(plain.objective, 12);
         weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
       }
@@ -121,11 +122,11 @@ describe('a larger set', () => {
       const radii = [0, 0.1, 0.3, 1];
       for (const k of setsOf(objective.type, 1).keys()) {
         const problems = radii.map((radius) =>
-          uncertain(createMarket(objective, rows), setsOf(objective.type, radius)[k]!),
+          addUncertainty(createMarket(objective, rows), setsOf(objective.type, radius)[k]!),
         );
         const answers = problems.flatMap((problem) => {
           const solution = solveConvex(solvers.solver, problem);
-          return solution === undefined ? [] : [{ problem, solution }]; // A ratio requires a positive numerator.
+          return solution === undefined ? [] : [{ problem, solution }]; // a ratio has no solution without a positive numerator
         });
         expect(answers.length).toBeGreaterThan(2);
         answers.forEach(({ problem, solution }, at) => {
@@ -145,7 +146,7 @@ test('an ellipsoid with the shape of the covariance leaves the portfolio of the 
   const rows = [ROWS[0]!];
   const plain = requireSolution(createMarket(objective, rows));
   const worst = requireSolution(
-    uncertain(createMarket(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }),
+    addUncertainty(createMarket(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }),
   );
   worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
   expect(-worst.objective).toBeCloseTo(-plain.objective - 0.1, 10);
@@ -178,7 +179,7 @@ test('the worst variance is that of a covariance of the set, and no other of it 
 
 test('where everything may stay in cash, expected returns that are too uncertain hold nothing', () => {
   const rows = [{ type: 'WeightSum', params: { lower: 0, upper: 1 } }];
-  const problem = uncertain(createMarket({ type: 'max_utility', risk_aversion: 2 }, rows), {
+  const problem = addUncertainty(createMarket({ type: 'max_utility', risk_aversion: 2 }, rows), {
     returns: { set: 'ellipsoid', radius: 10 },
   });
   const { weights, objective } = requireSolution(problem);

@@ -13,7 +13,7 @@ import { smallProblem, solvers } from '../optimisation/small-problems.js';
 
 const NAMES = 20;
 
-/** A row of each convex class that most objectives satisfy. */
+/** One constraint row per convex class, which most objectives satisfy. */
 const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   FullInvestment: {},
   WeightSum: { lower: 0.9, upper: 0.95 },
@@ -45,12 +45,12 @@ const OBJECTIVES = OBJECTIVE_CLASSES.map(({ type }) =>
 );
 
 /**
- * Drawdowns take ten times as long as other objectives: they are tested with one row and its price; in the soak with
- * every row.
+ * Objective of drawdowns, which takes ten times as long as others: it is tested with one row and its shadow price, and
+ * in the soak with every row.
  */
 const DRAWDOWNS = 'min_cdar';
 
-/** Limits on a quadratic measure are cones. */
+/** Classes that limit a quadratic measure and therefore form cones. */
 const CONES = new Set(['Volatility', 'TrackingError', 'EffectiveNumber']);
 
 interface Costs {
@@ -59,8 +59,8 @@ interface Costs {
 }
 
 /**
- * Costs of a case: the smallest tail losses within a cone use non-linear costs only in the soak, where each takes
- * seconds.
+ * Returns the costs of a case. Tail losses with a row that is a cone have non-linear costs only in the soak, because
+ * each solve takes seconds.
  */
 const costsOf = (objective: { type: string }, row: string, costs: Costs): Costs =>
   objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
@@ -102,7 +102,7 @@ describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is
       const { violation } = certify(addFiniteBounds(solution.assembled.program), solution.answer.point);
       expect(violation, objective).toBeLessThan(2e-9);
       const least = computeGoalValue(problem, solution.weights);
-      // The optima of the other objectives are feasible, and so are all points between them.
+      // The optima of the other objectives and all points on the lines to them are feasible.
       for (const other of answers) {
         for (const share of [0.01, 1]) {
           const mixed = solution.weights.map((weight, i) => weight + share * (other.solution.weights[i]! - weight));
@@ -142,8 +142,8 @@ describe('a shadow price is the change of the objective, in its own terms', () =
       (entry) => entry.type !== 'min_tracking_error' && (hasDrawdowns || entry.type !== DRAWDOWNS),
     );
     for (const [i, objective] of priced.entries()) {
-      // The cases alternate, so that each objective and each row has both; a limit on volatility binds for only one
-      // objective.
+      // Cases with and without costs alternate, so that each objective and each row has both. A limit on volatility
+      // binds for only one objective, which is solved with and without costs.
       for (const costs of IS_SOAK || type === 'Volatility'
         ? [undefined, costly]
         : [(first + i) % 2 === 0 ? undefined : costly]) {
@@ -155,7 +155,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
         );
         const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0);
         const value = params[parameter] as number;
-        // The smallest tail average with impact is known to 1e-9; a smaller step would measure this error.
+        // The smallest tail average with market impact is accurate to 1e-9, so a smaller step would measure this error.
         const step = (objective.type === 'min_cvar' && costs !== undefined ? 1e-4 : 1e-5) * value;
         const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
         const at = (to: number) =>
@@ -188,7 +188,8 @@ describe('a choice of securities', () => {
     return best;
   }
 
-  // Drawdowns are minimised over selections like tail losses, at three times the cost.
+  // Objectives tested over selections of securities. Drawdowns are excluded: they are minimised like tail losses, at
+  // three times the cost.
   const CHOSEN = OBJECTIVES.filter(({ type }) => type !== 'risk_parity' && type !== 'min_cdar');
 
   test.each(CHOSEN)('is the best of all: $type', (objective) => {

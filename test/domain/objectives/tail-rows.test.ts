@@ -32,12 +32,12 @@ interface Golden {
 }
 
 const file = new URL('../../../../test/golden/tails/tails.json', import.meta.url);
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // written by make.py
 
 const MEASURES = { CVaR: 'loss', CDaR: 'drawdown' } as const;
 type Kind = keyof typeof MEASURES;
 
-/** Returns the average that a row limits, for some weights. */
+/** Returns the average that a row limits, for given weights. */
 function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
   const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
   return computeTailAverage(computeOutcomes(goal, weights), countTailScenarios(goal));
@@ -78,7 +78,7 @@ const createMarket = (kind: Kind, limit: number, more: object = {}, rows: readon
     rows: [{ id: 'tail', type: kind, params: { limit, confidence: 0.9, ...more } }, ...rows],
   });
 
-/** Returns a limit between the smallest average and that of the maximum utility. */
+/** Returns a limit between the smallest average and the average at maximum utility. */
 function limitAt(kind: Kind, share: number): number {
   const free = averageOf(createMarket(kind, 1), kind, requireSolution(createMarket(kind, 1)).weights);
   const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
@@ -145,7 +145,7 @@ test.each([
   const rows = [{ type: 'PositionBounds', params }];
   const problem = smallProblem({ names: 130, seed: 5, rows, objective: { type, confidence: 0.9 } });
   const { objective, bound, assembled, answer } = requireSolution(problem);
-  // Checks the optimality conditions of all securities at their bounds, with multipliers that prove the value.
+  // Checks the optimality conditions for all securities at their bounds; the multipliers prove the value.
   const { program } = assembled;
   expect(program.n).toBe(130);
   const { lower = 0, upper } = params as { readonly lower?: number; readonly upper: number };

@@ -47,7 +47,7 @@ describe.each(Object.entries(MARKETS))('the bound over all choices of %s', (_, m
     expect(certified.bound).toBeLessThanOrEqual(solution.value + 1e-12 * Math.abs(solution.value));
     if (solution.value > choice.relaxed.bound + 1e-6) expect(certified.bound).toBeGreaterThan(choice.relaxed.bound);
     for (const isHeld of [false, true]) {
-      // Decisions that agree with the optimum raise the bound at most up to it.
+      // Decisions that agree with the optimum raise the bound to the optimum at most.
       const names = solution.weights.map((weight) => (weight > 1e-9 === isHeld ? (isHeld ? 1 : 2) : 0));
       const decided = certified.over(Uint8Array.from(names), certified.shares);
       expect(decided!.bound).toBeLessThanOrEqual(solution.value + 1e-9 * Math.abs(solution.value));
@@ -94,12 +94,12 @@ test.each(['a number', 'a number in each group', 'a number and a minimum holding
     if (outcome.kind !== 'solved') throw new Error('no answer');
     const { value } = outcome.solution;
     const { prove } = createCertifiedBound(solvers, choice)!;
-    // If a worse choice is known, the bound still must not exceed the optimum.
+    // The bound must not exceed the optimum even if only a worse choice is known.
     const known = value + 0.2 * Math.abs(value);
     expect(prove({ value: known, improve: () => ({ value: known, isExact: false }) })).toBeLessThanOrEqual(
       value + 1e-9 * Math.abs(value),
     );
-    // The bound of a choice ignores minimum holdings, and is not exact if counts share securities.
+    // The bound of a choice ignores minimum holdings, and is not exact if cardinality rows share securities.
     const least = words === 'a number' ? value - 1e-6 * Math.abs(value) : 0.95 * value;
     const proven = prove({ value, improve: () => ({ value, isExact: false }) });
     expect(proven).toBeLessThanOrEqual(value);

@@ -1,24 +1,30 @@
 import { createRequire } from 'node:module';
 
-/** Largest return, or least average of the worst scenarios, of a limited number of long weights that sum to 1. */
+/**
+ * Problem of the largest return, or of the smallest average of the worst scenarios, over a limited number of long
+ * weights that sum to 1.
+ */
 export interface ChoiceMilp {
   readonly names: number;
   readonly goal:
     | { readonly kind: 'return'; readonly returns: Float64Array }
     /** Simple returns by scenario, [T x N]. */
     | { readonly kind: 'tail'; readonly returns: Float64Array; readonly confidence: number };
-  /** Maximum number of held securities, their least weight and their largest. */
+  /**
+   * Maximum number of held securities; `threshold` and `cap` are the smallest and the largest weight of a held
+   * security.
+   */
   readonly maximum: number;
   readonly threshold: number;
   readonly cap: number;
-  /** Groups with their largest weight. */
+  /** Groups with the maximum weight of each group. */
   readonly groups?: readonly { readonly members: readonly number[]; readonly upper: number }[];
-  /** Half the sum of the trades from some weights. */
+  /** Maximum one-way turnover (half the sum of the trades) from given weights. */
   readonly turnover?: { readonly from: Float64Array; readonly limit: number };
 }
 
 interface MilpAnswer {
-  /** Of the minimised objective: a return is negative. */
+  /** Value of the minimised objective; a return is negative. */
   readonly value: number;
   readonly weights: Float64Array;
   readonly isOptimal: boolean;
@@ -33,16 +39,16 @@ interface HighsModel {
   dispose(): void;
 }
 
-/** Mixed-integer solver HiGHS, compiled to WebAssembly. */
+/** Mixed-integer solver HiGHS compiled to WebAssembly. */
 export interface Highs {
   readonly constants: { readonly modelStatus: { readonly optimal: number } };
   createModel(model: object): HighsModel;
 }
 
-/** Returns HiGHS, or a sentence if its package is not installed. */
+/** Returns HiGHS, or an error message if its package is not installed. */
 export async function openHighs(): Promise<Highs | string> {
   try {
-    const open = createRequire(import.meta.url)('highs') as () => Promise<Highs>; // its documented shape
+    const open = createRequire(import.meta.url)('highs') as () => Promise<Highs>; // shape as documented by the package
     return await open();
   } catch (failure) {
     return `the package highs is not installed: ${(failure as Error).message}`;
@@ -63,9 +69,9 @@ interface Column {
 }
 
 /**
- * Solves a choice by HiGHS. The formulation is separate from that of the product: a variable of 0 or 1 for each security.
- * @param seconds Maximum time by the clock.
- * @returns undefined if no choice was found
+ * Solves a problem with HiGHS in a formulation that is separate from the product's: one binary variable per security.
+ * @param seconds maximum wall-clock time
+ * @returns undefined if HiGHS found no solution
  */
 export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity): MilpAnswer | undefined {
   const { columns, rows } = formulate(milp);
@@ -78,7 +84,7 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
     integrality: Int32Array.from(columns, ({ isWhole }) => (isWhole ? 1 : 0)),
     rowLower: rows.map(({ lower }) => lower),
     rowUpper: rows.map(({ upper }) => upper),
-    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...byRows(rows) },
+    matrix: { format: 'csr', numRows: rows.length, numCols: columns.length, ...buildRowMatrix(rows) },
   });
   try {
     model.options.set({
@@ -99,7 +105,7 @@ export function solveByHighs(highs: Highs, milp: ChoiceMilp, seconds = Infinity)
   }
 }
 
-/** Weights, then whether each is held, then trades, then losses. */
+/** Variables in order: weights, binary variables of held securities, trades, losses. */
 function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; readonly rows: readonly Row[] } {
   const { names: n, goal, maximum, threshold, cap, groups = [], turnover } = milp;
   const columns: Column[] = [];
@@ -158,7 +164,8 @@ function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; rea
     rows.push({ entries: each.map((i) => [trade + i, 1]), lower: 0, upper: 2 * limit });
   }
   if (goal.kind === 'tail') {
-    // Rockafellar & Uryasev (2000): a loss that is exceeded, and the excess in each scenario.
+    // Rockafellar & Uryasev (2000): one variable for the loss that is exceeded, and one for the excess in each
+    // scenario.
     const scenarios = goal.returns.length / n;
     const exceeded = add(1, () => 1, -Infinity, Infinity);
     const excess = add(scenarios, () => 1 / ((1 - goal.confidence) * scenarios), 0, Infinity);
@@ -172,7 +179,7 @@ function formulate(milp: ChoiceMilp): { readonly columns: readonly Column[]; rea
   return { columns, rows };
 }
 
-function byRows(rows: readonly Row[]) {
+function buildRowMatrix(rows: readonly Row[]) {
   const starts = [0];
   for (const { entries } of rows) starts.push(starts.at(-1)! + entries.length);
   const all = rows.flatMap(({ entries }) => entries);

@@ -12,7 +12,7 @@ const COVARIANCE = Float64Array.of(0.04, 0.01, 0, 0.01, 0.09, -0.02, 0, -0.02, 0
 const random = seeded(3);
 const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (random() - 0.5));
 
-/** Returns scenarios of a market with a drawn history, and the number of requests for it. */
+/** Returns scenarios of a market whose history is drawn, and the requests for this history. */
 function scenariosOf(expectedReturns: Float64Array | null = null) {
   const requests: (number | null)[] = [];
   const scenarios = createDrawnScenarios({
@@ -24,7 +24,7 @@ function scenariosOf(expectedReturns: Float64Array | null = null) {
       means: () => Float64Array.of(0.1, 0.2, 0.3),
       scenarios: (sessions) => {
         requests.push(sessions);
-        // Not read here.
+        // The code under test does not read the coverage.
         return { returns: history, coverage: { excluded: new Map(), observations: SESSIONS } as never };
       },
     },
@@ -37,7 +37,7 @@ const createTerms = (source: 'bootstrap' | 'normal' | 'student', more: object = 
   drawn: { source, draws: 60_000, block: 7, degrees: 5, seed: 1, ...more },
 });
 
-/** Means and covariances of rows, times 252. */
+/** Computes the annualised means and covariances of rows. */
 function momentsOf(returns: Float64Array) {
   const rows = returns.length / NAMES;
   const mean = (of: (t: number) => number) =>
@@ -60,8 +60,8 @@ describe('simulated scenarios', () => {
         [Float64Array.of(-0.5, 0, 1), [-0.5, 0, 1]],
       ] as const) {
         const drawn = momentsOf(scenariosOf(expected).scenarios(createTerms(source)));
-        // Standard errors: 252 * root(0.09 / 252 / 60000) = 0.02 for a mean, 0.09 * root(8 / 60000) = 0.001 for a
-        // variance of Student's distribution with 5 degrees of freedom.
+        // The standard errors are 252 * root(0.09 / 252 / 60000) = 0.02 for a mean, and 0.09 * root(8 / 60000) = 0.001
+        // for a variance under Student's distribution with 5 degrees of freedom.
         drawn.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
         drawn.covariance.forEach((value, e) => expect(Math.abs(value - COVARIANCE[e]!)).toBeLessThan(0.006));
       }
@@ -90,7 +90,7 @@ describe('simulated scenarios', () => {
     places.forEach((at, t) => {
       if (t % 7 !== 0) expect(at).toBe(places[t - 1]! + 1);
     });
-    // The middle row is in 7 of 34 blocks, the first row in one.
+    // Of 34 blocks, 7 contain the middle row and one contains the first row.
     const middle = places.filter((at) => at === 20).length / 7000;
     expect(Math.abs(middle - 1 / 34)).toBeLessThan(0.008);
     expect(new Set(places.filter((_, t) => t % 7 === 0)).size).toBe(34);
@@ -102,7 +102,7 @@ describe('simulated scenarios', () => {
     expect(scenarios(createTerms('student'))).toBe(first);
     expect(scenariosOf().scenarios(createTerms('student'))).toEqual(first);
     expect(scenarios(createTerms('student', { seed: 2 }))).not.toEqual(first);
-    // A smaller number of draws returns the first ones of a larger number.
+    // A smaller number of draws returns the first rows of a larger number.
     const few = scenarios(createTerms('student', { draws: 100 }));
     few.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
     expect(asked).toEqual([]);

@@ -67,7 +67,7 @@ function explainRows(constraints: readonly Row[], rest: { readonly lag?: number 
   };
 }
 
-/** The weight by hand, from the explanation only. */
+/** Computes the weight of a security by hand, from the explanation only. */
 function computeByHand({
   sourceWeight,
   pull,
@@ -87,9 +87,9 @@ function computeByHand({
 interface Case {
   readonly name: string;
   readonly rows: (parent: readonly string[]) => readonly Row[];
-  /** Securities that some portfolios hold, with their reasons. */
+  /** Reasons for which some security of the case is held at its weight. */
   readonly holds?: readonly SecuritySolve['heldBy'][];
-  /** Rows of choices of securities add further forces. */
+  /** True if rows that choose securities add further forces. */
   readonly isChoice?: boolean;
 }
 
@@ -207,7 +207,8 @@ describe('the explanation of a solved weight', () => {
         expect(sector.side.value).toBeCloseTo(bySector.get(sectorOf(column))!, 10);
         expect(sector.force + sector.side.shadowPrice).toBeCloseTo(0, 14);
       }
-      // The average is over invested weights of 1: a security above it raises it by the difference.
+      // The average is over invested weights that sum to 1, so a security above the average raises it by the
+      // difference.
       const score = solve.rows.find(({ side }) => side.placed.origin.id === 'score');
       const own = scores[row + column]!;
       if (score !== undefined && !Number.isNaN(own)) expect(score.coefficient).toBeCloseTo(own - score.side.value, 10);

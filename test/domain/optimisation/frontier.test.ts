@@ -36,7 +36,7 @@ const PAIRS: Readonly<Record<string, readonly object[]>> = {
   ],
 };
 
-/** Records the requests to the solver for each expected return, and its answers. */
+/** Records the requests that the solver receives for each expected return, and its answers. */
 function watchSolver(inner: Solver): {
   readonly solver: Solver;
   readonly asked: { program: Program; x: Float64Array }[];
@@ -79,7 +79,8 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
     );
     if (k > 0) expect(point.volatility).toBeGreaterThanOrEqual(points[k - 1]!.volatility - 1e-12);
   });
-  // Expected return less half the risk aversion times the variance is largest at the point with this risk aversion.
+  // Expected return minus half the risk aversion times the variance is largest at the frontier point with this risk
+  // aversion.
   const [{ program: ofVariance }] = asked as [(typeof asked)[number]];
   for (const { weights, risk_aversion: aversion } of [points[4]!, points[12]!]) {
     const utility = { ...ofVariance, curvature: aversion!, linear: means.map((mean) => -mean) };
@@ -89,9 +90,9 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
   }
   for (const { program, x } of asked.filter(({ program: { curvature } }) => curvature > 0).slice(0, 21)) {
     const alone = createSolver(plainAlgebra).solve({ ...program, rows: { ...program.rows } });
-    if (alone.status !== 'solved') continue; // The largest return without a starting point is the harder problem.
-    // The largest return touches a ball of norm in one point: an error of 1e-13 in its radius becomes 1e-7 in the
-    // weights.
+    if (alone.status !== 'solved') continue; // the largest return is harder to find without a starting point
+    // The largest return touches a ball of the norm at a single point: an error of 1e-13 in the radius becomes 1e-7 in
+    // the weights.
     const tolerance =
       program.norms.length > 0 && x === asked.findLast(({ program: { curvature } }, at) => curvature > 0 && at <= 21)!.x
         ? 1e-8
@@ -103,7 +104,7 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
       ),
     ).toBeLessThan(tolerance);
   }
-  // Only the minimum variance and the largest return are solved without a neighbouring point.
+  // Only the minimum variance and the largest return are solved without starting from a neighbouring point.
   expect(routes.slice(2).filter((route) => route === 'active-set').length).toBeGreaterThanOrEqual(routes.length - 4);
   if (tangency !== null)
     for (const point of points)

@@ -14,7 +14,10 @@ import { CALENDARS, WEEK } from '../backtest/signed-case.js';
 import { fc } from '../../fast-check.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** Returns the one-way turnover of each rebalance as reported by views, measured from the holdings just before it. */
+/**
+ * Returns the one-way turnover of each rebalance as views report it, measured from the holdings just before the
+ * rebalance.
+ */
 function listTurnover(run: Run) {
   const columns = columnsOf(run);
   const around = createWeightsReader(columns);
@@ -26,7 +29,10 @@ function listTurnover(run: Run) {
   });
 }
 
-/** Returns turnover and sales of the index itself; its portfolio waits where a price is older than five sessions. */
+/**
+ * Returns turnover and sales of the index itself; the portfolio that follows it waits while a price is more than five
+ * sessions old.
+ */
 function ofIndex({ index: { book } }: Run): ReturnType<typeof listTurnover> {
   const width = book.columns.length;
   return book.events
@@ -100,7 +106,7 @@ describe('a limit on turnover from the held weights', () => {
       }),
       { numRuns: IS_SOAK ? 300 : 40 },
     );
-    // The property concerns rebalances at which the limit binds, and securities that leave.
+    // The property concerns rebalances at which the limit binds and a security leaves.
     expect(seen.bound).toBeGreaterThan(20);
     expect(seen.forced).toBeGreaterThan(5);
     expect(seen.rebalances).toBeGreaterThan(seen.bound);
@@ -136,7 +142,8 @@ describe('a limit on turnover from the held weights', () => {
   });
 
   test('counts from drifted weights: A doubles, and 10 % of the value goes back to B', () => {
-    // Half and half; after A doubles, 2/3 and 1/3. The parent returns to half and half, a one-way turnover of 1/6.
+    // Equal weights become 2/3 and 1/3 after A doubles. Restoring equal weights, as in the parent, requires a one-way
+    // turnover of 1/6.
     const close = { A: [10, 20, 20, 20, 20, 20], B: [10, 10, 10, 10, 10, 10] };
     const run = runHeld(close, [{ id: 'turn', type: 'Turnover', params: { limit: 0.1, reference: 'held' } }]);
     const [, second] = listTurnover(run);

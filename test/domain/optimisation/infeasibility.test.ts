@@ -11,7 +11,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Number of random problems; `npm run soak` uses many. */
+/** Number of random problems; `npm run soak` uses more. */
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 4);
 const SEED = 167;
 
@@ -97,7 +97,8 @@ describe('explainInfeasibility', () => {
       expect(detail.relaxations).toEqual([]);
       expect(detail.all_rows_relaxation!.map((row) => row.id)).toEqual(['cap', id]);
       expect(detail.all_rows_relaxation![1]!.to).toBeCloseTo(to, 8);
-      // Twelve securities share the weight outside the sector: it is their maximum if their limit is relaxed first.
+      // Twelve securities share the weight outside the sector, so an equal share is their maximum if their limit is
+      // relaxed first.
       expect(detail.all_rows_relaxation![0]!.to).toBeCloseTo((1 - to) / 12, 8);
     }
   });
@@ -137,7 +138,7 @@ describe('explainInfeasibility', () => {
     expect(describeInfeasibility(parity, detail)).toContain('Risk parity holds every security with a risk budget');
     const names = parity.identifiers.length;
     expect(detail).toMatchObject({ proven: true, relaxations: [{ id: 'card', from: 6, to: names }] });
-    expect(detail.relaxations[0]).not.toHaveProperty('bound'); // The least, proven.
+    expect(detail.relaxations[0]).not.toHaveProperty('bound'); // the relaxation is proven to be the smallest
   });
 
   test('a tracking error below the least is named with the least', () => {
@@ -161,10 +162,10 @@ describe('explainInfeasibility', () => {
     expect(describeInfeasibility(problem, detail)).toContain(
       `te requires 1 %; the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`,
     );
-    expect(most).toBeLessThan(10); // The index itself has too few.
+    expect(most).toBeLessThan(10); // the index itself has an effective number below 10
   });
 
-  /** Rows at random: often together impossible. */
+  /** Returns random rows, which are often infeasible together. */
   function randomRows(random: () => number): object[] {
     const pool: (() => object)[] = [
       () => ({ type: 'PositionBounds', params: { upper: 0.04 + 0.1 * random() } }),
@@ -219,8 +220,8 @@ describe('explainInfeasibility', () => {
         ).toBe('solved');
       }
       if (detail!.all_rows_relaxation === undefined) {
-        // The relaxable rows alone are no solution: after relaxing all of them as far as their classes allow, the
-        // others still conflict.
+        // Relaxing only the relaxable rows is not enough: even at the limits of their classes, the remaining rows still
+        // conflict.
         const changes = listMovableParameters(problem, problem.origins).map(
           ({ origin, parameter, from, direction, room }) => ({
             origin,

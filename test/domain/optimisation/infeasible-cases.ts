@@ -1,15 +1,15 @@
-/** Rows as clients write them. */
+/** Constraint rows as clients write them. */
 export type Row = { readonly type: string; readonly params: Readonly<Record<string, unknown>> };
 type Random = () => number;
 
 export const createRow = (type: string, params: Readonly<Record<string, unknown>>): Row => ({ type, params });
 const capPositions = (upper: number) => createRow('PositionBounds', { upper });
 const drawBounds = (random: Random) => createRow('PositionBounds', { lower: 0.03 + 0.03 * random() });
-/** A maximum of slightly more than a twelfth: far from every drawn index. */
+/** Returns position bounds with a maximum of slightly more than a twelfth, far from every drawn index. */
 const createLevel = (random: Random) => capPositions(0.1 + 0.02 * random());
 
 export interface InfeasibleCase {
-  /** The first row must be offered for relaxation; the others conflict with it. */
+  /** Conflicting rows: the first row must be offered for relaxation, and the others conflict with it. */
   readonly rows: (random: Random) => readonly Row[];
   readonly names?: number;
 }
@@ -44,10 +44,13 @@ const listAverages = (side: 'lower' | 'upper', value: (random: Random) => number
   ];
 };
 
-/** Two of four securities can reach half and the others a third; one of the first two and the others, four fifths. */
+/**
+ * Concentration limits for four securities: two can reach one half and the others one third; one of the first two and
+ * the others together, four fifths.
+ */
 const FOUR = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 
-/** By class and parameters: rows that conflict unless one of these parameters of the first row changes. */
+/** Cases by class and parameters: rows that conflict unless one of these parameters of the first row changes. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
   WeightSum: {
     lower: [{ rows: (random) => [createRow('WeightSum', { lower: 0.8 + 0.2 * random() }), capPositions(0.06)] }],

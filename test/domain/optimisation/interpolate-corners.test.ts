@@ -8,7 +8,7 @@ import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 describe('weights between two corners', () => {
-  /** Corners of a polygon in cost and tail: (-3, 9), (-2, 4), (-1, 1) and (0, 0). */
+  /** Corners of a polygon of cost and tail average: (-3, 9), (-2, 4), (-1, 1) and (0, 0). */
   const corners: PricedCorner[] = [3, 2, 1, 0].map((value) => ({
     weights: Float64Array.of(value),
     cost: -value,

@@ -65,7 +65,7 @@ describe.skipIf(typeof highs === 'string').each(Object.entries(CASES))('a choice
   });
 });
 
-/** The minimised objective of some weights. */
+/** Computes the minimised objective for given weights. */
 function measureObjective({ names, goal }: ChoiceMilp, weights: Float64Array): number {
   const returnOf = (returns: Float64Array, from: number) =>
     weights.reduce((sum, weight, i) => sum + weight * returns[from + i]!, 0);
@@ -74,6 +74,6 @@ function measureObjective({ names, goal }: ChoiceMilp, weights: Float64Array): n
   const losses = Array.from({ length: scenarios }, (_, t) => -returnOf(goal.returns, t * names)).toSorted(
     (a, b) => b - a,
   );
-  const worst = losses.slice(0, Math.round((1 - goal.confidence) * scenarios)); // a whole number
+  const worst = losses.slice(0, Math.round((1 - goal.confidence) * scenarios)); // the number of worst scenarios is whole
   return worst.reduce((sum, loss) => sum + loss, 0) / worst.length;
 }

@@ -6,7 +6,7 @@ import { solveProblem } from '#domain/optimisation/search.js';
 import { IS_SOAK } from '../../soak.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** The bounds of weights, and the number of securities. */
+/** Maximum number of held securities, overall (`maximum`) and per group (`each`), and the bounds of their weights. */
 interface Choices {
   readonly maximum: number;
   readonly cap?: number;
@@ -14,7 +14,9 @@ interface Choices {
   readonly each?: number;
 }
 
-/** Smallest one-way turnover over every choice: the larger of required sales and purchases. */
+/**
+ * Computes the smallest one-way turnover over all choices: the larger of the required sales and the required purchases.
+ */
 function computeLeastTurnover(
   from: Float64Array,
   { maximum, cap = 1, threshold = 0, each = from.length }: Choices,
@@ -52,7 +54,7 @@ describe('a limit on turnover too low for a choice of securities', () => {
       { type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 1 } },
     ],
   ])('is reported with the least limit of all choices: %o', (choices, ...others) => {
-    // The search for the largest return with caps and thresholds takes long and runs only in the soak.
+    // Finding the largest return with caps and thresholds takes long and runs only in the soak.
     const objectives =
       IS_SOAK || choices.each !== undefined ? ['min_tracking_error', 'max_return'] : ['min_tracking_error'];
     for (const [seed, type] of objectives.entries()) {
@@ -79,7 +81,7 @@ describe('a limit on turnover too low for a choice of securities', () => {
     const problem = smallProblem({ names: 60, seed: 4, rows, hasPrevious: true });
     const { weights } = problem.previous!;
     const [found] = relaxByPriority(solvers, { problem, outcome: { kind: 'no-choice', isProven: false } })!;
-    // With so few securities, the minimum is the same for every objective.
+    // With so few securities, every objective has the same minimum.
     const largest = weights.toSorted().subarray(-12);
     const proven = 1 - largest.reduce((sum, weight) => sum + weight, 0);
     expect(found!.bound).toBeCloseTo(proven, 9);
@@ -107,7 +109,7 @@ describe('an effective number with a number of securities', () => {
 });
 
 describe('trades too small for a choice of securities', () => {
-  /** Returns true if a choice is feasible: held weights reach the threshold, dropped ones can be sold. */
+  /** Returns true if a choice is feasible: held weights reach the threshold, and the other holdings can be sold. */
   function isFeasible(from: Float64Array, { size, threshold = 0, maximum = from.length }: Trades): boolean {
     for (let choice = 1; choice < 2 ** from.length; choice++) {
       const held = Array.from(from, (_, i) => (choice >> i) % 2 === 1);
@@ -127,7 +129,7 @@ describe('trades too small for a choice of securities', () => {
     readonly maximum?: number;
   }
 
-  /** Returns the nearest value to `from` at which a test holds, which it does at `end`. */
+  /** Returns the value nearest to `from` at which `holds` is true; `holds` is true at `end`. */
   function findNearest(from: number, end: number, holds: (value: number) => boolean): number {
     let [near, far] = [from, end];
     for (let step = 0; step < 60; step++) {

@@ -26,7 +26,7 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
   test.each(OTHERS)('is never less than it gains, with %s', (_, others) => {
     let [compared, told] = [0, 0];
     for (let seed = 1; seed <= 6; seed++) {
-      const { before, ways } = waysFrom(seed, others);
+      const { before, ways } = listNeighbourBounds(seed, others);
       for (const { least, change } of ways) {
         compared++;
         expect(least).toBeLessThanOrEqual(change + 1e-9 * before);
@@ -34,12 +34,12 @@ describe('the largest possible gain of a neighbouring choice of securities', () 
       }
     }
     expect(compared).toBeGreaterThan(50);
-    expect(told).toBeGreaterThan(compared / 4); // Otherwise nothing would be excluded.
+    expect(told).toBeGreaterThan(compared / 4); // bounds that are rarely positive would exclude nothing
   });
 });
 
-/** Returns the bounds of neighbours of a random choice, with their changes. */
-function waysFrom(seed: number, others: readonly object[]) {
+/** Returns lower bounds for the neighbours of a random choice, with their actual changes. */
+function listNeighbourBounds(seed: number, others: readonly object[]) {
   const problem = smallProblem({ names: NAMES, seed, rows: [...CHOSEN, ...others], hasPrevious: true });
   const rows = listNonConvexRows(problem).map(({ row }) => row);
   const base = createFullProgram(problem, {});

@@ -18,7 +18,7 @@ interface Portfolio {
   readonly n: number;
   readonly means: Float64Array;
   readonly covariance: Float64Array;
-  /** Published unconstrained frontier: return and variance, by return descending. */
+  /** Published unconstrained frontier: pairs of return and variance, by descending return. */
   readonly frontier: readonly (readonly [number, number])[];
 }
 
@@ -41,7 +41,7 @@ function read(number: number): Portfolio {
   };
 }
 
-/** Minimum variance at a return: long only, fully invested. */
+/** Returns the minimum-variance portfolio for a return, long only and fully invested. */
 function minimiseVariance({ n, means, covariance }: Portfolio, target: number): number {
   const metric = createDenseMetric(covariance, n);
   const { point } = solvers.solver.solve({
@@ -67,10 +67,14 @@ function minimiseVariance({ n, means, covariance }: Portfolio, target: number): 
 }
 
 /**
- * The portfolio of ten securities of at least one percent each that trades variance against return at a rate, as
- * distance to a target: proven best for few securities.
+ * Solves for the portfolio of ten securities of at least one percent each that trades variance against return at a
+ * rate. The problem is stated as the distance to a target, for which optimality with few securities can be proven.
  */
-function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous: Float64Array | null): Float64Array {
+function solveTenSecurities(
+  { n, means, covariance }: Portfolio,
+  lambda: number,
+  previous: Float64Array | null,
+): Float64Array {
   if (lambda === 0) {
     const best = Array.from(means.keys())
       .toSorted((a, b) => means[b]! - means[a]!)
@@ -100,18 +104,18 @@ function tenNames({ n, means, covariance }: Portfolio, lambda: number, previous:
 }
 
 /**
- * Distance from the published frontier in percent: the smaller of the deviation from the smallest risk at this return
- * or more, and of the deviation from the largest return at this risk or less. So defined, both exist beyond the ends of
- * the published points as well: a portfolio with a smaller return than the minimum-variance portfolio is compared with
- * that one, as an interpolation with constant ends does.
+ * Computes the distance from the published frontier in percent: the smaller of the deviation from the lowest risk at
+ * this return or more, and the deviation from the largest return at this risk or less. Both are also defined beyond the
+ * ends of the published points: a portfolio with a smaller return than the minimum-variance portfolio is compared with
+ * the minimum-variance portfolio, as in an interpolation with constant ends.
  */
 function computeDistance({ frontier }: Portfolio, mean: number, deviation: number): number {
   const points = frontier.map(([r, variance]) => [r, Math.sqrt(variance)] as const);
-  const least = interpolated(
+  const least = interpolateLinearly(
     points.map(([r, s]) => [r, s]),
     mean,
   );
-  const most = interpolated(
+  const most = interpolateLinearly(
     points.map(([r, s]) => [s, r]),
     deviation,
   );
@@ -119,7 +123,7 @@ function computeDistance({ frontier }: Portfolio, mean: number, deviation: numbe
 }
 
 /** Interpolates linearly between points of descending abscissa; constant beyond them. */
-function interpolated(points: readonly (readonly [number, number])[], at: number): number {
+function interpolateLinearly(points: readonly (readonly [number, number])[], at: number): number {
   if (at >= points[0]![0]) return points[0]![1];
   const k = points.findIndex(([x]) => x <= at);
   if (k < 0) return points.at(-1)![1];
@@ -138,8 +142,8 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
 
   /**
    * Mean and median errors of the genetic algorithm of Chang, Meade, Beasley & Sharaiha (2000), Computers & Operations
-   * Research 27, tables for fifty rates; the particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417.
-   * This solver has 1.0956 and 2.3137.
+   * Research 27, tables for fifty rates. The particle swarm of Deng, Lin & Lo (2012) has means of 1.0953 and 2.5417;
+   * this solver has 1.0956 and 2.3137.
    */
   test.each([
     [1, 1.0974, 1.2182] as const,
@@ -152,7 +156,7 @@ describe.skipIf(!isThere)('OR-Library portfolios', () => {
       const errors: number[] = [];
       let previous: Float64Array | null = null;
       for (let k = 0; k < 50; k++) {
-        const weights: Float64Array = tenNames(portfolio, k / 49, previous);
+        const weights: Float64Array = solveTenSecurities(portfolio, k / 49, previous);
         previous = weights;
         const mean = weights.reduce((sum, weight, i) => sum + weight * portfolio.means[i]!, 0);
         const error = computeDistance(

@@ -10,12 +10,12 @@ import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Number of random cases of convex rows. */
+/** Number of random cases per convex row class. */
 const TRIALS = IS_SOAK ? 3 : 1;
 
 const addPriority = (each: Row, priority: number): Row => ({ ...each, params: { ...each.params, priority } });
 
-interface Given {
+interface Relaxation {
   readonly row: number;
   readonly parameter: string | null;
   readonly from: number;
@@ -23,7 +23,7 @@ interface Given {
 }
 
 /** Returns the relaxed rows and the resulting weights; null if none is relaxed. */
-function relaxRows(problem: Problem): { readonly moves: readonly Given[]; readonly weights: Float64Array } | null {
+function relaxRows(problem: Problem): { readonly moves: readonly Relaxation[]; readonly weights: Float64Array } | null {
   const outcome = solveProblem(solvers, problem);
   if (outcome.kind === 'solved') throw new Error('the rows hold as they are');
   const moved = relaxByPriority(solvers, { problem, outcome });
@@ -45,7 +45,8 @@ function relaxRows(problem: Problem): { readonly moves: readonly Given[]; readon
 }
 
 describe('a row with a priority is relaxed', () => {
-  // Both concentration rules use the same search; 5/10/40 is relaxed by hand below, and here in the soak.
+  // Both concentration rules use the same search: the test below relaxes 5/10/40 by hand, and this test includes it in
+  // the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'Concentration5_10_40');
   const all = tried.flatMap(([type, parameters]) =>
     Object.values(parameters).flatMap((cases) => cases.slice(0, 1).map((each, i) => ({ type, each, i }))),
@@ -64,14 +65,14 @@ describe('a row with a priority is relaxed', () => {
         const result = relaxRows(problemOf([addPriority(first!, 1), ...others]));
         expect(result, place).not.toBeNull();
         expect(new Set(result!.moves.map((move) => move.row)), place).toEqual(new Set([0]));
-        // Reducing any of the relaxations makes the problem infeasible.
+        // Any smaller relaxation of a row makes the problem infeasible.
         for (const less of result!.moves) {
           const isWhole =
             Number.isInteger(less.from) &&
             Number.isInteger(less.to) &&
             ['minimum', 'maximum'].includes(less.parameter!) &&
             type !== 'EffectiveNumber';
-          const to = (move: Given) =>
+          const to = (move: Relaxation) =>
             move !== less
               ? move.to
               : isWhole
@@ -92,8 +93,11 @@ describe('a row with a priority is relaxed', () => {
 
 const NAMES = ['AA', 'BB', 'CC', 'DD'];
 
-/** Four equal, uncorrelated securities of a quarter each; 30 % was held in securities that have left. */
-function four(rows: readonly Row[]): Problem {
+/**
+ * Returns a problem of four uncorrelated securities with index weights of a quarter each; 30 % was held in securities
+ * that have left.
+ */
+function createFourSecurities(rows: readonly Row[]): Problem {
   return createProblem({
     identifiers: NAMES,
     index: new Float64Array(4).fill(0.25),
@@ -115,10 +119,10 @@ describe('by hand', () => {
   test('names that are gone are sold: the turnover allowed is what they weighed, and no more', () => {
     // Selling 0.3 and buying 0.3 is a one-way turnover of 0.3.
     const { moves, weights } = relaxRows(
-      four([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
+      createFourSecurities([createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 1 })]),
     )!;
     expect(moves).toEqual([{ row: 0, parameter: 'limit', from: 0.15, to: 0.3 }]);
-    // No remaining security is sold, and purchases go to the largest shortfall.
+    // No remaining security is sold, and the purchases go to the securities furthest below their index weight.
     expect([...weights].map((weight) => Math.round(weight * 1e8) / 1e8)).toEqual([0.4, 0.3, 0.15, 0.15]);
   });
 
@@ -127,9 +131,13 @@ describe('by hand', () => {
       createRow('Turnover', { limit: 0.3, reference: 'previous', priority: turnover }),
       createRow('PositionBounds', { upper: 0.3, priority: cap }),
     ];
-    // With AA at most 0.3, another 0.1 is sold.
-    expect(relaxRows(four(listRows(2, 1)))!.moves).toEqual([{ row: 0, parameter: 'limit', from: 0.3, to: 0.4 }]);
-    expect(relaxRows(four(listRows(1, 2)))!.moves).toEqual([{ row: 1, parameter: 'upper', from: 0.3, to: 0.4 }]);
+    // If AA may have at most 0.3, another 0.1 is sold.
+    expect(relaxRows(createFourSecurities(listRows(2, 1)))!.moves).toEqual([
+      { row: 0, parameter: 'limit', from: 0.3, to: 0.4 },
+    ]);
+    expect(relaxRows(createFourSecurities(listRows(1, 2)))!.moves).toEqual([
+      { row: 1, parameter: 'upper', from: 0.3, to: 0.4 },
+    ]);
   });
 
   test('a row with a choice of securities moves one number where that is enough, and by the least', () => {
@@ -137,9 +145,9 @@ describe('by hand', () => {
       createRow('Turnover', { limit: 0.15, reference: 'previous', priority: 2 }),
       createRow('Concentration5_10_40', { single: 0.45, trigger: 0.1, aggregate: 0.5, priority: 1 }),
     ];
-    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single limit
-    // helps.
-    const { moves, weights } = relaxRows(four(rows))!;
+    // Nothing is sold: AA keeps 0.4 and BB 0.3. BB does not exceed a trigger of 0.3; no value of the single-security
+    // limit resolves the conflict.
+    const { moves, weights } = relaxRows(createFourSecurities(rows))!;
     expect(moves).toEqual([
       { row: 0, parameter: 'limit', from: 0.15, to: expect.closeTo(0.3, 6) as number },
       { row: 1, parameter: 'trigger', from: 0.1, to: expect.closeTo(0.3, 6) as number },
@@ -150,21 +158,21 @@ describe('by hand', () => {
   test('rows without a number are widened: an exclusion, a frozen name, the budget, the ban on short positions', () => {
     const roundWeights = (weights: Float64Array) => [...weights].map((weight) => Math.round(weight * 1e7) / 1e7);
     const capped = createRow('PositionBounds', { upper: 0.3 });
-    const out = relaxRows(four([capped, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
+    const out = relaxRows(createFourSecurities([capped, createRow('Exclude', { identifiers: ['AA'], priority: 1 })]))!;
     expect(out.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
     expect(roundWeights(out.weights)).toEqual([0.1, 0.3, 0.3, 0.3]);
     const frozen = relaxRows(
-      four([capped, createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]),
+      createFourSecurities([capped, createRow('Freeze', { identifiers: ['AA'], reference: 'previous', priority: 3 })]),
     )!;
     expect(frozen.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.1, 8) as number }]);
     expect(frozen.weights[0]).toBeCloseTo(0.3, 8);
     const uninvested = relaxRows(
-      four([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
+      createFourSecurities([createRow('PositionBounds', { upper: 0.2 }), createRow('FullInvestment', { priority: 1 })]),
     )!;
     expect(uninvested.moves).toEqual([{ row: 1, parameter: null, from: 0, to: expect.closeTo(0.2, 8) as number }]);
     expect(roundWeights(uninvested.weights)).toEqual([0.2, 0.2, 0.2, 0.2]);
     const short = relaxRows(
-      four([
+      createFourSecurities([
         createRow('LinearConstraint', { coefficients: { AA: 1 }, upper: -0.05 }),
         createRow('LongOnly', { priority: 1 }),
       ]),
@@ -175,16 +183,16 @@ describe('by hand', () => {
 
   test('a limit on trades that no number of its row moves is widened where nothing else helps', () => {
     // Securities without traded value cannot be traded; the previous weights sum to 0.7.
-    const { moves } = relaxRows(four([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
+    const { moves } = relaxRows(createFourSecurities([createRow('Liquidity', { notional: 1e6, priority: 1 })]))!;
     expect(moves).toMatchObject([{ row: 0, parameter: null }]);
-    // Four securities share the missing 0.3.
+    // The missing 0.3 is divided among four securities.
     expect(moves[0]!.to).toBeCloseTo(0.075, 8);
   });
 
   test('rows that are not relaxed and conflict leave no solution', () => {
     expect(
       relaxRows(
-        four([
+        createFourSecurities([
           createRow('PositionBounds', { upper: 0.2 }),
           createRow('Turnover', { limit: 0.1, reference: 'previous', priority: 5 }),
         ]),

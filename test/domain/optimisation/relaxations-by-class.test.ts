@@ -16,7 +16,7 @@ import { IS_SOAK } from '../../soak.js';
 import { INFEASIBLE_CASES, createRow, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
-/** Parameters that define the measure instead of limiting it, and those that every class has. */
+/** Parameters that define a measure instead of limiting it, and parameters of every class. */
 const NO_LIMITS = new Set([
   'window',
   'confidence',
@@ -39,7 +39,7 @@ function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
   );
 }
 
-/** Number of random cases of convex rows. */
+/** Number of random cases per convex row class. */
 const TRIALS = IS_SOAK ? 6 : 1;
 
 interface Trial {
@@ -81,7 +81,8 @@ describe('relaxations of every class', () => {
     ).toEqual(Object.fromEntries(Object.entries(expected).map(([type, names]) => [type, names.toSorted()])));
   });
 
-  // Both concentration rules use the same search; that of RICs is relaxed in `relax-by-priority.test.ts`, and here in the soak.
+  // Both concentration rules use the same search: `relax-by-priority.test.ts` relaxes the rule of RICs, and this test
+  // includes it in the soak.
   const tried = Object.entries(INFEASIBLE_CASES).filter(([type]) => IS_SOAK || type !== 'ConcentrationRIC');
   const all = tried.flatMap(([type, parameters]) =>
     Object.entries(parameters).flatMap(([parameter, cases]) => cases.map((each, i) => ({ type, parameter, each, i }))),
@@ -127,9 +128,10 @@ describe('relaxations of every class', () => {
 });
 
 /**
- * Two securities of equal weight and variance without correlation, with CARBON 10 and 20 (and BAD, which `GAPS` lacks).
+ * Relaxes rows over two uncorrelated securities of equal weight and variance, with CARBON 10 and 20 (and BAD, which
+ * `GAPS` lacks).
  */
-function carbon(rows: readonly Row[], values = [10, 20]) {
+function relaxCarbonRows(rows: readonly Row[], values = [10, 20]) {
   const n = values.length;
   const matrix = Float64Array.from({ length: n * n }, (_, k) => (k % (n + 1) === 0 ? 0.04 : 0));
   return createProblem({
@@ -150,7 +152,7 @@ describe('a weighted average that nothing reaches', () => {
   const average = (params: object, values?: number[], ...others: Row[]) =>
     explainInfeasibility(
       { ...solvers, algebra: plainAlgebra },
-      carbon([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
+      relaxCarbonRows([createRow('WeightedAverage', { field: 'CARBON', ...params }), ...others], values),
     )!.relaxations;
 
   test('of ten and twenty, an upper bound of five is relaxed to ten and a lower one of thirty to twenty', () => {
@@ -167,13 +169,15 @@ describe('a weighted average that nothing reaches', () => {
   });
 
   test('a multiple of a negative average is relaxed downward', () => {
-    // Of -10 and -20 the average is -15; at most twice that is -30, which is relaxed to -20 at 4/3.
+    // The average of -10 and -20 is -15. An average of at most twice that, -30, is impossible; it is relaxed to -20, a
+    // factor of 4/3.
     expect(average({ upper: 2, relative: true }, [-10, -20])[0]).toMatchObject({ parameter: 'upper', from: 2 });
     expect(average({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
   test('a security without a value counts as zero, or is left out of the average', () => {
-    // At most a third in each: 0, 10 and 20 average 10; without the unknown security, 15.
+    // With at most a third in each security, 0, 10 and 20 average 10; without the security of unknown value, the
+    // average is 15.
     const third = createRow('PositionBounds', { upper: 1 / 3 });
     const to = (missing: string) =>
       average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;

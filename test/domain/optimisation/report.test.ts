@@ -13,7 +13,7 @@ const sidesOf = (rows: object[], options: { names?: number; seed?: number; hasPr
 };
 
 describe('shadow prices', () => {
-  /** Class, parameters, and the changed parameter. */
+  /** Class, parameters, and name of the parameter that is relaxed. */
   const cases: [string, Record<string, unknown>, string][] = [
     ['PositionBounds', { upper: 0.09 }, 'upper'],
     ['GroupBounds', { field: 'SECTOR', groups: ['S0'], upper: 0.1 }, 'upper'],
@@ -40,7 +40,7 @@ describe('shadow prices', () => {
     const at = (to: number) =>
       solveConvex(solvers.solver, problem, { changes: [{ origin: problem.origins[0]!, parameter, to }] })!.objective;
     const difference = (at(value + step) - at(value - step)) / (2 * step);
-    // A relative bound is a multiple of the average of the index.
+    // A relative bound is a multiple of the index average.
     const scale = params['relative'] === true ? relativeScale(problem) : 1;
     const price = own.reduce((sum, { shadowPrice }) => sum + shadowPrice, 0) * scale;
     expect(Math.abs(price / difference - 1)).toBeLessThan(0.01);
@@ -71,9 +71,9 @@ describe('a tracking error of nothing', () => {
       expect(own).toMatchObject({ limit: 0, slack: 0, isBinding: true });
       const step = 1e-5;
       const loosened = solveConvex(solvers.solver, problemWith(step))!;
-      const better = solution.objective - loosened.objective; // The objective is minimised, whatever its sense.
+      const better = solution.objective - loosened.objective; // the solver minimises every objective
       expect(Math.abs((Math.abs(own!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
-      // The largest security is above a bound, and the others could absorb the excess.
+      // The largest security exceeds a bound, and the other securities could absorb the excess.
       const capped = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
       expect(findConflict(solvers.solver, problemWith(0, [capped]))?.origins.map((origin) => origin.type)).toEqual([
         'TrackingError',

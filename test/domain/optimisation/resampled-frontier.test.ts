@@ -72,13 +72,13 @@ describe('a resampled frontier', () => {
       Array.from({ length: i }, (__, j) => correlation(i, j)),
     ).flat();
     const delta = NAMES / (NAMES + sessions);
-    // Shrunk towards the mean correlation by the shape of the panel: contract 3.12.
+    // Covariance shrunk towards constant correlation by N / (N + T) of the panel: contract 3.12.
     const shrunk = Float64Array.from({ length: NAMES * NAMES }, (_, e) => {
       const [i, j] = [Math.floor(e / NAMES), e % NAMES];
       const target = mean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
       return 252 * (i === j ? covariance(i, i) : delta * target + (1 - delta) * covariance(i, j));
     });
-    // A limit on tracking error uses the estimates: the frontier of the draw's covariance has none.
+    // A limit on tracking error uses the estimates, so the frontier of a drawn covariance has no such limit.
     const { program } = assembleProgram(problem, { withTracking: true });
     const least = solvers.solver.solve({
       ...program,
@@ -106,13 +106,14 @@ describe('a resampled frontier', () => {
       }
       const above = frontier.points.findIndex((point) => point.expected_return > earned);
       const [from, to] = [frontier.points[Math.max(above - 1, 0)]!, frontier.points[above]!];
-      // The variance is at least that of the frontier between its points, which is at least that of the lower point.
+      // Between two frontier points the variance is at least that of the frontier, which is at least that of the lower
+      // point.
       expect(volatility).toBeGreaterThanOrEqual(Math.min(from.volatility, to.volatility) - 1e-10);
     }
   });
 
   test('has a spread that falls as the draws are longer, and bits of its seed', () => {
-    // At minimum variance there is no corner to jump to: the spread falls by about the root of the length.
+    // The minimum variance has no corner solution, so the spread falls by about the square root of the sample length.
     const spreadOf = (sessions: number) => findLargest(resampled({ sessions, draws: 12 }).points[0]!.spread);
     expect(spreadOf(2000)).toBeLessThan(0.4 * spreadOf(60));
     expect(resampled({})).toEqual(resampled({}));
@@ -143,13 +144,13 @@ describe('drawn returns', () => {
         let total = 0;
         for (let t = 0; t < rows; t++) total += (panel[t * n + i]! - mean[i]!) * (panel[t * n + j]! - mean[j]!);
         const error = (252 * total) / rows - wanted[i * n + j]!;
-        // Five standard errors of an estimate from this number of rows, fat tails included.
+        // Five standard errors of an estimate from this number of rows, including fat tails.
         expect(Math.abs(error)).toBeLessThan(5 * Math.sqrt((4 * wanted[i * n + i]! * wanted[j * n + j]!) / rows));
       }
       for (let t = 0; t < rows; t++)
         fourth += ((panel[t * n + i]! - mean[i]!) * Math.sqrt(252 / wanted[i * n + i]!)) ** 4 / (rows * n);
     }
-    // Kurtosis of a normal distribution is 3; of Student's distribution, 3 + 6 / (degrees - 4).
+    // The kurtosis of a normal distribution is 3, and of Student's distribution 3 + 6 / (degrees - 4).
     if (degrees === null) expect(fourth).toBeCloseTo(3, 0);
     else expect(fourth).toBeGreaterThan(4.2);
   });

@@ -19,7 +19,7 @@ const requireSolution = (problem: Problem) => {
   return outcome.solution;
 };
 
-/** Returns a problem with the weights of its solution. */
+/** Solves a problem. @returns the problem and the weights of its solution */
 const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
   const problem = smallProblem(market);
   return [problem, requireSolution(problem).weights];
@@ -28,7 +28,7 @@ const measuredIn = (market: SmallMarket): [Problem, Float64Array] => {
 const countHeld = (weights: Float64Array) =>
   weights.reduce((count, weight) => count + (Math.abs(weight) > 1e-9 ? 1 : 0), 0);
 
-/** Returns the minimum over all choices of `size` securities, each solved separately. */
+/** Returns the minimum over all choices of `size` securities, solving each choice separately. */
 function computeByEnumeration(problem: Problem, size: number): number {
   const n = problem.index.length;
   let best = Infinity;
@@ -109,8 +109,8 @@ describe('a number of securities', () => {
   test.each(BESIDE)('$type leaves the tracking error within its limit, whatever is the objective', (row) => {
     for (const { type } of OBJECTIVE_CLASSES) {
       const isSlow = type === 'min_cdar' || (type === 'min_cvar' && row.type !== 'Cardinality');
-      if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // Equal risk holds every security.
-      const isSmall = type === 'min_cvar' || row.type !== 'GroupCardinality'; // Six names have two of one group.
+      if (type === 'risk_parity' || (isSlow && !IS_SOAK)) continue; // equal risk holds every security
+      const isSmall = type === 'min_cvar' || row.type !== 'GroupCardinality'; // among six securities, two belong to one group
       const market = { names: IS_SOAK ? 8 : isSmall ? 5 : 6, seed: 4 };
       const nearest = { ...market, rows: [row], objective: { type: 'min_tracking_error' } };
       const limit = {

@@ -30,19 +30,19 @@ const equal = [1 / 3, 1 / 3, 1 / 3];
 /** Weights of the parent: closes of 10, 20 and 30 divided by their sum. */
 const nearest = [1 / 6, 2 / 6, 3 / 6];
 
-/** Each objective with its optimum by hand; the covariance is the identity, and expected returns are the closes. */
+/** Optimum of each objective, computed by hand; the covariance is the identity, and expected returns are the closes. */
 const OPTIMA: Record<string, { readonly params?: object; readonly returns?: object; readonly weights: number[] }> = {
   min_tracking_error: { weights: nearest },
   min_variance: { weights: equal },
-  // Expected returns divided by risk aversion, around equal weights.
+  // Expected returns divided by risk aversion, added to equal weights.
   max_utility: { params: { risk_aversion: 100 }, returns: field, weights: [1 / 3 - 0.1, 1 / 3, 1 / 3 + 0.1] },
-  // In proportion to expected returns.
+  // Weights in proportion to expected returns.
   max_sharpe: { params: { risk_free_rate: 0 }, returns: field, weights: nearest },
   max_return: { returns: field, weights: [0, 0, 1] },
   risk_parity: { weights: equal },
   max_diversification: { weights: equal },
   max_decorrelation: { weights: equal },
-  // There are no scenarios with losses.
+  // There are no loss scenarios, so the weights equal those of the parent.
   min_cvar: { weights: nearest },
   min_cdar: { weights: nearest },
 };

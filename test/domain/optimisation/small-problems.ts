@@ -14,19 +14,19 @@ export interface SmallMarket {
   readonly names: number;
   readonly seed: number;
   readonly rows: readonly object[];
-  /** True with previous weights to trade from. */
+  /** True if the problem has previous weights, from which trades are measured. */
   readonly hasPrevious?: boolean;
   /** Objective as clients write it; default: minimum tracking error. */
   readonly objective?: { readonly type: string } & Readonly<Record<string, unknown>>;
-  /** Costs of trades from the previous weights, in basis points and as a coefficient of the impact. */
+  /** Costs of trades from the previous weights: basis points, and the coefficient of the market impact. */
   readonly costs?: { readonly bps: number; readonly impact: number };
-  /** A security with a raised expected return, and the increase. */
+  /** One security whose expected return is raised, and the increase. */
   readonly raised?: { readonly name: string; readonly by: number };
 }
 
 /**
- * Returns a problem with a factor covariance, five alternating sectors `S0` to `S4`, and one numeric datapoint, of
- * which `GAPS` lacks every fourth value.
+ * Returns a problem with a factor covariance, five alternating sectors `S0` to `S4`, and one numeric datapoint; `GAPS`
+ * is this datapoint without every fourth value.
  */
 export function smallProblem(market: SmallMarket): Problem {
   const { names: n, seed, rows, hasPrevious = false, objective, costs, raised } = market;
@@ -48,7 +48,7 @@ export function smallProblem(market: SmallMarket): Problem {
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
   const expectedReturns = Float64Array.from({ length: n }, () => 0.15 * random() - 0.02);
   if (raised !== undefined) expectedReturns[identifiers.indexOf(raised.name)]! += raised.by;
-  const scenarios = scenarioReturns(random, loadings, n);
+  const scenarios = drawScenarioReturns(random, loadings, n);
   return createProblem({
     scenarios: () => scenarios,
     ...(objective === undefined ? {} : { objective: objectiveOf(objective) }),
@@ -73,8 +73,8 @@ export function smallProblem(market: SmallMarket): Problem {
 /** Number of sessions of scenarios; 5 % of them is not a whole number. */
 const SCENARIOS = 50;
 
-/** Returns session returns with the covariance of the factors and a specific part for each security, [T x N]. */
-function scenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
+/** Returns session returns with factor returns of the model and a specific return for each security, [T x N]. */
+function drawScenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
   const k = loadings.length / n;
   const returns = new Float64Array(SCENARIOS * n);
   for (let t = 0; t < SCENARIOS; t++) {
@@ -88,7 +88,7 @@ function scenarioReturns(random: () => number, loadings: Float64Array, n: number
   return returns;
 }
 
-/** An objective as a client writes it, valid. */
+/** Parses an objective as a client writes it. */
 export function objectiveOf({ type, ...params }: NonNullable<SmallMarket['objective']>): Objective {
   const entry = findObjectiveClass(type);
   if (entry === undefined) throw new Error(`there is no objective ${type}`);

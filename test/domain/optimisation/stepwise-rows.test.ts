@@ -41,7 +41,8 @@ function runOf(close: Record<string, number[]>, constraints: readonly object[], 
 }
 
 describe('rows that are relaxed step by step', () => {
-  // A doubles before the second review: 2/3 and 1/3 are held, and half and half requires a one-way turnover of 1/6.
+  // A doubles before the second review, when the holdings are 2/3 and 1/3; restoring equal weights requires a one-way
+  // turnover of 1/6.
   const close = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
   const turn = { id: 'turn', type: 'Turnover', params: { limit: 0.1 } };
   const most = (priority = {}) => ({
@@ -77,7 +78,7 @@ describe('rows that are relaxed step by step', () => {
       { row: 'turn', steps: [0.5] },
     ];
     const result = second([turn, most()], relax);
-    // 12 % of turnover from 2/3: nearest to a half, below 60 %.
+    // A turnover of 12 % from 2/3 reaches the weight nearest to one half, which is below 60 %.
     expect(result.weight).toBeCloseTo(2 / 3 - 0.12, 9);
     expect(result.paths.toSorted()).toEqual(['derivation.relax[0].steps[0]', 'derivation.relax[1].steps[1]']);
   });
@@ -121,7 +122,7 @@ describe('rows that are relaxed step by step', () => {
   });
 
   test('a number bounds both sides of an active bound', () => {
-    // Within 2 % of the parent: A has at most 52 %, and from 2/3 that requires a turnover of 14.7 %.
+    // Within 2 % of the parent, A has at most 52 %, and reaching this from 2/3 requires a turnover of 14.7 %.
     const active = { id: 'active', type: 'ActiveBounds', params: { lower: -0.02, upper: 0.02 } };
     const result = second([turn, active], [{ row: 'active', steps: [0.05, 0.08] }]);
     expect(result.weight).toBeCloseTo(2 / 3 - 0.1, 9);
@@ -140,12 +141,13 @@ describe('a bound along a path', () => {
       80 * 0.93 ** (366 / 365.25),
       10,
     );
-    // Up to the base day the bound is the bound at the base.
+    // Before and on the base day, the bound is the bound at the base.
     expect(computeValueOnPath({ ...path, base: '2025-06-30' }, terms)).toBe(100);
   });
 
   test('holds at every review, measured from the parent at its review on or before the base date', () => {
-    // The parent decides equal weights of 10, 20 and 30 on the first day: 20 on average, whatever prices do afterwards.
+    // On the first day the parent decides equal weights of securities at 10, 20 and 30: an average of 20, whatever
+    // prices do afterwards.
     const close = {
       A: [10, 11, 12, 12, 12, 12, 12],
       B: [20, 20, 21, 22, 22, 22, 22],

@@ -21,8 +21,8 @@ interface Tails {
   readonly rows: readonly object[];
 }
 
-/** Returns a problem with equal index weights and variances, and the given scenarios. */
-function tailProblem({ names, returns, rows }: Tails): Problem {
+/** Returns a problem with equal index weights, equal variances, and the given scenarios. */
+function createTailProblem({ names, returns, rows }: Tails): Problem {
   const identifiers = Array.from({ length: names }, (_, i) => `N${i}`);
   const matrix = new Float64Array(names * names);
   for (let i = 0; i < names; i++) matrix[i * names + i] = 0.04 + 0.001 * i;
@@ -41,7 +41,10 @@ function tailProblem({ names, returns, rows }: Tails): Problem {
   });
 }
 
-/** Returns scenarios in each of which one security loses its part of `losses` and the others nothing. */
+/**
+ * Returns one scenario per security, in which this security has its entry of `losses` and the other securities have no
+ * loss.
+ */
 function computeOwnLosses(losses: readonly number[]): Float64Array {
   const n = losses.length;
   const returns = new Float64Array(n * n);
@@ -49,7 +52,7 @@ function computeOwnLosses(losses: readonly number[]): Float64Array {
   return returns;
 }
 
-/** Returns random returns of one factor and shocks of securities, [T x N]. */
+/** Returns random returns from one factor and shocks of single securities, [T x N]. */
 function drawReturns(names: number, scenarios: number, seed: number): Float64Array {
   const random = seeded(seed);
   const drawNormal = () => random() + random() + random() - 1.5;
@@ -69,14 +72,18 @@ const LOSSES = [0.01, 0.02, 0.03, 0.05, 0.02, 0.04, 0.01, 0.06];
 
 describe('a limit below the least of a tail', () => {
   test.each([
-    // The largest w_i a_i is smallest if all are equal: 1 / sum(1 / a_i).
+    // The largest w_i a_i is smallest if all products are equal: 1 / sum(1 / a_i).
     ['CVaR', 1 / LOSSES.reduce((sum, loss) => sum + 1 / loss, 0)],
-    // The last drawdown is the sum of w_i a_i, and no other is larger: the smallest loss.
+    // The last drawdown is the sum of w_i a_i, and no other drawdown is larger; its minimum is the smallest loss.
     ['CDaR', Math.min(...LOSSES)],
   ] as const)('%s of a single worst scenario: the least is reported, and is sufficient', (type, least) => {
     const names = LOSSES.length;
     const params = { limit: least / 3, confidence: 0.99 };
-    const problem = tailProblem({ names, returns: computeOwnLosses(LOSSES), rows: [{ id: 'tail', type, params }] });
+    const problem = createTailProblem({
+      names,
+      returns: computeOwnLosses(LOSSES),
+      rows: [{ id: 'tail', type, params }],
+    });
     const { detail, remaining } = explainRows(solvers, problem)!;
     expect(detail.proven).toBe(true);
     expect(detail.conflict.map(({ id }) => id)).toContain('tail');
@@ -97,14 +104,15 @@ describe('a limit below the least of a tail', () => {
     (type) => {
       const [names, scenarios] = [20, 80];
       const params = { limit: 0.001, confidence: 0.95 };
-      const problem = tailProblem({
+      const problem = createTailProblem({
         names,
         returns: drawReturns(names, scenarios, 3),
         rows: [{ id: 'tail', type, params }],
       });
       const { relaxations, conflict } = explainInfeasibility(solvers, problem)!;
       const { to } = relaxations[0]!;
-      // A plane below the tail whose minimum over the simplex is the limit: no weights have less.
+      // A plane below the tail average whose minimum over the simplex is the limit: no weights have a smaller tail
+      // average.
       const { goal } = problem.tails.known[0]!;
       const most = Math.max(...problem.tails.known.map(({ slopes }) => Math.min(...slopes)));
       expect(Math.abs(most - to)).toBeLessThan(2e-8);
@@ -132,20 +140,20 @@ describe('a limit at the least of a tail, where planes that touch it at single w
     (type, names, scenarios) => {
       const createRows = (limit: number) => [{ id: 'tail', type, params: { limit, confidence: 0.95 } }];
       const returns = drawReturns(names, scenarios, 5);
-      const { to } = explainInfeasibility(solvers, tailProblem({ names, returns, rows: createRows(0.0001) }))!
+      const { to } = explainInfeasibility(solvers, createTailProblem({ names, returns, rows: createRows(0.0001) }))!
         .relaxations[0]!;
-      const problem = tailProblem({ names, returns, rows: createRows(to) });
+      const problem = createTailProblem({ names, returns, rows: createRows(to) });
       const outcome = solveProblem(solvers, problem);
       if (outcome.kind !== 'solved') throw new Error(outcome.kind);
       const { weights, assembled, answer } = outcome.solution;
       const [row] = problem.rows;
-      const goal = (row!.row as { readonly goal: TailGoal }).goal; // The first row is the tail.
+      const goal = (row!.row as { readonly goal: TailGoal }).goal; // the first row limits the tail
       expect(averageAt(goal, weights)).toBeLessThan(to + 1.1e-9);
       expect(isOptimal(checkKkt(assembled.program, answer.point))).toBe(true);
       const { n, rows: own } = assembled.program;
       for (let r = own.count - assembled.planes; r < own.count; r++) {
         expect(Math.abs(own.upper[r]! - to)).toBeLessThan(2e-9);
-        // Below the tail everywhere: at the corners of the simplex, and at the answer.
+        // The plane is below the tail average everywhere: at the corners of the simplex, and at the solution.
         const slopes = own.coefficients.subarray(r * n, r * n + n);
         for (let i = 0; i < n; i++) {
           const corner = new Float64Array(n).with(i, 1);
@@ -164,7 +172,7 @@ describe('the work of an explanation', () => {
     { id: 'te', type: 'TrackingError', params: { limit: 0.01 } },
     { id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } },
   ];
-  const problem = () => tailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
+  const problem = () => createTailProblem({ names: 24, returns: drawReturns(24, 100, 7), rows });
 
   test('ends with a finding: no necessary row is lost, and its offer is sufficient', () => {
     const whole = explainInfeasibility(solvers, problem())!;
@@ -269,7 +277,7 @@ describe('a number of securities that caps do not let reach the whole', () => {
           { id: 'cap', type: 'PositionBounds', params: { upper } },
         ],
       });
-    // Two of ten in each of two sectors, and all thirty others: thirty-four securities.
+    // Two of ten securities in each of two sectors, and all of the thirty others, are thirty-four securities.
     expect(solveProblem(solvers, grouped(2, 0.99 / 34))).toEqual({ kind: 'no-choice', isProven: true });
     expect(solveProblem(solvers, grouped(2, 1.001 / 34)).kind).toBe('solved');
   });

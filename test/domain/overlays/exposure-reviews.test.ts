@@ -20,18 +20,19 @@ const source = IndexDocument.parse({
 const valueOf = (market: MarketData, overlay: object, rest = {}) =>
   run(market, overlayOn(overlay as Readonly<Record<string, unknown>>, rest), { documents: { X: source } });
 
-/** Returns the weight of A after each close in an index on only A, which is the exposure. */
+/** Returns the weight of A after each close in an index of A only, which is the exposure. */
 const exposuresOf = (market: MarketData, overlay: object): number[] => [...valueOf(market, overlay).index.book.weights];
 
 /**
- * Days with returns of 1, 2, 1, 4 and 1 %: with one return and no lag, the target is 0.01 / return, at 252 days a year.
+ * Daily returns of 1, 2, 1, 4 and 1 %. With one return, no lag and 252 days a year, the target exposure is 0.01 /
+ * return.
  */
 const RETURNS = [0.01, 0.02, 0.01, 0.04, 0.01];
 const fiveReturns = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-01', '2024-01-02', '2024-01-03'];
-/** Closes with these logarithmic returns. */
+/** Closes with these returns as logarithmic returns. */
 const closes = RETURNS.reduce((all, own) => [...all, all.at(-1)! * Math.exp(own)], [100]);
 const market = addRates(buildMarket({ dates: fiveReturns, close: { A: closes } }));
-/** A half-life so short that all but the last return are reduced to 2^-1000. */
+/** Half-life so short that every return except the last has a weight of at most 2^-1000. */
 const LAST_RETURN = { half_lives: [0.001], lag: 0 };
 const RISK = { type: 'risk_control', target: 0.01 * Math.sqrt(252), max_leverage: 1.5, ...LAST_RETURN };
 
@@ -45,20 +46,20 @@ test('by hand: without a tolerance the exposure is the target of every close', (
 });
 
 test('by hand: within the tolerance the exposure stays, beyond it the exposure is the target', () => {
-  // Distances from the exposure before: 0, 0.5, 0, 0.75 and 0.
+  // The distances of the targets from the previous exposure are 0, 0.5, 0, 0.75 and 0.
   expectClose(exposuresOf(market, { ...RISK, tolerance: 0.5 + 1e-9 }), [1, 1, 1, 1, 0.25, 1]);
   expectClose(exposuresOf(market, { ...RISK, tolerance: 0.5 - 1e-9 }), [1, 1, 0.5, 1, 0.25, 1]);
 });
 
 test('by hand: an exposure moves by the largest change towards its target', () => {
-  // Targets are 1, 1, 0.5, 1, 0.25 and 1.
+  // The targets are 1, 1, 0.5, 1, 0.25 and 1.
   expectClose(exposuresOf(market, { ...RISK, max_change: 0.2 }), [1, 1, 0.8, 1, 0.8, 1]);
   expectClose(exposuresOf(market, { ...RISK, max_change: 0.1 }), [1, 1, 0.9, 1, 0.9, 1]);
   expectClose(exposuresOf(market, { ...RISK, max_change: 0.4, tolerance: 0.3 }), [1, 1, 0.6, 1, 0.6, 1]);
 });
 
 test('by hand: a monthly review changes the exposure after the last close of a month alone', () => {
-  // Closes of 27 December to 3 January: the last one of December is the third, whose target is 0.5.
+  // The closes run from 27 December to 3 January. The third is the last close of December, and its target is 0.5.
   expectClose(exposuresOf(market, { ...RISK, review: 'monthly' }), [1, 1, 0.5, 0.5, 0.5, 0.5]);
   expectClose(exposuresOf(market, { ...RISK, review: 'monthly', max_change: 0.3 }), [1, 1, 0.7, 0.7, 0.7, 0.7]);
   expectClose(exposuresOf(market, { ...RISK, review: 'monthly', tolerance: 0.6 }), [1, 1, 1, 1, 1, 1]);
@@ -116,7 +117,7 @@ test('the methodology names tolerance, largest change and review', () => {
   );
 });
 
-/** Returns the market with pounds in dollars that move by several percent a day. */
+/** Returns the market with an exchange rate from pounds to dollars that moves by several percent a day. */
 function addPounds(rates: readonly number[]): MarketData {
   const days = Int32Array.from({ length: rates.length }, (_, k) => market.dates[k]!);
   const series: PriceSeries = {

@@ -24,7 +24,7 @@ import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } from './over
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
-/** Overlays on an overlay, which begin later than it. */
+/** Overlays on an overlay that begin later than the overlay beneath them. */
 const ON_OVERLAY = [
   { type: 'fee', percent: 1 },
   { source_index_id: 'Z', base_date: '2024-01-03' },
@@ -37,7 +37,7 @@ const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> 
   Z: overlayOn({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
-/** Returns undefined if every security has ended; there is nothing to compare then. */
+/** Returns undefined if every security has ended, so that there is nothing to compare. */
 function tryRun(work: () => Run): Run | undefined {
   try {
     return work();
@@ -47,8 +47,11 @@ function tryRun(work: () => Run): Run | undefined {
   }
 }
 
-/** Extends a run repeatedly, and compares it with the whole run each time. */
-function extendedAs(rows: number, runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run }) {
+/** Extends a run repeatedly, and compares it with a whole run after each extension. */
+function extendAndCompare(
+  rows: number,
+  runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run },
+) {
   const outcomes: string[] = [];
   const first = tryRun(runOn(rows).run);
   if (first === undefined) return outcomes;
@@ -83,7 +86,7 @@ function extendedAs(rows: number, runOn: (rows: number) => { readonly market: Ma
   return outcomes;
 }
 
-/** Counts the runs of each key that were extended, and those that an overlay prevented. */
+/** Counts the extended runs of each key, and the other runs by the reason why they were not extended. */
 function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly string[]]>): Map<string, number> {
   const counts = new Map<string, number>();
   for (const [key, outcomes] of keyed)
@@ -110,7 +113,7 @@ test('an extended overlay is the whole run bit for bit, of every kind, on its ow
   onMarkets((market, source, rows) =>
     cases.forEach(([overlay, rest], k) => {
       const document = overlayOn(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
-      const outcomes = extendedAs(rows, (to) => {
+      const outcomes = extendAndCompare(rows, (to) => {
         const known = createPart(market, to);
         const terms = { documents: documentsOf(source), start: '2024-01-04' };
         return { market: known, run: () => run(known, document, terms) };
@@ -151,7 +154,7 @@ test('a strategy on an overlay, a benchmark that is one, and parts of other retu
       variant: (known: MarketData) => run(known, overlayOn({ ...blend, variant: 'net' }), { documents: other }),
     };
     for (const [key, runOn] of Object.entries(cases)) {
-      const outcomes = extendedAs(rows, (to) => {
+      const outcomes = extendAndCompare(rows, (to) => {
         const known = createPart(market, to);
         return { market: known, run: () => runOn(known) };
       });

@@ -12,7 +12,7 @@ const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 2
 const days = dates.map(parseValidDay);
 const wave = (from: number, size: number, speed: number) => dates.map((_, t) => from + size * Math.sin(speed * t));
 const price = { A: wave(50, 3, 0.3), B: wave(20, 2, 0.7), C: wave(300, 25, 0.2), D: wave(8, 1, 0.5) };
-/** Dollars for a pound and a euro. */
+/** Exchange rates: dollars per pound and per euro. */
 const spot = { GBP: wave(1.25, 0.08, 0.25), EUR: wave(1.1, 0.06, 0.4) };
 const currency = { A: 'USD', B: 'EUR', C: 'GBX', D: 'GBP' };
 const market = addRates(
@@ -44,14 +44,17 @@ const levelsOf = (overlay: object, rest: object = {}) =>
     documents: { X: beneath },
   }).index.book.value;
 
-/** Returns the last known rate of a session in percent a year, as in `addRates`. */
+/** Returns the last known interest rate on a session in percent a year, as `addRates` defines it. */
 const rateAt = (series: string, t: number): number => {
   const { days: known, closes } = market.series!.get(series)!;
   return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;
 };
 const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(parseValidDay);
 
-/** Returns an account in dollars: a quarter of each security is bought and held; forwards are a separate account. */
+/**
+ * Returns the value of an account in dollars that buys and holds a quarter of each security and has forwards in a
+ * separate account.
+ */
 function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
   const dollars = (name: keyof typeof price, t: number): number => {
     const foreign = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;
@@ -64,7 +67,7 @@ function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 
   const codes = ['EUR', 'GBP'] as const;
   let level = 100;
   const levels = [level];
-  /** The value of the overlay when amounts were set, in indices and in forwards of each currency. */
+  /** Value of the overlay when the amounts were set: units of the index, and forwards per currency. */
   let units = level / index(0);
   let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
   let struck = 0;

@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
-/** An overlay on X, as clients write it. */
+/** Returns an overlay on X as clients write it. */
 export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: object = {}): IndexDocument {
   return IndexDocument.parse({
     id: 'O',
@@ -19,7 +19,9 @@ export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: obje
   });
 }
 
-/** Returns the market with two interest rates and pounds in dollars, which change every few days. */
+/**
+ * Returns the market with two interest rates and an exchange rate from pounds to dollars, which change every few days.
+ */
 export function addRates(market: MarketData): MarketData {
   const first = market.dates[0]! - 20;
   const days = Int32Array.from({ length: 60 }, (_, k) => first + 3 * k);
@@ -98,12 +100,12 @@ export const EVERY_OVERLAY = [
 
 const DOUBLED = { type: 'leverage', factor: 2, financing: 'DOMESTIC' };
 const CONTROLLED = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
-/** Overlays that are the underlying of others. */
+/** Overlays that other overlays use as underlying. */
 export const BENEATH = {
   D: overlayOn(DOUBLED, { id: 'D', name: 'D' }),
   R: overlayOn(CONTROLLED, { id: 'R', name: 'R', calendar: 'OTHER' }),
 };
-/** Overlays on overlays, whose weights do not drift as their levels grow. */
+/** Overlays on overlays whose weights do not drift while their levels grow. */
 export const ON_OVERLAYS = [
   [
     { type: 'fee', percent: 1 },

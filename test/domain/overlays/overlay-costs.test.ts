@@ -21,7 +21,10 @@ const documents = { X: onto('X', 'A'), Y: onto('Y', 'B') };
 const runOf = (overlay: { readonly type: string } & Readonly<Record<string, unknown>>) =>
   run(market, overlayOn(overlay, { base_date: dates[0] }), { documents });
 
-/** Money in each index and in cash, brought to the targets at each close, which pays for the trades. */
+/**
+ * Returns the value of an account that holds indices and cash, trades to its targets at each close, and pays for the
+ * trades.
+ */
 function accountOf(
   indices: readonly (readonly number[])[],
   { targetsAt, cost }: { readonly targetsAt: (t: number) => readonly number[] | null; readonly cost: number },
@@ -69,7 +72,7 @@ test('a blend pays only for its own rebalances, and lists them', () => {
     { index_id: 'Y', weight: 0.5 },
   ];
   const blend = { type: 'blend', parts, rebalance: { frequency: 'weekly' }, cost_bps: 40 };
-  // The week ends on the fourth date.
+  // The fourth date ends the week.
   const targetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
   const whole = accountOf([closes, other], { targetsAt, cost: 0.004 });
   const { index, rebalances } = runOf(blend);

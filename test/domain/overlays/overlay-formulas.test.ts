@@ -20,7 +20,7 @@ const source = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
 });
 
-/** Returns weekdays that the calendar of the tests contains. */
+/** Returns weekdays within the range of the test calendar. */
 function listWeekdays(from: string, count: number): string[] {
   const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
   const dates: string[] = [];
@@ -71,8 +71,8 @@ function expectClose(actual: Float64Array, expected: ArrayLike<number>): void {
   actual.forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThan(1e-12));
 }
 
-/** Returns levels from 100 on, given the growth of each session. */
-function chained(growthAt: (t: number, before: number) => number): number[] {
+/** Returns levels that start at 100, given the growth of each session. */
+function chainLevels(growthAt: (t: number, before: number) => number): number[] {
   const chain = [100];
   for (let t = 1; t < days.length; t++) chain.push(growthAt(t, chain[t - 1]!));
   return chain;
@@ -90,11 +90,11 @@ test('a geometric decrement and a fee are the index times a power of the days si
 test('an arithmetic decrement takes its days of each session, one in points the points', () => {
   expectClose(
     levelOf({ type: 'decrement', percent: 5, method: 'arithmetic', basis: 360 }),
-    chained((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * daysAt(t)) / 360)),
+    chainLevels((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * daysAt(t)) / 360)),
   );
   expectClose(
     levelOf({ type: 'decrement', points: 12 }),
-    chained((t, before) => before * (1 + returnAt(t)) - (12 * daysAt(t)) / 365),
+    chainLevels((t, before) => before * (1 + returnAt(t)) - (12 * daysAt(t)) / 365),
   );
 });
 
@@ -102,11 +102,11 @@ test('twice the return pays for what is borrowed, an inverse earns on twice its 
   const rate = rateOf('DOMESTIC');
   expectClose(
     levelOf({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
-    chained((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * daysAt(t)) / 360)),
+    chainLevels((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * daysAt(t)) / 360)),
   );
   expectClose(
     levelOf({ type: 'leverage', factor: -1, financing: 'DOMESTIC', spread_bps: 20 }),
-    chained((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * daysAt(t)) / 360)),
+    chainLevels((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * daysAt(t)) / 360)),
   );
 });
 
@@ -114,7 +114,7 @@ test('an excess return divides by what cash grew to', () => {
   const rate = rateOf('DOMESTIC');
   expectClose(
     levelOf({ type: 'excess_return', cash: 'DOMESTIC' }),
-    chained((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * daysAt(t)) / 360)),
+    chainLevels((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * daysAt(t)) / 360)),
   );
 });
 
@@ -133,7 +133,7 @@ test('risk control holds the target over the larger of two volatilities, each wr
     t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(volatility(t - 2, 4), volatility(t - 2, 10)));
   expectClose(
     levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
-    chained((t, before) => {
+    chainLevels((t, before) => {
       const held = computeExposure(t - 1);
       return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * daysAt(t)) / 360);
     }),
@@ -177,7 +177,7 @@ test('a hedged index is that of the published formula, month by month', () => {
 
 /**
  * S&P Dow Jones Indices, "Equity 101: Mechanics of Currency Hedged Indices", exhibit 1: 100,000 dollars in Japanese
- * shares at 100 yen a dollar; share prices are constant, the yen ends at 95 or at 105, and forwards are sold at 100.
+ * shares at 100 yen per dollar. Share prices are constant, the yen ends at 95 or at 105, and forwards are sold at 100.
  */
 test.each([
   { end: 95, unhedged: 105_263.16 },
@@ -272,7 +272,9 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   );
 });
 
-/** Nasdaq Listing Center, frequently asked questions, 1539: leveraged and inverse products, an example of four days. */
+/**
+ * Nasdaq Listing Center, frequently asked questions, 1539: leveraged and inverse products, an example over four days.
+ */
 test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88, 105.6 and 84.48 inverse', () => {
   const index = [100, 90, 108, 86.4, 103.68];
   const five = buildMarket({ dates: dates.slice(0, 5), close: { A: index, B: index } });
@@ -281,14 +283,11 @@ test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88,
   [100, 110, 88, 105.6, 84.48].forEach((level, t) => expect(value[t]).toBeCloseTo(level, 10));
 });
 
-/**
- * Euronext, notice of September 2023: points a year over 365 days of indices on single securities, over 360 days
- * afterwards.
- */
+/** Euronext, notice of September 2023: points a year of indices on single securities, over 365 days, later 360. */
 test('points are taken by the published formula over 360 days as well', () => {
   expectClose(
     levelOf({ type: 'decrement', points: 1.04, basis: 360 }),
-    chained((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * daysAt(t)) / 360),
+    chainLevels((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * daysAt(t)) / 360),
   );
 });
 

@@ -14,8 +14,8 @@ import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, addRates } f
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
-/** Returns an index over random securities, and one of equal weights in another return variant. */
-const second = (document: IndexDocument): IndexDocument =>
+/** Returns a second index on the same securities, with equal weights and another return variant. */
+const createSecondIndex = (document: IndexDocument): IndexDocument =>
   IndexDocument.parse({
     ...document,
     id: 'Y',
@@ -30,10 +30,10 @@ const second = (document: IndexDocument): IndexDocument =>
     },
   });
 
-/** Returns undefined if every security has ended; there is nothing to compare then. */
+/** Returns undefined if every security has ended, so that there is nothing to compare. */
 function tryRun(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
-    return run(market, document, { documents: { X: source, Y: second(source), ...BENEATH } });
+    return run(market, document, { documents: { X: source, Y: createSecondIndex(source), ...BENEATH } });
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;
@@ -85,13 +85,13 @@ test('what comes later changes no bit of a level or a weight', () => {
       if (cut === undefined) continue;
       const { book } = cut.index;
       expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
-      const last = book.length - 1; // The last session before the end on which a security has a price.
+      const last = book.length - 1; // the last session before the end on which a security has a price
       expect(listNamedWeights(cut, last)).toEqual(listNamedWeights(whole, last));
     }
   });
 });
 
-/** Returns the market as known at a close. */
+/** Returns the market as known at the close of a day. */
 function cutAfter(market: MarketData, day: number): MarketData {
   const rows = market.dates.findIndex((date) => date > day);
   const width = market.identifiers.length;
@@ -118,7 +118,7 @@ function listNamedWeights({ index: { book } }: Run, at: number): Map<string, num
   );
 }
 
-/** Largest relative distance of two series. */
+/** Computes the largest relative difference of two series. */
 function measureDistance(a: Float64Array, b: Float64Array): number {
   expect(a.length).toBe(b.length);
   return a.reduce((most, value, t) => Math.max(most, Math.abs(value / b[t]! - 1)), 0);

@@ -52,7 +52,7 @@ const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
 const listParts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
 const pair = { type: 'blend', parts: listParts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
 
-/** An overlay with members that have no effect, their paths, and the overlay without them. */
+/** Overlays with members that have no effect, the paths of these members, and the overlay without them. */
 const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
   [
     { ...hedge, ratio: 0, adjust: 'daily', basis: 365 },
@@ -320,7 +320,7 @@ test('a rate declared in the other currency is reported at its field, and refuse
   const document = IndexDocument.parse({ ...overlayOn(hedge, inPounds), ...inPounds });
   const listErrors = (on: MarketData) =>
     checkOnMarket(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
-  // The index beneath is in dollars, the overlay in pounds.
+  // The underlying index is in dollars, and the overlay in pounds.
   expect(listRemarks(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
   expect(listErrors(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
   expect(listRemarks(hedge, inPounds, saying('GBX', 'USD'))).toEqual([]);

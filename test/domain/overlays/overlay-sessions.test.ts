@@ -6,7 +6,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { columnsOf, overlayOn, addRates } from './overlay-case.js';
 
-/** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
+/** Days on which at least one of two exchanges is open: MAIN is closed on 15 January, OTHER on 22 and 23 January. */
 const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
 const CLOSED = { MAIN: ['2024-01-15'], OTHER: ['2024-01-22', '2024-01-23'] };
 const listDays = (calendar: keyof typeof CLOSED): string[] => dates.filter((date) => !CLOSED[calendar].includes(date));
@@ -26,13 +26,13 @@ const beneath = IndexDocument.parse({
 });
 const documents = { X: beneath };
 
-/** Returns of each security over the sessions of MAIN, by date. */
+/** Returns the return of a security over the session of MAIN that ends on a date. */
 const returnOf = (name: keyof typeof prices, date: string): number => {
   const at = (of: string) => prices[name][dates.indexOf(of)]!;
   const sessions = listDays('MAIN');
   return at(date) / at(sessions[sessions.indexOf(date) - 1]!) - 1;
 };
-/** Both securities have a weight of one half after every close. */
+/** Computes the level with weights of one half for both securities after every close. */
 const levelOn = (date: string): number =>
   listDays('MAIN')
     .filter((session) => session > dates[0]! && session <= date)
@@ -69,7 +69,7 @@ test('names contribute what they earned on the sessions that an overlay lacks, w
       return (levelOn(before) / levelOn('2024-01-19')) * returnOf(name, date);
     });
     const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
-    // Twice the index, of which the security is half.
+    // The overlay has twice the index, and half of the index is the security.
     expect(contribution).toBeCloseTo(
       earned.reduce((sum, own) => sum + own, 0),
       12,
@@ -91,7 +91,7 @@ test('a blend of indices on two calendars values each at its last known level', 
   ];
   const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, { base_date: dates[0] });
   const { book } = run(market, blend, { documents: { X: beneath, Y: other } }).index;
-  /** Last price of A on or before a session of OTHER. */
+  /** Returns the last price of A on or before a session of OTHER. */
   const lastOf = (date: string): number => {
     const priced = dates.flatMap((day, t) => {
       const price = prices.A[t];

@@ -30,7 +30,7 @@ const strategyOn = (terms: object, request: object = {}) =>
   });
 
 test('a strategy holds a fraction in an overlay and the rest in cash, restored at its rebalances', () => {
-  /** Half of the account is in twice the index; the fourth date ends a week. */
+  /** Returns the value of an account that has half in twice the index; the fourth date ends a week. */
   const accountOf = (isRestored: (t: number) => boolean): number[] => {
     let [held, cash] = [500, 500];
     return A.map((price, t) => {

@@ -5,10 +5,10 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
 import { overlayOn, addRates } from './overlay-case.js';
 
-/** The last session of a month, on which forwards expire, and the previous one. */
+/** Last session of a month, on which forwards expire, and the session before it. */
 const DATES = ['2024-01-30', '2024-01-31'];
 
-/** Returns a market with a foreign index of the given growth and a currency that moves between two rates. */
+/** Returns a market with a foreign index that grows by a factor, and an exchange rate that moves between two values. */
 function marketOf(growth: number, rates: readonly [number, number], pair: string): MarketData {
   const plain = addRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
   const series = new Map(plain.series);
@@ -36,8 +36,8 @@ function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, c
 
 /**
  * S&P Dow Jones Indices, Practice Essentials, Mechanics of Currency Hedged Indices, exhibit 1: USD 100,000 in Japan,
- * hedged at 100 yen for a dollar, remain USD 100,000 whether the yen strengthens to 95 or weakens to 105; unhedged, the
- * 10 million yen are worth their value in dollars.
+ * hedged at 100 yen per dollar, remain USD 100,000 whether the yen strengthens to 95 or weakens to 105; without a
+ * hedge, the 10 million yen are worth their value in dollars.
  */
 test.each([95, 105])('100,000 dollars in yen, by S&P: hedged they stay, at %d yen for a dollar', (yen) => {
   const market = marketOf(1, [1 / 100, 1 / yen], 'JPYUSD');
@@ -49,7 +49,7 @@ test.each([95, 105])('100,000 dollars in yen, by S&P: hedged they stay, at %d ye
 
 /**
  * MSCI, MSCI Hedged Indexes, currency hedging in practice: +23.21 % in euros is a loss of 1.85 % in dollars while the
- * euro falls from $1.38 to $1.10. The rates are printed to a cent, so the loss is known only to 0.8 %.
+ * euro falls from $1.38 to $1.10. The exchange rates are printed to a cent, so the loss is known only to within 0.8 %.
  */
 test('shares that gain 23.21 % in euros lose in dollars, by MSCI', () => {
   const market = marketOf(1.2321, [1.38, 1.1], 'EURUSD');

@@ -30,7 +30,7 @@ describe('the history of an account', () => {
     const history = open();
     history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0.001);
     expect(history.cash).toBeCloseTo(1000 + 1500 - 1.5, 9);
-    // Long-term gains of 500 and short-term losses of 100: net 400 at 20 %.
+    // Long-term gains of 500 and short-term losses of 100 leave 400, taxed at 20 %.
     expect(history.accrued()).toBeCloseTo(80, 9);
     expect(history.lots.map(({ shares, cost }) => [shares, cost])).toEqual([
       [5, 120],
@@ -56,7 +56,7 @@ describe('the history of an account', () => {
       dividendRate: 0,
       dayOf: parseValidDay,
     });
-    history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0); // 500 long-term, a short-term loss of 100
+    history.trade(parseValidDay('2021-06-15'), [sale(0, 10), sale(1, 5)], 0); // a long-term gain of 500 and a short-term loss of 100
     expect(history.accrued()).toBeCloseTo(0.2 * 500, 9);
     history.payTaxes(parseValidDay('2022-01-03'));
     expect(history.accountOn(separate, parseValidDay('2022-01-03')).tax.carry_forward).toBe(100);
@@ -68,14 +68,14 @@ describe('the history of an account', () => {
     history.payTaxes(parseValidDay('2023-01-03'));
     const { carry_forward, realised } = history.accountOn(account, parseValidDay('2023-01-03')).tax;
     expect([carry_forward, realised]).toEqual([0, { short: 0, long: -200 }]);
-    history.trade(parseValidDay('2023-01-03'), [sale(0, 10)], 0); // 500 long-term
+    history.trade(parseValidDay('2023-01-03'), [sale(0, 10)], 0); // a long-term gain of 500
     expect(history.accrued()).toBeCloseTo(0.2 * (500 - 200), 9);
   });
 
   test('a split in the window changes the shares that replace those sold at a loss', () => {
     const history = open();
     history.trade(parseValidDay('2021-06-15'), [{ identifier: 'X', side: 'buy', shares: 4, price: 100 }], 0);
-    const split = { identifier: 'X', type: 'SPLIT', value: 2, related: null } as never as CorporateAction; // only what is read
+    const split = { identifier: 'X', type: 'SPLIT', value: 2, related: null } as never as CorporateAction; // only the members that the code under test reads
     history.actOnTrades((recent) => applyToRecent(recent, split, 'none'));
     const { recent } = history.accountOn(account, parseValidDay('2021-06-20'));
     expect(recent).toEqual([{ identifier: 'X', date: '2021-06-15', shares: 8, price: 50 }]);
@@ -96,8 +96,8 @@ describe('the history of an account', () => {
 
   test('a disallowed loss is added to the shares bought in the window, with the holding period', () => {
     const history = open();
-    // 5 of the shares that cost 120 are sold at 100: the loss of 100 is attributed to 5 of the 10 bought 14 days
-    // before.
+    // 5 of the shares bought at 120 are sold at 100. Their loss of 100 is attributed to 5 of the 10 shares bought 14
+    // days before.
     history.trade(parseValidDay('2021-06-15'), [sale(1, 5, 100)], 0);
     expect(history.accrued()).toBe(0);
     const held = parseValidDay('2021-06-15') - parseValidDay('2021-03-01');
@@ -133,6 +133,6 @@ describe('the history of an account', () => {
     history.trade(parseValidDay('2021-09-01'), [buy(4)], 0);
     history.trade(parseValidDay('2021-09-15'), [sale(1, 4, 80)], 0);
     const bought = history.accountOn(account, parseValidDay('2021-09-20')).recent.filter(({ shares }) => shares > 0);
-    expect(bought).toEqual([]); // Shares bought in September have replaced the four that were sold.
+    expect(bought).toEqual([]); // the shares bought in September have replaced the four sold at a loss
   });
 });

@@ -20,7 +20,7 @@ async function accountsIn(text: string): Promise<unknown[]> {
   return accounts;
 }
 
-/** Returns accounts as they are solved, or the messages of their findings. */
+/** Reads accounts from text. @returns accounts as the solver receives them, or the messages of their findings */
 async function readIn(text: string, batch = common) {
   const accounts = await accountsIn(text);
   return accounts.map((value, at) => {

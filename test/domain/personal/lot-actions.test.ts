@@ -59,7 +59,8 @@ describe('lots through corporate actions', () => {
   });
 
   test('a spin-off allocates the basis by the values of both (Abbott and AbbVie, January 2013)', () => {
-    // Closes of 2 January 2013: 32.05 and 35.12, one share for each: 47.72 % and 52.28 % of the basis.
+    // The closes of 2 January 2013 are 32.05 and 35.12. With one new share per share, they divide the cost basis into
+    // 47.72 % and 52.28 %.
     const { lots, gains } = applyAction(
       [lot('ABT', 100, 50)],
       createAction('SPIN_OFF', 'ABT', { value: 1, related: 'ABBV' }),
@@ -82,7 +83,8 @@ describe('lots through corporate actions', () => {
       A: 40,
       B: 60,
     });
-    // Values of 40 and 20 per share held: two thirds and one third of 60; the latter on a third of the shares.
+    // Per share held, the values are 40 and 20, so the cost of 60 is divided two to one; the new lot has a third as
+    // many shares.
     expect(lots[0]!.cost).toBeCloseTo(40, 12);
     expect([lots[1]!.shares, lots[1]!.cost]).toEqual([expect.closeTo(30, 12), expect.closeTo(60, 12)]);
   });
@@ -99,14 +101,14 @@ describe('lots through corporate actions', () => {
   });
 
   test('a merger for shares and cash realises gains up to the cash, and no loss', () => {
-    // Wyeth and Pfizer, 2009: 33.00 in cash and 0.985 shares.
+    // Merger of Wyeth into Pfizer in 2009: 33.00 in cash and 0.985 shares.
     const terms = createAction('MERGER', 'WYE', { value: 0.985, cash: 33, related: 'PFE' });
     const prices = { PFE: 17.66 };
     const worth = 0.985 * 17.66 + 33; // 50.3951
     const small = applyAction([lot('WYE', 100, 45)], terms, prices);
     expect(small.cash).toBe(3300);
     expect(small.gains).toEqual([{ amount: expect.closeTo(100 * (worth - 45), 9), acquired: ACQUIRED }]);
-    expect(small.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (worth - 45), 9); // The value of the shares.
+    expect(small.lots[0]!.cost * 0.985).toBeCloseTo(45 - 33 + (worth - 45), 9); // equals the value of the received shares
     const large = applyAction([lot('WYE', 100, 10)], terms, prices);
     expect(large.gains[0]!.amount).toBeCloseTo(3300, 9);
     expect(large.lots[0]!.cost * 0.985).toBeCloseTo(10, 9);

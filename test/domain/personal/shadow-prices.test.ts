@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { lotOf, smallBatch, requireResult } from './small-batch.js';
 
 const common = smallBatch([1 / 3, 1 / 3, 1 / 3]);
-/** 60 % in one security with a gain of half its price: a lower tracking error requires taxable sales. */
+/** Account with 60 % in one security, whose gain is half its price: a lower tracking error requires taxable sales. */
 const held = { cash: 40_000, lots: [lotOf('A', 600, 50)] };
 const spent = ({ tax, costs }: ReturnType<typeof requireResult>): number => tax + costs;
 const costOf = ({ certificate, value }: ReturnType<typeof requireResult>): number => certificate.objective * value;
@@ -17,13 +17,13 @@ describe('prices in money', () => {
     expect(saved).toBeGreaterThan(1);
     expect(near!.one_more_bp_saves).toBeGreaterThan(saved * (1 - 1e-6));
     expect(near!.one_more_bp_saves).toBeLessThan(saved * 1.02);
-    // The limit costs less than the tax, because the objective includes the variance.
+    // The limit costs less than the tax saved, because the objective also includes the variance.
     expect(near!.shadow_prices.tracking_error_bp).toBeGreaterThan(0);
     expect(near!.shadow_prices.tracking_error_bp).toBeLessThan(saved);
   });
 
   test('no saving is stated where the gap is most of it', () => {
-    // Three shares of a security in an account of ten: rounding costs more than a basis point.
+    // The account holds three shares of a security and is worth ten shares: rounding costs more than a basis point.
     const whole = smallBatch([0.5, 0.3, 0.2], { whole_shares: true });
     const { certificate, one_more_bp_saves: saving } = requireResult(whole, {
       ...held,
@@ -45,7 +45,7 @@ describe('prices in money', () => {
     const batch = smallBatch([1 / 3, 1 / 3, 1 / 3], { objective: { cash_maximum: 1 } });
     const account = { cash: 100_000, exclusions: ['A'] };
     const without = requireResult(batch, account);
-    // A thousandth of A is held, and cannot be bought.
+    // The account holds a thousandth in A, which may not be bought.
     const lots = [lotOf('A', 1, 100)];
     const recent = [{ identifier: 'A', date: '2024-06-18', shares: -1, price: 90 }];
     const lower = costOf(without) - costOf(requireResult(batch, { cash: 99_900, lots, recent }));

@@ -4,13 +4,13 @@ import type { BatchCommon } from '#domain/personal/batch-common.js';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
 import { parseValidDay } from '#domain/time/days.js';
 
-/** Day of the trades in the tests. */
+/** Trade date of the tests. */
 export const AS_OF = '2024-06-28';
 const NAMES = ['A', 'B', 'C'];
 
 /**
- * Returns a batch of securities at a price of 100 with independent returns of 20 % a year; fractional trades without
- * costs.
+ * Returns a batch of securities at a price of 100 with independent returns of 20 % volatility; trades are fractional
+ * and free of costs.
  */
 export function smallBatch(weights: readonly number[], terms: object = {}): BatchCommon {
   const { batch_id: _, ...own } = BatchTerms.parse({ parent: 'P', risk_model: 'M', ...terms });
@@ -27,7 +27,7 @@ export function smallBatch(weights: readonly number[], terms: object = {}): Batc
   };
 }
 
-/** Returns a lot bought more than a year ago; with `short`, three months ago. */
+/** Returns a lot bought more than a year ago, or three months ago if the term is `short`. */
 export const lotOf = (identifier: string, shares: number, cost: number, term: 'long' | 'short' = 'long') => ({
   identifier,
   shares,
@@ -35,13 +35,13 @@ export const lotOf = (identifier: string, shares: number, cost: number, term: 'l
   acquired: term === 'long' ? '2022-03-01' : '2024-03-28',
 });
 
-/** Returns the result of an account. @throws if it is refused */
+/** Returns the result of an account. @throws Error if the account is refused */
 export function requireResult(common: BatchCommon, account: object): AccountResult {
   const outcome = solveOutcome(common, { account_id: 'X', ...account }, 'accounts[0]');
   if (outcome.status === 'refused') throw new Error(JSON.stringify(outcome.findings));
   return outcome;
 }
 
-/** Returns the shares of a security that a result buys (positive) or sells. */
+/** Returns the number of shares of a security that a result buys or sells. */
 export const sharesOf = ({ trades }: AccountResult, side: 'buy' | 'sell', identifier: string): number =>
   trades.reduce((sum, trade) => (trade.side === side && trade.identifier === identifier ? sum + trade.shares : sum), 0);

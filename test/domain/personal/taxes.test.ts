@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { lotOf, sharesOf, smallBatch, requireResult } from './small-batch.js';
 
-/** Both securities are excluded: 20 shares of A and 40 of B are sold at 100, whatever the tax. */
+/**
+ * Returns the tax of an account in which both securities are excluded: 20 shares of A and 40 of B are sold at 100,
+ * whatever the tax.
+ */
 const taxOf = (short: number, long: number, tax: object): number =>
   requireResult(smallBatch([0, 0, 1]), {
     cash: 1000,
@@ -26,7 +29,7 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
   test.each([
     { short: 1000, long: 400, us: 339, separate: 339 }, // 0.37 x 700 + 80
     { short: 1000, long: -400, us: 111, separate: 259 }, // 0.37 x 300; 0.37 x 700
-    { short: 200, long: 400, us: 60, separate: 80 }, // 100 more than the short-term gains: 0.2 x 300
+    { short: 200, long: 400, us: 60, separate: 80 }, // losses exceed the short-term gains by 100: 0.2 x 300
     { short: -400, long: 1000, us: 60, separate: 200 }, // 0.2 x (1000 - 700)
   ])('is $us and $separate with losses of 300 carried forward', ({ short, long, us, separate }) => {
     expect(taxOf(short, long, { carry_forward: 300 })).toBeCloseTo(us, 8);
@@ -47,8 +50,8 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
 });
 
 /**
- * 100 shares of A with a gain of 50 each, against half A and half B. With x of the value sold and bought, the variance is
- * 0.08 (0.5 - x)^2 and the tax 0.1 x: the minimum of 0.8 (0.5 - x)^2 + 0.1 x is at 0.4375.
+ * The account has 100 shares of A with a gain of 50 each; the target is half A and half B. If x of the value is sold
+ * and reinvested, the variance is 0.08 (0.5 - x)^2 and the tax 0.1 x: 0.8 (0.5 - x)^2 + 0.1 x is smallest at 0.4375.
  */
 describe('the budget of net gains', () => {
   const resultOf = (tax: object) => requireResult(smallBatch([0.5, 0.5, 0]), { lots: [lotOf('A', 100, 50)], tax });
@@ -74,7 +77,8 @@ describe('the budget of net gains', () => {
   });
 
   test('has the price of its row', () => {
-    // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38, for gains of 0.5: 0.76 for a unit of the value of 10,000.
+    // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38. Each x realises gains of 0.5 x, so a unit of gains is worth
+    // 0.76 of the value of 10,000.
     expect(resultOf({ budget: 1000 }).shadow_prices.rows['tax.budget']).toBeCloseTo(7600, 2);
   });
 });

@@ -14,7 +14,7 @@ const stateOf = (more: object, identifier = 'A') => findWashStates(accountOf(mor
 describe('the state of a security under the wash sale rule', () => {
   test.each([
     ['2024-06-28', 10],
-    ['2024-05-29', 10], // 30 days before.
+    ['2024-05-29', 10], // 30 days before the sale
     ['2024-05-28', undefined],
   ])('counts shares bought on %s: %s', (date, replaced) => {
     expect(stateOf({ recent: [bought(date)] })?.replaced).toBe(replaced);
@@ -57,7 +57,7 @@ describe('the state of a security under the wash sale rule', () => {
 
 describe('the lots of a security with a recent purchase', () => {
   const wash = { replaced: 12, noPurchaseUntil: null };
-  /** At a price of 80: losses of 20 and 5 per share, a gain of 30. */
+  /** The price is 80: two lots have losses of 20 and 5 per share, one has a gain of 30. */
   const lots = [
     { identifier: 'A', shares: 10, cost: 100, acquired: '2023-01-03' },
     { identifier: 'A', shares: 8, cost: 50, acquired: '2022-01-03' },
@@ -105,13 +105,13 @@ describe('the lots of a security with a recent purchase', () => {
 
 test.each([
   ['2023-06-27', true],
-  ['2023-06-28', false], // Held for exactly one year.
+  ['2023-06-28', false], // held for exactly one year
   ['2024-01-02', false],
 ])('a lot bought on %s is long-term: %s', (acquired, isLong) => expect(isLongTerm(acquired, asOf)).toBe(isLong));
 
 describe('an account under the wash sale rule', () => {
   const cash = 5000;
-  /** A loss of 20 on each of 50 shares. */
+  /** Each of 50 shares has a loss of 20. */
   const lots = [lotOf('A', 50, 120)];
   const recent = [{ identifier: 'A', date: '2024-06-18', shares: 10, price: 100 }];
   const parent = smallBatch([0, 0.5, 0.5]);
@@ -130,13 +130,15 @@ describe('an account under the wash sale rule', () => {
   });
 
   test('realises the loss of an excluded security with the shares that replace it, if they are sold as well', () => {
-    // 50 shares with a loss of 20, held since 2022; 20 shares bought ten days ago at 96, now with a gain of 4. The loss of 20 shares
-    // is added to their basis: 120 - 100 + 96 = 116, a loss of 16 with the holding period of both, long-term. 30 shares lose 20.
+    // 50 shares with a loss of 20 each have been held since 2022; 20 shares bought ten days ago at 96 have a gain of 4
+    // each. The loss of 20 of the shares is added to the cost basis of the recent ones, 120 - 100 + 96 = 116, and their
+    // holding periods are added: a long-term loss of 16. The other 30 shares lose 20 each.
     const both = [...lots, { ...lotOf('A', 20, 96), acquired: '2024-06-18' }];
     const result = requireResult(parent, { cash, lots: both, exclusions: ['A'] });
     expect([result.long_gain, result.short_gain]).toEqual([expect.closeTo(-20 * 16 - 30 * 20, 9), 0]);
     expect(result.trades.every((trade) => (trade.disallowed_loss ?? 0) === 0)).toBe(true);
-    // Of a purchase of 20, only 5 shares are left: the loss of the other 15 is disallowed, as nothing here realises it.
+    // Only 5 of 20 purchased shares are left. The loss attributed to the other 15 is disallowed, because no sale here
+    // realises it.
     const few = [...lots, { ...lotOf('A', 5, 96), acquired: '2024-06-18' }];
     const other = requireResult(parent, {
       cash,
@@ -154,7 +156,7 @@ describe('an account under the wash sale rule', () => {
   });
 
   test('adds the holding periods of a lot and of its replacement', () => {
-    // A loss of 20, held for 360 days, and its replacement, held for ten: 370 days.
+    // The shares with a loss of 20 were held for 360 days and their replacement for ten days: 370 days together.
     const both = [
       { ...lotOf('A', 10, 120), acquired: '2023-07-04' },
       { ...lotOf('A', 10, 100), acquired: '2024-06-18' },

@@ -52,7 +52,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
   const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
   const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
   const { accounts, columns, findings } = placeHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
-  // Purchases of the index itself at its last close are traded like other purchases.
+  // Pending purchases of the index are traded at its last close like other purchases.
   expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
   expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
   expect(findings.map(({ code, value, path }) => [code, value, path])).toEqual([

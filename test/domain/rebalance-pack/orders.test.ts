@@ -13,7 +13,7 @@ test.each([
   [7, 7],
 ])('%d rounds to %d', (value, rounded) => expect(roundHalfEven(value)).toBe(rounded));
 
-/** Returns the value after the costs of trades in fractional shares, by fixed-point iteration. */
+/** Computes by fixed-point iteration the value that remains after the costs of trading fractional shares. */
 function netByHand(names: readonly PackSecurity[], held: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
@@ -28,7 +28,7 @@ function costByHand({ price, adv, spreadBps, impactBps }: PackSecurity, traded: 
 }
 
 /**
- * Applies the rule of the guide lot by lot.
+ * Applies the rounding rule of the guide lot by lot.
  * @returns target shares, filled shares, and the cash left after one more lot
  */
 function createFilledByHand(names: readonly PackSecurity[], held: Float64Array, cash: number) {
@@ -52,12 +52,15 @@ function createFilledByHand(names: readonly PackSecurity[], held: Float64Array, 
   while (sumCash() < 0 && lower(listAboveTarget().filter((i) => after[i] === first[i])));
   while (sumCash() < 0 && lower(listPurchases()));
   const lackOf = (i: number) => names[i]!.weight * net - after[i]! * names[i]!.price;
-  /** Returns the holding after the purchase of one more lot: the smallest larger one that is whole lots below the first. */
+  /**
+   * Returns the holding after buying one more lot: the smallest larger holding that consists of whole lots or is below
+   * one lot.
+   */
   const oneMore = (i: number): number => {
     const { lot } = names[i]!;
     for (let lots = 0; ; lots++) if (first[i]! - (lots + 1) * lot <= after[i]!) return first[i]! - lots * lot;
   };
-  /** Returns the cash after the purchase of one more lot. */
+  /** Returns the cash left after buying one more lot. */
   const leftWith = (i: number): number => {
     const own = after[i]!;
     after[i] = oneMore(i);
@@ -130,8 +133,8 @@ test('lots that were given up for a more expensive one are bought again, by hand
     { identifier: 'C', weight: 0.25, price: 6, lot: 1, ...free },
   ];
   const { orders, cash } = createOrders(names, new Float64Array(3), 1000);
-  // Targets are 36 (252), 2 (600) and 42 (252), 104 too much. One lot of C (1 of 42), of A (1 of 36) and of B is given
-  // up: 209 are left. B lacks 200 and costs 300; A lacks 5 and C 4, and both are bought again for 13.
+  // Targets are 36 (252), 2 (600) and 42 (252), which exceed the value by 104. Giving up one lot each of C (1 of 42), A
+  // (1 of 36) and B leaves 209. B is 200 short and costs 300; A is 5 short and C 4, so both are bought again for 13.
   expect(orders.map(({ name: { identifier }, after }) => [identifier, after])).toEqual([
     ['A', 36],
     ['B', 1],
@@ -149,7 +152,7 @@ test('millions of lots are given back by a count of steps that grows with the na
       return price;
     },
   });
-  // Of 1.8e10, H should keep 0.54 lots and keeps 1: 4.28e9 are missing. Half of the small securities yields 4.14e9;
+  // Of 1.8e10, H should keep 0.54 lots and keeps 1, so 4.28e9 are missing. Half of each small security yields 4.14e9;
   // then D gives up one of its two lots, and 1.86e9 are left over.
   const H = { identifier: 'H', weight: 0.3, lot: 1e9, ...free };
   const D = { identifier: 'D', weight: 0.24, lot: 5e7, ...free };

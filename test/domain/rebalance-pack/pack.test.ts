@@ -53,9 +53,9 @@ test('names that are members of every object are bought like any other', () => {
 
 test('a pack by hand: an addition, a deletion and a change, at half the spread and the root of the volume taken', () => {
   const pack = byHand();
-  // 100 + 1,000 + 900 = 2,000; A keeps 100 shares; B 1,000 / 20 = 50 shares; C is sold.
+  // The value is 100 + 1,000 + 900 = 2,000. A keeps 100 shares, 1,000 / 20 = 50 shares of B are bought, and C is sold.
   const sale = 900 * (10 + 30 * Math.sqrt(180 / 1000)) * 1e-4;
-  // After the sale 1,000 less its cost remains: 50 shares of B with their cost exceed it, 45 do not.
+  // The sale leaves 1,000 minus its cost. This does not pay for 50 shares of B with their cost, but for 45.
   const purchase = 900 * (10 + 30 * Math.sqrt(45 / 400)) * 1e-4;
   const [fund] = pack.accounts;
   expect(fund).toMatchObject({ name: 'Fund', value: 2000, turnover: (900 + 900) / 2 / 2000 });
@@ -89,7 +89,8 @@ test('a pack by hand: an addition, a deletion and a change, at half the spread a
 test('days, liquidation and capacity of that pack, by hand', () => {
   const pack = byHand();
   expect(pack.days_to_trade).toEqual({ p50: (1.8 + 1.125) / 2, p90: 1.125 + 0.9 * (1.8 - 1.125), max: 1.8 });
-  // Within a day, 100 shares of A (1,000) and 100 of 180 shares of C (500), of 1,900; within two days all of C.
+  // Within a day, 100 shares of A (1,000) and 100 of 180 shares of C (500) can be sold, of a value of 1,900; within two
+  // days, all shares of C.
   expect(pack.liquidation.slice(0, 2)).toEqual([
     { days: 1, share: 1500 / 1900 },
     { days: 2, share: 1 },
@@ -111,7 +112,7 @@ test('AUM is an account of cash; a security without volume has no days and no im
   expect(pack.accounts).toMatchObject([{ name: 'AUM', value: 10_000 }]);
   expect(pack.accounts[0]!.trades[0]).toMatchObject({ identifier: 'A', cost: 0, days_to_trade: null });
   expect(pack.capacity.map(({ aum }) => aum)).toEqual([null, null, null]);
-  expect(pack.liquidation).toEqual([]); // No security is held that could be sold.
+  expect(pack.liquidation).toEqual([]); // there are no holdings to liquidate
   expect(pack.findings).toMatchObject([{ code: 'UNKNOWN_FIELD_NAME', places: ['A'] }]);
 });
 
@@ -135,7 +136,7 @@ test('with costs each purchase is within a lot of the weight wanted, of what is 
     expect(account!.cash_after).toBeGreaterThanOrEqual(0);
     expect(findings).toEqual([]);
     for (const { identifier, weight_after, weight_target, price } of account!.trades) {
-      const lot = lot_sizes[identifier as keyof typeof lot_sizes] ?? 1; // Not every security has a lot size.
+      const lot = lot_sizes[identifier as keyof typeof lot_sizes] ?? 1; // not every security has a lot size
       expect(Math.abs(weight_after - weight_target) * net).toBeLessThanOrEqual(1.001 * lot * price);
     }
   }
@@ -183,7 +184,8 @@ test('the share of the daily volume is the shares over it, a whole day at 1', ()
 });
 
 test('on the effective day the orders of the announcement are shown next to those of the day, by hand', () => {
-  // A splits two for one between the announcement at 40 and the effective day at 25, which equals 50 before the split.
+  // A is split two for one between the announcement at 40 and the effective day at 25; 25 corresponds to 50 before the
+  // split.
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];
   const market = buildMarket({
     dates,
@@ -208,8 +210,8 @@ test('on the effective day the orders of the announcement are shown next to thos
     { names: then, accounts: createPack(then, body).accounts },
     { names: now, accounts: createPack(now, body).accounts },
   );
-  // At the announcement 2,000: 50 of A at 20, and the 100 of B that it holds. Now 1,800: 36 of A at 25, and 900 / 8 =
-  // 112.5, rounded to 112, of B.
+  // At the announcement the value is 2,000: 50 shares of A at 20, and the 100 shares of B already held. On the
+  // effective day it is 1,800: 36 of A at 25, and 900 / 8 = 112.5 of B, rounded to 112.
   expect(accounts).toEqual([
     {
       name: 'F',

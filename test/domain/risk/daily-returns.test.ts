@@ -37,8 +37,8 @@ function marketOf(close: Float64Array, actions: readonly CorporateAction[]): Mar
   };
 }
 
-/** Returns a market with gaps, late listings, early ends, and actions on days with and without a price. */
-function randomMarket(seed: number, gaps: number): MarketData {
+/** Returns a market with gaps, late listings, early ends, and corporate actions on days with and without prices. */
+function createRandomMarket(seed: number, gaps: number): MarketData {
   const random = createCounterRandom({ seed, stream: 0 });
   const drawUpTo = (end: number): number => Math.floor(end * random.uniform());
   const close = new Float64Array(DAYS * NAMES).fill(50);
@@ -61,7 +61,7 @@ function randomMarket(seed: number, gaps: number): MarketData {
   return marketOf(close, actions);
 }
 
-/** These returns by the market of the securities, aligned and grown. */
+/** Returns the daily returns read from a market that is reduced to the securities, aligned to sessions, and grown. */
 function alignReturns(market: MarketData, { columns, from, to }: DailySecurities, terms: GrowthTerms): ReturnSource {
   const ascending = Int32Array.from(columns).toSorted();
   const narrow = narrowMarket(market, { columns: ascending, from, to });
@@ -84,7 +84,7 @@ function describeSource({ sm, coverage, read }: ReturnSource): unknown {
   };
 }
 
-/** Selects columns of rows less a constant, as every engine does. */
+/** Selects columns of a matrix and subtracts a constant, as every engine does. */
 const select: Parameters<ReturnSource['read']>[1]['selectColumns'] = (x, { width, columns, less }, out) => {
   const n = columns.length;
   out.forEach((_, at) => (out[at] = x[Math.floor(at / n) * width + columns[at % n]!]! - less));
@@ -101,7 +101,7 @@ describe('daily returns', () => {
         fc.boolean(),
         fc.boolean(),
         (seed, gaps, columns, terms, isCut, isAskedBefore) => {
-          const market = randomMarket(seed, gaps);
+          const market = createRandomMarket(seed, gaps);
           const window = isCut ? { from: FIRST_DAY + 9, to: FIRST_DAY + 2 * DAYS - 20 } : { from: null, to: null };
           const own = { ...TERMS, ...terms };
           const names = { columns, ...window };

@@ -36,7 +36,8 @@ describe('market and sector factors', () => {
   });
 
   test('are the least-squares fit of each session with sector returns averaging zero', () => {
-    // Normal equations by hand for two sectors: fitted returns are sector means, and the market is the mean of the two.
+    // Normal equations by hand for two sectors: fitted returns are the sector means, and the market factor is the mean
+    // of both.
     const rows = returns.slice(1).map((row) => {
       const energy = (row[0]! + row[1]!) / 2;
       const health = (row[2]! + row[3]! + row[4]!) / 3;
@@ -112,7 +113,7 @@ describe('statistical factors', () => {
   });
 
   test('agree whether names or observations are fewer', () => {
-    // 30 securities on 22 returns use the product of the observations; on 60 returns, that of the securities.
+    // For 30 securities, 22 returns use the product over observations, and 60 returns use the product over securities.
     const wide = randomReturns(23, 30);
     const few = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
     const even = new Map(Array.from({ length: 30 }, (_, i) => [i, 1 / 30]));
@@ -167,7 +168,7 @@ test.each(['market_sector', 'statistical'] as const)(
         computeFactorRisk(referenceEngine, windowOf({ returns, sectors }), request),
       );
     }
-    // A different security and a different last session each give another model.
+    // Another security or another last session leads to another model.
     const fewer = {
       weights,
       benchmark: new Map([

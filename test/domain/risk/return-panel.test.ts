@@ -101,7 +101,7 @@ describe('coverage', () => {
   test('19 complete observations are refused with both numbers, 20 are not', () => {
     const enough = windowOf({ returns: randomReturns(21, 2) });
     expect(() => assertEstimable(enough, findCoverage(enough, [0, 1]))).not.toThrow();
-    // Each security has 21 returns, but their gaps do not coincide.
+    // Each security has 21 returns, but on different sessions.
     const apart = windowOf({
       returns: addHoles(24, 2, [
         [5, 0],

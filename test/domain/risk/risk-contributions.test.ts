@@ -5,7 +5,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { covarianceByDefinition, randomReturns, windowOf } from './window.js';
 
-/** Sigma of the contract, matrix by matrix: constant correlation, delta = N / (N + T). */
+/** Computes sigma of the contract, one matrix at a time: constant correlation, delta = N / (N + T). */
 function shrunkByDefinition(returns: number[][]): number[][] {
   const s = covarianceByDefinition(returns);
   const n = s.length;

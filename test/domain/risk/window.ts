@@ -3,12 +3,14 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 export interface WindowInput {
-  /** Returns by session (the first one is not read) and security; null where the security has no bar. */
+  /**
+   * Returns by session and security; null where the security has no price. The first session's returns are not used.
+   */
   readonly returns: readonly (readonly (number | null)[])[];
   readonly sectors?: readonly string[];
 }
 
-/** Returns a window of the length of its returns, over a market that contains only what risk reads. */
+/** Creates a return window as long as the given returns, over a market with only the members that risk models read. */
 export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
   const names = returns[0]!.length;
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(3, '0')}`);
@@ -27,7 +29,7 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
     identifiers,
     lastBar,
     first: 0,
-    sessions: Int32Array.from(returns, (_, s) => 15_000 + s + 2 * Math.floor(s / 5)), // Weeks of five sessions.
+    sessions: Int32Array.from(returns, (_, s) => 15_000 + s + 2 * Math.floor(s / 5)), // weeks of five sessions
     market: {
       reference: {
         columns: ['SECTOR'],
@@ -35,11 +37,11 @@ export function windowOf({ returns, sectors = [] }: WindowInput): ReturnWindow {
       },
     },
   };
-  // Risk reads no other members of a market.
+  // risk models read no other members of a market
   return { sm: sm as unknown as SessionMarket, growth, from: 0, to: returns.length - 1 };
 }
 
-/** Returns with a market factor; the first session has none. */
+/** Creates random returns with a common market factor; the first session has no factor return. */
 export function randomReturns(sessions: number, names: number, seed = 1): number[][] {
   const random = createCounterRandom({ seed, stream: names });
   const betas = Array.from({ length: names }, () => 0.5 + random.uniform());
@@ -49,7 +51,7 @@ export function randomReturns(sessions: number, names: number, seed = 1): number
   });
 }
 
-/** Annualised sample covariance of the returns after the first row, by definition. */
+/** Computes the annualised sample covariance of the returns after the first row, directly from its definition. */
 export function covarianceByDefinition(returns: readonly (readonly number[])[]): number[][] {
   const rows = returns.slice(1);
   const means = rows[0]!.map((_, i) => rows.reduce((total, row) => total + row[i]!, 0) / rows.length);

@@ -12,7 +12,7 @@ import {
   deciderOf,
 } from './rule-market.js';
 
-/** Ten securities of equal size in two sectors; J has the best score and A the worst. */
+/** Ten securities of equal size in two sectors, with scores that rise from A to J. */
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F', 'G', 'H', 'I', 'J'];
 const sm = alignDays(
   marketOf({
@@ -29,7 +29,7 @@ const selectIds = (type: string, params: object, incumbents: string[] | null = n
   selectedBy(sm, { type, params }, { incumbents }).join('');
 
 describe('bands of coverage', () => {
-  // Of equal sizes the best n cover n tenths.
+  // Sizes are equal, so the best n securities cover n tenths.
   const bands = { field: 'SIZE', rank_field: 'SCORE', coverage: 0.5, lower: 0.3, upper: 0.7 };
 
   test.each<[string[] | null, string, string]>([
@@ -63,7 +63,7 @@ describe('bands of coverage', () => {
 test('a buffer in groups counts places and constituents in each group', () => {
   const params = { field: 'SCORE', count: 2, enter_rank: 1, exit_rank: 3, group_by: 'SECTOR' };
   expect(selectIds('BufferedTopN', params)).toBe('GHIJ');
-  // E is third of A, C, E, G, I; B is beyond the exit rank of its group.
+  // E is third of A, C, E, G and I; B is beyond the exit rank of its group.
   expect(selectIds('BufferedTopN', params, ['E', 'B'])).toBe('EHIJ');
 });
 

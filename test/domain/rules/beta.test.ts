@@ -6,7 +6,7 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const NAMES = 11;
 const SESSIONS = 60;
 const LENGTH = 20;
-/** Returns by security, [securities x sessions]; the third and the last security lack some. */
+/** Returns by security, [securities x sessions]; the third and the last security have gaps. */
 const random = createCounterRandom({ seed: 5, stream: 0 });
 const cells = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * random.normal());
 for (const [name, session] of [
@@ -23,7 +23,10 @@ const returns: WindowReader = {
 const all = Int32Array.from({ length: NAMES }, (_, column) => column);
 const some = Int32Array.of(0, 2, 3, 7, 10);
 
-/** Covariance with the mean of the universe divided by its variance, over the sessions that both have. */
+/**
+ * Computes beta by definition: the covariance with the mean return of the universe, divided by its variance, over the
+ * sessions on which both have returns.
+ */
 function computeByDefinition(
   column: number,
   universe: Int32Array,

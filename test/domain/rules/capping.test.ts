@@ -33,12 +33,12 @@ describe('the single cap', () => {
         expect(cap({ raw, cap: Math.max(...raw) }).redistributed).toBe(0);
       }),
     );
-    // A cap that changes weights by only a millionth is reported.
+    // A cap is reported even if it changes weights by only a millionth.
     expect(cap({ raw: Float64Array.of(0.500001, 0.499999), cap: 0.5 }).redistributed).toBeCloseTo(1e-6, 14);
   });
 
   test('a security that lands on the cap by redistribution is not capped', () => {
-    const raw = normalise([1000, 600, 200, 100]); // The first golden date: the weight of B becomes 0.4.
+    const raw = normalise([1000, 600, 200, 100]); // first golden date: the weight of B becomes 0.4
     const { weights, capped } = cap({ raw, cap: 0.4 });
     expect(weights[1]).toBeCloseTo(0.4, 12);
     expect(Array.from(capped)).toEqual([0]);
@@ -161,7 +161,7 @@ describe('group caps', () => {
     for (const weight of weights) expect(weight).toBeCloseTo(0.25, 12);
   });
 
-  /** Securities in 2 to 4 sectors and 2 to 3 countries with caps that leave some slack. */
+  /** Random securities in up to 4 sectors and 3 countries, with random caps that leave some slack. */
   const grouped = fc.integer({ min: 4, max: 30 }).chain((n) =>
     fc.record({
       raw: fc.array(fc.double({ min: 0.01, max: 10, noNaN: true }), { minLength: n, maxLength: n }).map(normalise),

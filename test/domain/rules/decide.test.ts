@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { alignDays, deciderOf, marketOf } from './rule-market.js';
 
-/** The four securities of the golden fixture on their first session. */
+/** Market of the golden fixture: four securities on their first session. */
 const golden = marketOf({
   identifiers: ['A', 'B', 'C', 'E'],
   fields: { CLOSE: [[100, 200, 50, 20]], SHARES_OUTSTANDING: [[10, 3, 4, 5]] },

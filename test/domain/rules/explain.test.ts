@@ -9,7 +9,7 @@ import { CALENDARS, documentOf, createGeneratedMarket } from './rule-market.js';
 
 const market = createGeneratedMarket({ names: 40, sessions: 320, seed: 8 });
 
-/** Normal cumulative probability by its power series. */
+/** Computes the cumulative normal probability by its power series. */
 function phi(z: number): number {
   let term = z;
   let total = z;
@@ -20,7 +20,7 @@ function phi(z: number): number {
 interface Case {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
-  /** Returns the raw weight by hand, from the explanation only; null if only a solver determines it. */
+  /** Computes the raw weight by hand, from the explanation only; null if only a solver can determine it. */
   raw(parts: Readonly<Record<string, number>>, datapoint: (field: string) => number, name: string): number | null;
 }
 
@@ -97,8 +97,8 @@ const LIMITS = [
   },
 ];
 
-/** Returns the explanations of every security on the last day. */
-function explainedBy(weighting: unknown) {
+/** Explains every security on the last day. */
+function explainSecurities(weighting: unknown) {
   const document = documentOf(
     { selection: [{ id: 'seasoned', type: 'HistoryFilter', params: { sessions: 80, coverage: 0.9 } }], weighting },
     { base_date: '2020-12-01', rebalance: { frequency: 'monthly' } },
@@ -128,7 +128,7 @@ const applied = ({ weighting, capping, stayed }: Explanation): number => {
   return Math.min(cap ?? Infinity, Math.max(floor, scale * share)) / stayed;
 };
 
-// The parts that a formula uses are numbers.
+// All parts that a formula uses are numbers, so the cast is safe.
 const numbersOf = (weighting: ExplainedWeighting) => weighting.parts as Readonly<Record<string, number>>;
 
 test('every weighting class is replayed here', () => {
@@ -139,7 +139,7 @@ test('every weighting class is replayed here', () => {
 
 describe.each(LIMITS)('with $limits', ({ weighting }) => {
   test.each(CASES)('a weight of $type $params replays by hand to 1e-12', ({ type, params, raw }) => {
-    const { composition, names } = explainedBy({ type, params, ...weighting });
+    const { composition, names } = explainSecurities({ type, params, ...weighting });
     let replayed = 0;
     for (const { name, column, explanation } of names) {
       const place = composition.columns.indexOf(column);
@@ -148,7 +148,8 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
       const computeDatapoint = (field: string): number =>
         explanation.datapoints.find((read) => read.field === field)!.value as number;
       const byHand = raw(numbersOf(explanation.weighting!), computeDatapoint, name);
-      // Equal risk is accurate to 1e-8 relative, and so are values derived from it; the others are exact arithmetic.
+      // Equal risk weights and derived values have a relative accuracy of 1e-8; all other weights follow from exact
+      // arithmetic.
       if (byHand !== null)
         expect(Math.abs(byHand / explanation.weighting!.raw - 1)).toBeLessThan(
           type === 'EqualRiskWeight' ? 1e-8 : 1e-12,

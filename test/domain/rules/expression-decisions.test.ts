@@ -12,7 +12,7 @@ import { alignDays, CALENDARS, createGeneratedMarket, marketOf, priceable, WEEKD
 
 const known = new Map<string, IndexDocument>();
 
-/** Returns a stored document from the body that a client sends. */
+/** Returns an index document as stored, parsed from the body that a client sends. */
 function storeIndex(id: string, body: Record<string, unknown>): RuleDocument {
   const sent = {
     id,
@@ -117,7 +117,7 @@ describe('years of growth', () => {
     value,
     exDay: day(`${year}-06-01`),
   });
-  /** Prices of 2020 to 2023: the decision is in January 2023, so the last complete year is 2022. */
+  /** Prices from 2020 to 2023: the decision is made in January 2023, so 2022 is the last complete year. */
   const first = WEEKDAYS.sessions.findIndex((session) => session >= day('2020-01-01'));
   const sessions = WEEKDAYS.sessions.findIndex((session) => session > day('2023-01-13')) - first;
   const names = ['CUT', 'FLAT', 'NEW', 'RISING', 'SPLIT', 'WITHIN'];
@@ -126,7 +126,7 @@ describe('years of growth', () => {
     ...[1, 1.1, 0.9, 1.3, 1.4].map((value, i) => pay('CUT', 2018 + i, value)),
     ...[1, 1.1, 1.2, 1.2, 1.3].map((value, i) => pay('FLAT', 2018 + i, value)),
     ...[1, 1.2].map((value, i) => pay('NEW', 2021 + i, value)),
-    // After a split of two for one in 2021, a dividend of 0.6 equals 1.2 before.
+    // After a two-for-one split in 2021, a dividend of 0.6 corresponds to 1.2 before the split.
     ...[1, 1.1, 1.15, 0.6, 0.61].map((value, i) => pay('SPLIT', 2018 + i, value)),
     { identifier: 'SPLIT', type: 'SPLIT' as const, value: 2, exDay: day('2021-01-04') },
     // Dividends paid in the year of the decision are not counted.

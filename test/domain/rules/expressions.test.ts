@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { alignDays, deciderOf, selectedBy, marketOf } from './rule-market.js';
 
-/** Three values on which A is true, false or unknown, and B likewise: nine securities, one for each pair. */
+/** Truth values true, false and unknown of the conditions A and B: nine securities, one per pair of values. */
 const TRUTHS = [1, 0, null] as const;
 const pairs = TRUTHS.flatMap((a) => TRUTHS.map((b) => [a, b] as const));
 const createLabel = (truth: 1 | 0 | null) => (truth === 1 ? 'T' : truth === 0 ? 'F' : 'U');
@@ -31,8 +31,11 @@ const not = (operand: unknown) => ({ node: 'not', operand });
 const createAll = (...operands: unknown[]) => ({ node: 'all', operands });
 const createAny = (...operands: unknown[]) => ({ node: 'any', operands });
 
-/** Returns the truth value of an expression for each pair, from the selections with and without unknown values. */
-function truths(expression: unknown): Record<string, string> {
+/**
+ * Returns the truth value of an expression for each pair, derived from the selections that keep and that drop unknown
+ * values.
+ */
+function listTruths(expression: unknown): Record<string, string> {
   const certain = selectedBy(sm, { type: 'ExpressionFilter', params: { expression } });
   const possible = selectedBy(sm, { type: 'ExpressionFilter', params: { expression, missing: 'include' } });
   return Object.fromEntries(
@@ -45,7 +48,7 @@ const tableOf = (of: (a: string, b: string) => string) =>
 
 describe('three-valued logic', () => {
   test('all: false if any operand is false, else unknown if any is unknown', () => {
-    expect(truths(createAll(A, B))).toEqual({
+    expect(listTruths(createAll(A, B))).toEqual({
       TT: 'T',
       TF: 'F',
       TU: 'U',
@@ -59,7 +62,7 @@ describe('three-valued logic', () => {
   });
 
   test('any: true if any operand is true, else unknown if any is unknown', () => {
-    expect(truths(createAny(A, B))).toEqual({
+    expect(listTruths(createAny(A, B))).toEqual({
       TT: 'T',
       TF: 'T',
       TU: 'T',
@@ -73,23 +76,23 @@ describe('three-valued logic', () => {
   });
 
   test('not: turns true and false round and leaves unknown unknown', () => {
-    expect(truths(not(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
+    expect(listTruths(not(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
   });
 
   test('all of no operands is true, any of none is false', () => {
-    expect(truths(createAll())).toEqual(tableOf(() => 'T'));
-    expect(truths(createAny())).toEqual(tableOf(() => 'F'));
-    expect(truths(not(createAny()))).toEqual(tableOf(() => 'T'));
+    expect(listTruths(createAll())).toEqual(tableOf(() => 'T'));
+    expect(listTruths(createAny())).toEqual(tableOf(() => 'F'));
+    expect(listTruths(not(createAny()))).toEqual(tableOf(() => 'T'));
   });
 
   test("De Morgan's laws hold with unknowns", () => {
-    expect(truths(not(createAll(A, B)))).toEqual(truths(createAny(not(A), not(B))));
-    expect(truths(not(createAny(A, B)))).toEqual(truths(createAll(not(A), not(B))));
+    expect(listTruths(not(createAll(A, B)))).toEqual(listTruths(createAny(not(A), not(B))));
+    expect(listTruths(not(createAny(A, B)))).toEqual(listTruths(createAll(not(A), not(B))));
   });
 
   test('a comparison and its opposite are unknown together', () => {
     const different = { ...A, comparison: 'ne' };
-    expect(truths(different)).toEqual(truths(not(A)));
+    expect(listTruths(different)).toEqual(listTruths(not(A)));
   });
 });
 
@@ -170,7 +173,7 @@ describe('datapoints in expressions', () => {
   const market = alignDays(
     marketOf({
       identifiers: ['A', 'B', 'C'],
-      // Nine sessions: B has no bar on the last seven, C none on the last two.
+      // Nine sessions; B has no price on the last seven, and C has no price on the last two.
       fields: {
         CLOSE: [
           [10, 1, 5],
@@ -208,22 +211,22 @@ describe('datapoints in expressions', () => {
 
   test('the latest bar is read while it is at most five sessions old', () => {
     expect(createValues({})(11)).toBe('C');
-    expect(createValues({}, 6)(2)).toBe('B'); // Its bar is five sessions old.
+    expect(createValues({}, 6)(2)).toBe('B'); // the last price of B is five sessions old
     expect(selectedBy(market, { type: 'TopN', params: { field: 'CLOSE', count: 3 } }, { session: 7 })).toEqual([
       'A',
       'C',
-    ]); // Six: no longer in the universe.
+    ]); // the price of B is six sessions old, so B is no longer in the universe
   });
 
   test('a lag reads the values known a number of sessions ago', () => {
     expect(createValues({ lag: 3 })(15)).toBe('A');
     expect(createValues({ lag: 3 })(10)).toBe('C');
-    expect(createValues({ lag: 9 })(1)).toBe(''); // Before the first session.
+    expect(createValues({ lag: 9 })(1)).toBe(''); // before the first session
   });
 
   test('aggregates read the sessions with a bar, of which half the window is enough', () => {
-    expect(createValues({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // 10 and 11 of the last four sessions.
-    expect(createValues({ aggregate: 'mean', window: 3 })(11)).toBe(''); // One of three is too few.
+    expect(createValues({ aggregate: 'mean', window: 4 })(10.5)).toBe('C'); // the mean of 10 and 11, from two of four sessions
+    expect(createValues({ aggregate: 'mean', window: 3 })(11)).toBe(''); // one of three sessions is not enough
     expect(createValues({ aggregate: 'median', window: 3 })(17)).toBe('A');
     expect(createValues({ aggregate: 'sum', window: 3 })(51)).toBe('A');
     expect(createValues({ aggregate: 'min', window: 3 })(16)).toBe('A');

@@ -20,8 +20,8 @@ const ALL = Int32Array.from({ length: NAMES }, (_, column) => column);
 const treatment = TreatmentSpec.parse({ special_dividends: 'constituent' });
 
 /**
- * Bars of one security: some missing, a stretch missing that may reach either end, every other one missing, or all but
- * one missing.
+ * Random prices of a security: some missing, a range missing that may reach either end, every second one missing, or
+ * all but one missing.
  */
 const bars = fc.oneof(
   fc.array(
@@ -36,7 +36,7 @@ const bars = fc.oneof(
   fc.constant(Array.from({ length: SESSIONS }, () => true)),
 );
 
-/** Cash and splits on any session, with or without a bar. */
+/** Random dividends and splits on any session, with or without a price. */
 const action = fc.record({
   name: fc.nat(NAMES - 1),
   session: fc.integer({ min: 1, max: SESSIONS - 1 }),
@@ -124,10 +124,10 @@ function byDefinition(slow: SlowMarket, field: FieldRequest, session: number, na
 }
 
 const sectionsOf = (sm: SessionMarket) => createIndexCrossSections({ market: sm, treatment, currency: 'USD' });
-const totalGrowth = (sm: SessionMarket) => computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total'));
+const computeTotalGrowth = (sm: SessionMarket) => computeGrowth(sm, createGrowthTerms(treatment, 'USD', 'total'));
 
 /** Returns the market as known at the close of a session. */
-function upTo(market: MarketData, session: number): MarketData {
+function cutMarketAt(market: MarketData, session: number): MarketData {
   const cells = (session + 1) * NAMES;
   return {
     ...market,
@@ -163,7 +163,7 @@ describe('windows over names with missing bars', () => {
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
         const sm = alignDays(market);
-        const history = createBarHistory(sm, totalGrowth(sm));
+        const history = createBarHistory(sm, computeTotalGrowth(sm));
         for (const { session, window, lag, columns } of asked) {
           for (const part of FIELDS) {
             const cross = sectionsOf(sm).at(session, ALL);
@@ -177,7 +177,7 @@ describe('windows over names with missing bars', () => {
               to: dateOf(matches.at(-1)),
               observations: matches.length,
             });
-            // A risk model with the same number of returns counts them equally.
+            // The return history of a risk model contains the same number of returns.
             if (t >= 0) expect(history.returns(columns[0]!, Math.max(0, t - window), t)).toBe(matches.length);
           }
         }
@@ -191,7 +191,7 @@ describe('windows over names with missing bars', () => {
       fc.property(markets, questions, (market, asked) => {
         const sections = sectionsOf(alignDays(market));
         for (const { session, window, lag, columns } of asked) {
-          const known = sectionsOf(alignDays(upTo(market, session)));
+          const known = sectionsOf(alignDays(cutMarketAt(market, session)));
           const first = session - lag - window - 1;
           const mark = first > 0 ? markWindow({ market, calendar: WEEKDAYS, session: first, later: null }) : undefined;
           const narrow = alignMarket({
@@ -237,7 +237,7 @@ test('a missing bar leaves two returns out of the volatility and no growth out o
   const sm = alignDays(marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: close } }));
   const cross = sectionsOf(sm).at(7, Int32Array.of(0, 1));
   const read = (name: string) => cross.numbers(createLatestRequest(name, { window: 7 }), Int32Array.of(0, 1));
-  // Returns alternate between 10 % and -10 %: seven of them, and five without those of sessions 3 and 4.
+  // Returns alternate between 10 % and -10 %: seven returns, of which five remain without sessions 3 and 4.
   const spread = (up: number, down: number) => {
     const centre = (0.1 * (up - down)) / (up + down);
     return Math.sqrt(((up * (0.1 - centre) ** 2 + down * (-0.1 - centre) ** 2) / (up + down - 1)) * 252);

@@ -41,10 +41,10 @@ const MARKET = addIssuers({
   ),
 });
 const HANDLE = shareMarket(MARKET);
-/** Sessions of decisions: the last ones and some much earlier, each with a look-back of a year before it. */
+/** Sessions of decisions: recent sessions and one much earlier, each with a look-back of at least a year before it. */
 const DECISIONS = [620, 700, 777, 899];
 
-/** Returns the market with two securities per issuer for half of them. */
+/** Returns the market with issuers, half of which have two securities. */
 function addIssuers(market: MarketData): MarketData {
   const { columns, rows } = market.reference;
   const readIssuer = (identifier: string): string => `I${Math.floor(market.identifiers.indexOf(identifier) / 2)}`;
@@ -90,7 +90,7 @@ function composerOf(document: RuleDocument, market: MarketData, decision: number
   });
 }
 
-/** Returns a composer on the part of the market that a decision looks back to. */
+/** Returns a composer over only the part of the market that a decision looks back to. */
 function narrowComposer(
   document: RuleDocument,
   decision: number,
@@ -112,12 +112,12 @@ function narrowComposer(
   };
 }
 
-/** Previous constituents: every third security. */
+/** Every third security, as the previous constituents. */
 const INCUMBENTS = Int32Array.from([...MARKET.identifiers.keys()].filter((column) => column % 3 === 0));
 
 /**
- * Compares the decision on the look-back with that on the whole market.
- * @returns number of securities decided over all sessions
+ * Compares decisions on the look-back with decisions on the whole market.
+ * @returns number of selected securities over all sessions
  */
 function expectSame(document: RuleDocument): number {
   let names = 0;
@@ -131,7 +131,7 @@ function expectSame(document: RuleDocument): number {
   return names;
 }
 
-/** Parameters of an example with which some securities of this market remain. */
+/** Parameters of examples that select some securities of this market. */
 const FITTING: Readonly<Record<string, object>> = {
   ExpressionFilter: {
     expression: {
@@ -145,13 +145,16 @@ const FITTING: Readonly<Record<string, object>> = {
   MarketCapFilter: { minimum: 2e9, incumbent_minimum: 1e9 },
   LiquidityFilter: { minimum: 1000, window: 60, incumbent_minimum: 500 },
   DividendFilter: { minimum_yield: 0.001, minimum_years: 1 },
-  // A plug-in is read by its name, like a column.
+  // A parameter names a plug-in as it would name a column.
   PluginFilter: { plugin: 'CLOSE' },
   PluginWeight: { plugin: 'CLOSE' },
   FixedWeight: { weights: { [MARKET.identifiers[1]!]: 0.5, [MARKET.identifiers[4]!]: 0.5 } },
 };
 
-/** Compositions of another index are known when a session is appended: they have their own look-back. */
+/**
+ * Classes without MembershipFilter: compositions of another index have a separate look-back, because they are known
+ * when a session is appended.
+ */
 const OWN_CLASSES = SELECTION_CLASSES.filter(({ type }) => type !== 'MembershipFilter');
 
 describe('a decision on no more of the market than its rules say they look back to is that on the whole', () => {

@@ -9,7 +9,7 @@ import { nearHighFilter } from './near-high-filter.js';
 import { alignDays, createGeneratedMarket } from './rule-market.js';
 import { slowMarket } from './slow-market.js';
 
-/** The worked example of the guide, checked against the laws of all classes. */
+/** Tests the guide's example of a rule class; the laws of all classes cover it as well. */
 
 test('is served as its object says, and finds what is wrong with its parameters', () => {
   expect(createTypeSpec(nearHighFilter)).toMatchObject({
@@ -72,7 +72,7 @@ test('a rule class is named in its own file, and nowhere else in the rooms that 
       .map((name) => `${room}/${name}`),
   );
   const sources = files.map((file) => ({ file, text: readFileSync(file, 'utf8') }));
-  // A tilt offers two weightings as its base; documents read the meaning of index shares, above the rules.
+  // Files that may name a rule type: a tilt offers two weightings as its base, and documents interpret index shares.
   const others = sources.filter(({ file }) => !/(tilt-weight|share-terms)\.ts$/.test(file));
   const named = [...SELECTION_CLASSES, ...WEIGHTING_CLASSES]
     .filter(({ type }) => type !== 'TiltWeight')

@@ -22,7 +22,10 @@ function storeIndex(weighting: object, rest: object = {}): RuleDocument {
 }
 
 describe('a phase-in', () => {
-  /** Monthly reviews on weekdays; the float of A rises from 0.5 to 1 on session 50, and B is listed on session 70. */
+  /**
+   * Number of sessions, with monthly reviews on weekdays. The float of A rises from 0.5 to 1 on session 50, and B is
+   * listed on session 70.
+   */
   const SESSIONS = 160;
   const sm = alignDays(
     marketOf({
@@ -37,7 +40,7 @@ describe('a phase-in', () => {
   const phased = (field: string, steps: number) =>
     storeIndex({ type: 'EqualWeight', params: {}, phase_in: { field, steps } }).pipeline.weighting;
 
-  /** First sessions of the months from January 2020 on, on weekdays; the base date is the first. */
+  /** Returns true on the first session of a month from January 2020 on; the base date is the first review. */
   const isReview = (t: number) =>
     t === 0 || new Date(sm.sessions[t]! * 864e5).getUTCMonth() !== new Date(sm.sessions[t - 1]! * 864e5).getUTCMonth();
 
@@ -72,7 +75,7 @@ describe('a phase-in', () => {
     const own = deciderOf(sm, { weighting: phased('FLOAT', 1) }, schedule).decide(120, null);
     const field = deciderOf(sm, { weighting: { type: 'FieldWeight', params: { field: 'FLOAT' } } }).decide(120, null);
     if (own.kind !== 'decided' || field.kind !== 'decided') throw new Error('nothing was decided');
-    // Between reviews the latest review determines the float, here that of session 108.
+    // Between reviews, the float of the latest review applies, here that of session 108.
     expect(Array.from(own.weights)).toEqual(closeTo([...field.weights]));
   });
 

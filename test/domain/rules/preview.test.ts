@@ -103,7 +103,7 @@ describe('a preview of a decision date is the decision of the run', () => {
       if (resolved?.decision.kind !== 'decided') throw new Error('nothing was decided');
       expect(resolved.session).toBe(decision);
       const removed = resolved.decision.columns.filter((column) => !columns.includes(column));
-      if (removed.length > 0) continue; // They ended between decision and effect.
+      if (removed.length > 0) continue; // these securities ended between the decision and its effective session
       expect(Array.from(resolved.decision.columns)).toEqual(Array.from(columns));
       expect(Array.from(resolved.decision.weights)).toEqual(Array.from(weights));
     }
@@ -188,7 +188,7 @@ describe('a preview of a decision date is the decision of the run', () => {
 
 describe('currencies', () => {
   const fields = {
-    // EURUSD is 1.25, then 1.50; GBPUSD is missing.
+    // Rates of EURUSD are 1.25 and 1.50; GBPUSD is missing.
     CLOSE: [
       [10, 10, 1.25, 10, 800],
       [10, 10, 1.5, 10, 800],
@@ -217,7 +217,8 @@ describe('currencies', () => {
 
   test('money datapoints are in index currency at the rate of the date, minor units counted in hundredths', () => {
     const sm = alignDays(withSterling);
-    // 10 USD, 10 EUR, 10 in the index currency and 800 pence of 2 USD a pound, 100 shares each.
+    // Each security has 100 shares: at 10 USD, at 10 EUR, at 10 in the index currency, and at 800 pence with 2 USD per
+    // pound.
     const caps = { DOLLAR: 1000, EURO: 1250, NONE: 1000, PENCE: 1600 };
     const total = 1000 + 1250 + 1000 + 1600;
     const expected = Object.fromEntries(
@@ -227,7 +228,7 @@ describe('currencies', () => {
     expect(weightsBy(sm, { type: 'PriceWeight' }, { session: 0 })).toEqual(expected);
     expect(selectedBy(sm, { type: 'PriceFilter', params: { minimum: 14, maximum: 15 } })).toEqual(['EURO']);
     expect(selectedBy(sm, { type: 'MarketCapFilter', params: { minimum: 1300 } })).toEqual(['EURO', 'PENCE']);
-    // In the quoted currency.
+    // The filter compares CLOSE in the quoted currency.
     expect(selectedBy(sm, { type: 'RangeFilter', params: { field: 'CLOSE', minimum: 800 } })).toEqual(['PENCE']);
   });
 

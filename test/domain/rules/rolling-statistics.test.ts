@@ -12,7 +12,7 @@ const NAMES = 12;
 const EVERY_NAME = Int32Array.from({ length: NAMES }, (_, i) => i);
 
 /** Returns a market with gaps, late listings and early ends. */
-function randomMarket(seed: number, missingRate: number, sessions = SESSIONS): SessionMarket {
+function createRandomMarket(seed: number, missingRate: number, sessions = SESSIONS): SessionMarket {
   const market = generateMarket(
     {
       seed,
@@ -38,11 +38,11 @@ function randomMarket(seed: number, missingRate: number, sessions = SESSIONS): S
     calendars: CALENDARS,
   });
 }
-const sm = randomMarket(9, 0.03);
+const sm = createRandomMarket(9, 0.03);
 
-/** Constituents, which change occasionally; the array is the same object while they do not. */
+/** Constituents, which change occasionally; while they are unchanged, the same array is passed. */
 const held = [0, 1, 2].map((k) => EVERY_NAME.filter((i) => i % 3 !== k));
-/** A universe of one security has no return where that security lacks a bar. */
+/** Universe of one security, which has no mean return while the security has no price. */
 const alone = EVERY_NAME.subarray(4, 5);
 const heldOn = (session: number): Int32Array => held[Math.floor(session / 17) % held.length]!;
 const universeOn = (session: number): Int32Array => (session % 40 < 8 ? alone : heldOn(session));
@@ -52,7 +52,7 @@ const FIELDS = ['BETA', 'VOLATILITY', 'MOMENTUM'].flatMap((name) =>
 
 interface Asked {
   readonly market?: SessionMarket;
-  /** Securities whose windows are updated incrementally; null if each is computed separately. */
+  /** Securities whose windows are updated incrementally; null if every window is computed separately. */
   readonly followed: Int32Array | null;
 }
 
@@ -73,7 +73,7 @@ test.each([
   [5, 0.15],
   [6, 0.3],
 ])('statistics of windows that roll on are those of each window by itself, up to rounding: market %i', (seed, rate) => {
-  const market = randomMarket(seed, rate);
+  const market = createRandomMarket(seed, rate);
   const [rolled, apart] = [EVERY_NAME, null].map((followed) => valuesOn(ALL, { market, followed }));
   let known = 0;
   rolled!.forEach((fields, session) =>
@@ -107,7 +107,7 @@ test('the bits of a security do not depend on the others that are followed; secu
 });
 
 test('latest values read session by session are those of each session by itself, and of sessions out of order', () => {
-  const market = randomMarket(12, 0.05, 700);
+  const market = createRandomMarket(12, 0.05, 700);
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
   const sections = createIndexCrossSections(terms);
   expect(sections.latest('BETA')).toBeNull();

@@ -12,7 +12,7 @@ import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { createDecider, type RuleDecider } from '#domain/rules/decide.js';
 
-/** Every weekday of ten years: a calendar without holidays, so that tests count sessions by hand. */
+/** Calendar of every weekday of ten years, without holidays, so that tests can count sessions by hand. */
 export const WEEKDAYS: Calendar = weekdayCalendar();
 export const CALENDARS: Calendars = { list: () => [WEEKDAYS], get: (code) => (code === 'TEST' ? WEEKDAYS : undefined) };
 
@@ -34,9 +34,9 @@ function weekdayCalendar(): Calendar {
 
 export interface TableMarket {
   readonly identifiers: readonly string[];
-  /** Rows of values by field and session, null where missing; the sessions are consecutive from `start`. */
+  /** Rows of values by field and session, null where missing; sessions are consecutive from `start` on. */
   readonly fields: Readonly<Record<string, readonly (readonly (number | null)[])[]>>;
-  /** Values by column and identifier that are always valid; or rows with a first day. */
+  /** Reference values by column and identifier: values that are always valid, or rows with a first day. */
   readonly reference?: Readonly<Record<string, readonly ReferenceValue[]>>;
   readonly actions?: readonly Partial<CorporateAction>[];
   readonly universes?: readonly Membership[];
@@ -44,7 +44,7 @@ export interface TableMarket {
   readonly start?: string;
 }
 
-/** Returns a market of a few securities that is written as tables. */
+/** Returns a market of a few securities whose values are given as tables. */
 export function marketOf({
   identifiers,
   fields,
@@ -90,7 +90,7 @@ export function marketOf({
 export const alignDays = (market: MarketData): SessionMarket =>
   alignMarket({ market, calendar: WEEKDAYS, calendars: CALENDARS });
 
-/** Returns a document with a pipeline, parsed by its schema. */
+/** Returns an index document with a pipeline, parsed by the schema. */
 export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}): RuleDocument {
   return IndexDocument.parse({
     id: 'TEST',
@@ -102,14 +102,14 @@ export function documentOf(pipeline: unknown, rest: Record<string, unknown> = {}
   }) as RuleDocument;
 }
 
-/** Returns the securities of a market that have a price on a session, without exchange rates. */
+/** Returns the securities that have a price on a session, without exchange rates. */
 export function priceable(sm: SessionMarket, session: number): Int32Array {
   const { pairColumns } = createExchangeRates(sm, 'USD');
   const columns = Array.from({ length: sm.securityCount }, (_, column) => column);
   return Int32Array.from(columns.filter((column) => sm.isPriceable(session, column, 5) && !pairColumns.has(column)));
 }
 
-/** Another index with any id: every third security, weighted equally. */
+/** Returns the composition of another index, whatever its id: every third security, weighted equally. */
 function selectEveryThird({ securityCount: names }: SessionMarket): {
   readonly columns: number[];
   readonly weights: number[];
@@ -173,7 +173,7 @@ export interface GeneratedOptions {
 }
 
 /**
- * Returns a market with all difficulties for selection: late listings, early ends, missing bars, fields with ties and
+ * Creates a market with every difficulty for selection: late listings, early ends, missing prices, fields with ties and
  * missing values, missing groups, splits, and ordinary, special and cancelled dividends.
  */
 export function createGeneratedMarket({ names, sessions, seed }: GeneratedOptions): MarketData {

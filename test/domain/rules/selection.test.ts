@@ -65,7 +65,7 @@ describe('laws of selection', () => {
   test('the order of securities in the store does not matter', () => {
     const order = market.identifiers.map((_, i) => i).toReversed();
     const renamed = market.identifiers.map((_, i) => `Z${String(order[i]).padStart(3, '0')}`);
-    // With identifiers that sort in the opposite order and no ties, the same holdings remain.
+    // Without ties, the holdings do not depend on identifiers, here ones that sort in the opposite order.
     const columns = renamed.map((_, i) => i).toSorted((a, b) => (renamed[a]! < renamed[b]! ? -1 : 1));
     const shuffled = {
       ...market,

@@ -7,7 +7,10 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { explainConstituent } from '#domain/rules/explain.js';
 import { alignDays, CALENDARS, documentOf, marketOf } from './rule-market.js';
 
-/** Four securities with a bar on each of 60 weekdays from 1 January 2020 on; the last one from the tenth weekday on. */
+/**
+ * Position of the first price of the last of four securities; all have prices on 60 weekdays from 1 January 2020 on,
+ * the last one from the tenth weekday on.
+ */
 const LATE = 9;
 const CLOSE = Array.from({ length: 60 }, (_, t) =>
   [0, 1, 2, 3].map((n) => (n === 3 && t < LATE ? null : 100 + n + Math.sin(t * (n + 1)))),
@@ -19,7 +22,7 @@ const RANKED = {
   selection: [{ id: 'top', type: 'TopN', params: { count: 2, field: FIELD } }],
   weighting: { type: 'EqualWeight' },
 };
-/** A return requires a previous bar, the statistic half of 20 returns, all with a lag of three sessions. */
+/** A return requires a previous price, and the statistic half of 20 returns, all with a lag of three sessions. */
 const describeKnown = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
 
 const asOf = market.dates.at(-1)!;

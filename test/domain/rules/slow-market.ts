@@ -2,8 +2,8 @@ import { addMonths, toCivilDate, parseValidDay } from '#domain/time/days.js';
 import { ACTION_KINDS, type MarketData } from '#domain/market/market-data.js';
 
 /**
- * Computes the datapoints of a market by their definitions, one value at a time, without code under test. The market's
- * dates are its sessions, every security trades on them, and every price is in index currency.
+ * Computes the datapoints of a market from their definitions, one value at a time, without code under test. Every date
+ * of the market is a session, every security trades on these sessions, and all prices are in the index currency.
  */
 export function slowMarket(market: MarketData, staleMax = 5) {
   const { identifiers, dates } = market;
@@ -78,8 +78,8 @@ export function slowMarket(market: MarketData, staleMax = 5) {
   };
 
   /**
-   * Returns the growth since the previous session: splits, then cash on the new share basis; without dividends, other
-   * cash only.
+   * Returns the growth since the previous session: splits first, then cash on the new share basis. Without dividends,
+   * only other cash payments are included.
    */
   const findGrowth = (name: string, t: number, hasDividends = true): number | null => {
     if (t < 1) return null;
@@ -109,7 +109,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return null;
   };
 
-  /** Returns the return of a session as windows read it: between two bars on consecutive sessions. */
+  /** Returns the return of a session as windows read it, which requires prices on both consecutive sessions. */
   const betweenBars = (name: string, t: number, hasDividends = true): number | null =>
     findCell('CLOSE', name, t) === null || findCell('CLOSE', name, t - 1) === null
       ? null
@@ -125,7 +125,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     return values;
   };
 
-  /** Returns a statistic of at least half of a window's sessions. */
+  /** Computes a statistic of a window if at least half of its sessions have values. */
   const computeOver = (
     field: string,
     name: string,
@@ -141,7 +141,7 @@ export function slowMarket(market: MarketData, staleMax = 5) {
     computeOver('RETURN', name, t, window, (values) =>
       values.length < 2 ? null : computeDeviation(values) * Math.sqrt(252),
     );
-  /** Returns the value of a unit held over the sessions, with or without bars. */
+  /** Returns the growth of one unit held over the sessions, including sessions without prices. */
   const findMomentum = (name: string, t: number, window: number, lag: number) =>
     t - lag < 0
       ? null
@@ -203,8 +203,8 @@ export function zScores(values: ReadonlyMap<string, number | null>): Map<string,
 }
 
 /**
- * Returns securities by value, best first, ties by identifier; securities without a value come last if they are
- * included.
+ * Returns securities by value, best first, with ties ordered by identifier; securities without a value are last if they
+ * are included.
  */
 export function listRankedNames(
   values: ReadonlyMap<string, number | null>,

@@ -6,7 +6,7 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
 import type { Verdict } from '#domain/rules/selection-class.js';
 import { alignDays, createGeneratedMarket, createGenerator, marketOf } from './rule-market.js';
 
-/** Securities of descending scores: the first has 100 and ranks first, the next 90, and so on. */
+/** Scores in descending order: the first security has 100 and ranks first, the next has 90, and so on. */
 const SCORES = [100, 90, 80, 70, 60, 50, 40, 30, 20, 10];
 const NAMES = SCORES.map((_, i) => `R${String(i + 1).padStart(2, '0')}`);
 
@@ -18,7 +18,7 @@ interface Question {
   readonly scores?: readonly (number | null)[];
 }
 
-/** Returns the reason for each security by its rank. */
+/** Explains the decision of a rule for each security, by rank. */
 function explainRanks({ type, params, constituents = null, scores = SCORES }: Question) {
   const market = marketOf({
     identifiers: NAMES,
@@ -28,14 +28,14 @@ function explainRanks({ type, params, constituents = null, scores = SCORES }: Qu
   return (rank: number) => ({ kept: verdict.kept[rank - 1] === 1, ...verdict.because(rank - 1) });
 }
 
-interface Decided {
+interface RuleCase {
   readonly type: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly constituents: readonly number[] | null;
 }
 
-/** Returns the decision of a rule on the last session over all securities with a price. */
-function decideRule(market: MarketData, { type, params, constituents }: Decided): Verdict {
+/** Returns the decision of a rule on the last session, over all securities with a price. */
+function decideRule(market: MarketData, { type, params, constituents }: RuleCase): Verdict {
   const sm = alignDays(market);
   const session = sm.sessions.length - 1;
   const columns = Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
@@ -53,7 +53,7 @@ describe('a buffer', () => {
     explainRanks({ type: 'BufferedTopN', params: { field: 'SCORE', ...params }, constituents });
 
   test('holds a constituent against the exit rank, a newcomer against the enter rank, others against the fill-up', () => {
-    // 1 and 2 enter, the constituent 6 stays within 7, and 3 and 4 fill the count of five.
+    // Ranks 1 and 2 enter, the constituent with rank 6 stays within 7, and ranks 3 and 4 complete the count of five.
     const why = explainBuffered({ count: 5, enter_rank: 2, exit_rank: 7 }, [1, 6, 9]);
     expect(why(1)).toMatchObject({ kept: true, threshold: 40, cutoff: 7, distance: 0, incumbent: false });
     expect(why(2)).toMatchObject({ kept: true, threshold: 90, cutoff: 2, thresholds: [{ type: 'enter_rank' }] });
@@ -78,23 +78,24 @@ describe('a buffer', () => {
   });
 
   test('whose places are all taken reports to a constituent where they ran out', () => {
-    // 1 to 3 enter, and the constituent 4 takes the last place: 5 is within the exit rank, but ranks after 4.
+    // Ranks 1 to 3 enter, and the constituent with rank 4 is the last to stay: rank 5 is within the exit rank, but
+    // after 4.
     const why = explainBuffered({ count: 4, enter_rank: 3, exit_rank: 6 }, [1, 2, 4, 5, 8]);
     const places = { type: 'places', rank: 4, value: 70, met: false };
-    // A constituent that enters by rank does not need a free place.
+    // A constituent that enters by rank needs no remaining slot.
     expect(why(2).thresholds).toEqual([{ type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 }]);
     expect(why(5)).toMatchObject({ kept: false, threshold: 70, cutoff: 4, distance: 10, incumbent: false });
     expect(why(5).thresholds).toEqual([
       { ...places, distance: 10 },
       { type: 'exit_rank', rank: 6, value: 50, met: true, distance: 0 },
     ]);
-    // After the exit rank, the exit rank is the first threshold that it misses.
+    // A security beyond the exit rank first misses the exit rank.
     expect(why(8)).toMatchObject({ kept: false, threshold: 50, cutoff: 6, distance: 20 });
     expect(why(8).thresholds).toEqual([
       { type: 'exit_rank', rank: 6, value: 50, met: false, distance: 20 },
       { ...places, distance: 40 },
     ]);
-    // The remaining places stay empty: a newcomer would have had to reach the enter rank.
+    // The remaining slots stay empty, because a newcomer must reach the enter rank.
     expect(why(7)).toMatchObject({ threshold: 80, cutoff: 3, distance: 40, thresholds: [{ type: 'enter_rank' }] });
   });
 
@@ -105,7 +106,8 @@ describe('a buffer', () => {
   });
 
   test('of coverage is that of constituents', () => {
-    // 100 + 90 + 80 of 550 are the first half, and 70 makes it 340: the buffer reaches 60 % with the fourth.
+    // 100 + 90 + 80 of 550 are the first half; adding 70 makes 340, so the buffer of 60 % ends with the fourth
+    // security.
     const why = explainRanks({
       type: 'CumulativeCoverage',
       params: { field: 'SCORE', coverage: 0.45, buffer: 0.15 },
@@ -142,7 +144,7 @@ describe('a bound', () => {
         params: { terms: [{ field: 'SCORE' }], missing: 'include', ...params },
         ...(scores ? { scores } : {}),
       });
-    // The z-scores of 100 to 10 are (score - 55) / sqrt(825): six of them are above -0.5.
+    // The z-scores of the scores 100 to 10 are (score - 55) / sqrt(825), and six z-scores are above -0.5.
     const deviation = Math.sqrt(825);
     const few = createComposite({ count: 8, minimum: -0.5 });
     expect(few(8)).toMatchObject({ kept: false, threshold: -0.5, cutoff: 6 });
@@ -165,7 +167,7 @@ describe('a bound', () => {
   });
 });
 
-/** Classes that rank or bound SCORE in a random market. */
+/** Rules that rank or limit by SCORE in a random market. */
 const MOVABLE = [
   { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 8, exit_rank: 18 } },
   { type: 'BufferedTopN', params: { field: 'SCORE', count: 12, enter_rank: 12, exit_rank: 12, ascending: true } },
@@ -191,7 +193,7 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
     priced.forEach((column, position) => {
       const { value, thresholds, distance, threshold, cutoff } = before.because(position);
       const [decisive] = thresholds;
-      // There is no score on the day that could be changed.
+      // A security without a score on the day has no score to change.
       if (value === null || Number.isNaN(scores[last + column]!)) return;
       expect([threshold, cutoff, distance]).toEqual([decisive!.value, decisive!.rank, decisive!.distance]);
       expect(thresholds.every(({ met }) => met)).toBe(before.kept[position] === 1);
@@ -200,7 +202,8 @@ describe.each([3, 5])('in a market of chance (seed %i)', (seed) => {
       const furthest = missed.toSorted((a, b) => b.distance! - a.distance!)[0]!;
       const step = Math.sign(furthest.value! - (value as number)) || ('ascending' in params ? -1 : 1);
       const changed = scores.slice();
-      // Slightly beyond the threshold, so that an equal value does not rank before it; a bound is reached exactly.
+      // The score moves slightly beyond the threshold, so that an equal value cannot rank before it; a bound is reached
+      // exactly.
       changed[last + column] = furthest.value! + (furthest.rank === null ? 0 : step * 1e-9);
       const after = decideRule(
         { ...market, fields: new Map([...market.fields, ['SCORE', changed]]) },
@@ -234,7 +237,7 @@ describe('with its example', () => {
     '$type keeps a security that has a value exactly when it reached all it had to',
     (rule) => {
       const given = rule.example['params'] as Record<string, unknown>;
-      // A plug-in is read by its name, like a column.
+      // A parameter names a plug-in as it would name a column.
       const params = rule.takesPlugin === true ? { plugin: 'CLOSE' } : given;
       const verdict = decideRule(market, { type: rule.type, params, constituents });
       verdict.kept.forEach((kept, position) => {

@@ -9,7 +9,7 @@ const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) =>
 
 const PARENT = documentOf({ weighting: { type: 'EqualWeight' } }, { id: 'PARENT' });
 
-/** Returns a stored document, with its expressions parsed from text. */
+/** Returns an index document as stored, with its expressions parsed from text. */
 function storeIndex(weighting: object, rest: object = {}) {
   const body = {
     id: 'TEST',
@@ -39,7 +39,7 @@ interface Case {
   readonly issuers?: readonly (string | null)[];
 }
 
-/** Decides on a market of one session whose FieldWeight by SIZE gives the sizes. */
+/** Decides weights on a market of one session, where FieldWeight by SIZE uses the given sizes. */
 function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
   const identifiers = sizes.map((_, i) => `S${String(i).padStart(3, '0')}`);
   const rows = Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, [values]]));
@@ -62,8 +62,8 @@ function weightsOf(found: Case, limits: object): Map<number, number> {
 
 const closeTo = (values: readonly number[]) => values.map((value) => expect.closeTo(value, 12));
 
-/** Clips raw weights at their caps repeatedly; the excess goes to the others in proportion. */
-function plainCaps(raw: readonly number[], caps: readonly number[]): number[] {
+/** Clips weights at their caps repeatedly and distributes the excess to the other securities in proportion. */
+function applyPlainCaps(raw: readonly number[], caps: readonly number[]): number[] {
   const isCapped = raw.map(() => false);
   for (;;) {
     const room = 1 - sumOf(caps.filter((_, i) => isCapped[i]));
@@ -77,7 +77,8 @@ function plainCaps(raw: readonly number[], caps: readonly number[]): number[] {
 
 describe('a cap by expression', () => {
   test('by hand: min(0.4, 2 * SHARE) caps each security at its own bound', () => {
-    // Raw 0.5, 0.3, 0.2; caps 0.4, 0.2, 0.4 (sum 1): the third takes the excess of 0.2 and reaches its cap of 0.4.
+    // Raw weights are 0.5, 0.3, 0.2 and caps 0.4, 0.2, 0.4, which sum to 1: the third security takes the excess of 0.2
+    // and reaches its cap of 0.4.
     const weights = weightsOf(
       { sizes: [5, 3, 2], columns: { SHARE: [0.3, 0.1, 0.4] } },
       { cap: 'min(0.4, 2 * SHARE)' },
@@ -86,7 +87,8 @@ describe('a cap by expression', () => {
   });
 
   test('weight_in caps at a multiple of another index, and securities that are not in it are not held', () => {
-    // Every third security has 1/3 of the other index: caps of 0.7 for the first and fourth, 0 for the others.
+    // Every third security has 1/3 of the other index, so the caps are 0.7 for the first and fourth securities, and 0
+    // for the remaining securities.
     const sizes = [80, 10, 10, 20, 5, 5, 15];
     const weights = weightsOf({ sizes }, { cap: 'min(0.5, 2.1 * weight_in("PARENT"))' });
     expect([...weights.keys()]).toEqual([0, 3, 6]);
@@ -109,7 +111,7 @@ describe('a cap by expression', () => {
         }
         expect(sumOf(decision.weights)).toBeCloseTo(1, 11);
         const total = sumOf(sizes);
-        const plain = plainCaps(
+        const plain = applyPlainCaps(
           sizes.map((size) => size / total),
           limit.map((cap) => Math.min(cap, 1)),
         );
@@ -147,7 +149,7 @@ describe('a cap by issuer', () => {
   const issuers = ['A', 'A', 'B', null, null];
 
   test('by hand: two securities of an issuer share its cap in proportion, and a security without an issuer is an issuer by itself', () => {
-    // A has 0.6 of 0.30 + 0.30; capped at 0.4, the others take 0.2 in proportion to 0.2, 0.1 and 0.1.
+    // Issuer A has 0.6 and is capped at 0.4; the other securities take 0.2 in proportion to 0.2, 0.1 and 0.1.
     const weights = weightsOf({ sizes: [4, 2, 2, 1, 1], issuers }, { cap: 0.4, cap_by: 'ISSUER' });
     expect([...weights.values()]).toEqual(closeTo([0.4 * (4 / 6), 0.4 * (2 / 6), 0.3, 0.15, 0.15]));
   });
@@ -169,18 +171,22 @@ describe('a cap by issuer', () => {
   });
 });
 
-/** Two stages on weights only, by definition; null if the others cannot absorb the excess. */
-function plainLadder(weights: readonly number[], { above, to, each, together, toTogether }: Stages): number[] | null {
+/** Applies two stages to weights, by definition; null if the other securities cannot absorb the excess. */
+function applyPlainLadder(
+  weights: readonly number[],
+  { above, to, each, together, toTogether }: Stages,
+): number[] | null {
   const n = weights.length;
   if (Math.max(...weights) > above + 1e-12 && n * to < 1 - 1e-12) return null;
-  const first = Math.max(...weights) > above + 1e-12 ? plainCaps(weights, Array<number>(n).fill(to)) : [...weights];
+  const first =
+    Math.max(...weights) > above + 1e-12 ? applyPlainCaps(weights, Array<number>(n).fill(to)) : [...weights];
   const large = first.map((weight) => weight > each + 1e-12);
   const sum = sumOf(first.filter((_, i) => large[i]));
   if (sum <= together + 1e-12) return first;
   const rest = first.filter((_, i) => !large[i]);
   if (rest.length * each < 1 - toTogether - 1e-12) return null;
   const total = sumOf(rest);
-  const filled = plainCaps(
+  const filled = applyPlainCaps(
     rest.map((weight) => weight / total),
     rest.map(() => each / (1 - toTogether)),
   );
@@ -203,8 +209,9 @@ const NASDAQ = {
 
 describe('caps in stages', () => {
   test('by hand: 30 % becomes 20 %, then 60 % of large weights become 40 %, the others at most 4.5 %', () => {
-    // 30 %, 20 %, 10 %, and twenty of 2 %. Stage 1: 20 % and 0.8 / 0.7 times the others, 20 % again at the cap: 10 % takes
-    // 0.6 / 0.5 = 12 %, 2 % takes 2.4 %. Stage 2: 20 + 20 + 12 = 52 % > 48 %: times 40/52; the others 60 % / 20 = 3 %.
+    // Weights are 30 %, 20 %, 10 %, and twenty of 2 %. Stage 1: 20 %, and the other weights grow by 0.8 / 0.7; 20 % is
+    // capped again, so 10 % grows by 0.6 / 0.5 to 12 %, and 2 % to 2.4 %. Stage 2: 20 + 20 + 12 = 52 % > 48 %, so these
+    // weights shrink by 40/52, and the others become 60 % / 20 = 3 %.
     const sizes = [30, 20, 10, ...Array<number>(20).fill(2)];
     const weights = [...weightsOf({ sizes }, { ladder_caps: NASDAQ }).values()];
     const large = [20, 20, 12].map((weight) => (weight * 0.4) / 52);
@@ -220,7 +227,7 @@ describe('caps in stages', () => {
   });
 
   test('issuers count as one weight and keep the proportions of their securities', () => {
-    // Two securities of 15 % and 11 % of one issuer are 26 % together.
+    // Two securities of one issuer, 15 % and 11 %, are 26 % together.
     const sizes = [15, 11, ...Array<number>(37).fill(2)];
     const result = { sizes, issuers: ['A', 'A', ...Array<null>(37).fill(null)] };
     const weights = [...weightsOf(result, { ladder_caps: { single: NASDAQ.single }, cap_by: 'ISSUER' }).values()];
@@ -252,7 +259,7 @@ describe('caps in stages', () => {
           group: { each_above: each, together_above: together, to: stages.toTogether },
         };
         const result = applyLadder({ raw, groupOf: null, ladder });
-        const plain = plainLadder([...raw], stages);
+        const plain = applyPlainLadder([...raw], stages);
         if (result.kind === 'infeasible') {
           expect(plain).toBeNull();
           expect(result.message).toMatch(/reach only \S+ of the required weight \S+/);

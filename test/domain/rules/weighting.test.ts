@@ -19,7 +19,7 @@ const of = (universe: readonly string[], value: (name: string) => number | null)
 const nullable = (universe: readonly string[], value: (name: string) => number | null) =>
   new Map(universe.map((name) => [name, value(name)]));
 
-/** Normal cumulative probability by its power series. */
+/** Computes the cumulative normal probability by its power series. */
 function phi(z: number): number {
   let term = z;
   let total = z;
@@ -45,7 +45,7 @@ const CASES: Case[] = [
     raw: (slow, universe, t) => of(universe, (name) => slow.latest('CLOSE', name, t)),
   },
   {
-    // A plug-in is read by its name, like a column.
+    // A parameter names a plug-in as it would name a column.
     type: 'PluginWeight',
     params: { plugin: 'SCORE' },
     raw: (slow, universe, t) => of(universe, (name) => Math.max(0, slow.latest('SCORE', name, t) ?? 0)),
@@ -214,8 +214,8 @@ describe('weightings solved from a covariance', () => {
   const window = 250;
 
   /**
-   * Section 3.12 by its definitions: covered securities, complete rows, sample covariance shrunk to constant
-   * correlation.
+   * Computes the covariance of section 3.12 by its definitions: covered securities, complete rows, sample covariance
+   * shrunk to constant correlation.
    */
   function covariance(intensity: number | null) {
     const sessions = Array.from({ length: window + 1 }, (_, i) => t - window + i);

@@ -18,7 +18,7 @@ import { IS_SOAK } from '../../soak.js';
 const SESSIONS = 90;
 const NAMES = 7;
 
-/** Definition of each statistic over the existing values. */
+/** Definition of each statistic, applied to the values that exist. */
 const DEFINITIONS: Readonly<
   Record<string, { readonly fast: Statistic; readonly slow: (values: readonly number[]) => number }>
 > = {
@@ -54,7 +54,7 @@ const cell = fc.oneof(
   { arbitrary: fc.constant(1), weight: 1 },
 );
 
-/** Windows that are requested in random order. */
+/** Random windows, requested in random order. */
 const questions = fc.array(
   fc.record({
     end: fc.integer({ min: 0, max: SESSIONS - 1 }),
@@ -70,7 +70,7 @@ const questions = fc.array(
 
 const panels = fc.array(cell, { minLength: SESSIONS * NAMES, maxLength: SESSIONS * NAMES });
 
-/** Returns the values as cells of a panel, with a session that has no row, and as a series without that session. */
+/** Returns the values as cells of a panel with one session that has no row, or as a series without this session. */
 function seriesOf(
   cells: readonly number[],
   { inPanel, absent }: { readonly inPanel: boolean; readonly absent: number },

@@ -59,7 +59,7 @@ function marketOf({ close, weights, sectors, dividends = [], series = {} }: Sket
   };
 }
 
-/** Returns constant prices that change on the given sessions. */
+/** Returns prices that are constant except for changes on the given sessions. */
 const listSteps = (start: number, changes: Readonly<Record<number, number>>) => {
   let price = start;
   return DATES.map((_, s) => (price *= 1 + (changes[s] ?? 0)));
@@ -73,7 +73,7 @@ test('a window by hand: bought at the close before it, dividends in, a security 
       B: listSteps(50, { 10: -0.1 }),
       NEW: removeEarly(listSteps(20, {})),
       ODD: removeEarly(listSteps(30, {})),
-      // Not held, in the group of NEW.
+      // not held, but in the same group as NEW
       PEER: listSteps(10, { 11: -0.3 }),
     },
     weights: { A: 0.4, B: -0.2, NEW: 0.3, ODD: 0.4, GONE: 0.05 },
@@ -86,7 +86,8 @@ test('a window by hand: bought at the close before it, dividends in, a security 
     window: { start: DATES[10]!, end: DATES[11]! },
   });
   expect(findings).toEqual([]);
-  // A: 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW like PEER. ODD like A, B and PEER. GONE like A and B.
+  // A returns 1.1 * 0.8 = 0.88. B falls by 5 and pays 5. NEW has the return of PEER, ODD the mean of A, B and PEER, and
+  // GONE the mean of A and B.
   const all = (0.88 + 1 + 0.7) / 3 - 1;
   const returns = { A: -0.12, B: 0, NEW: -0.3, ODD: all, GONE: -0.06 };
   const byName = new Map(result.by_name.map((row) => [row.identifier, row]));
@@ -122,7 +123,7 @@ test('a window outside the store has no return, and the range of the store is re
   for (const window of [
     { start: '2019-01-01', end: DATES[3]! },
     { start: '2031-01-01', end: '2031-02-01' },
-    // The previous close is not in the store.
+    // The close before the window is not in the store.
     { start: DATES[0]!, end: DATES[3]! },
   ]) {
     const { result, findings } = of(window);
@@ -153,7 +154,7 @@ test('a window outside the store has no return, and the range of the store is re
   });
   expect(beyond.findings).toMatchObject([{ code: 'WINDOW_CUT', path: 'scenarios[2].window.end', value: '2020-04-22' }]);
   expect(of({ start: DATES[78]!, end: DATES[79]! }).findings).toEqual([]);
-  // A Sunday after the previous Friday: nothing is lost.
+  // The window ends on a Sunday; the session before is a Friday, so no return is lost.
   expect(of({ start: DATES[70]!, end: '2020-04-19' }).findings).toEqual([]);
 });
 
@@ -229,7 +230,7 @@ test('shocks: names and groups as they are, the rest by its response to a series
   const only = computeShockScenario(market, { ...terms, shocks: { A: -0.2 } });
   expect(only.return).toBeCloseTo(-0.05, 14);
   expect(only.r_squared).toBeNull();
-  // E is in the store and not held: it is a factor as well.
+  // E is in the store but not held; it can be a shock factor as well.
   expect(
     computeShockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(
       ({ identifier }) => identifier === 'A',
@@ -255,7 +256,7 @@ test('the standard error of the return is that of the responding part as one res
   });
   const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
   const result = computeShockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
-  // YOUNG responds like the mean of A and B; the response of STRUCK is given.
+  // YOUNG responds like the mean of A and B; STRUCK has a given response.
   const counted = { A: 0.4, B: 0.3, C: 0.1 };
   const listLastReturns = (prices: readonly number[]) =>
     prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);

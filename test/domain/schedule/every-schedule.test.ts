@@ -75,7 +75,7 @@ describe('every schedule', () => {
         const weekday = frequency === 'weekly' ? null : given.rebalance.weekday;
         const rebalance = RebalanceSpec.parse({ ...given.rebalance, frequency, weekday, roll: 'following', dates: [] });
         const { calendar, found } = findAllSessions({ ...given, rebalance });
-        const sessions = found.slice(1).map(({ session }) => session); // The base date is not an anchor.
+        const sessions = found.slice(1).map(({ session }) => session); // the base date is not an anchor date
         const closed = sessions[pick % sessions.length]!;
         const next = calendar.sessions[calendar.sessions.indexOf(closed) + 1]!;
         const changes = [{ date: formatDay(closed), session: 'closed', reason: 'Storm' } as const];
@@ -130,7 +130,7 @@ const DEFAULT_MONTHS: Record<string, readonly number[]> = {
   annual: [12],
 };
 
-/** Walks through the months day by day, as the documentation defines them. */
+/** Walks through the months one day at a time, as the documentation defines the schedules. */
 function walkMonths(spec: RebalanceSpec, calendar: Calendar, base: Day): Day[] {
   const result = [base];
   let effective = base;

@@ -6,7 +6,7 @@ import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
 import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
 import { calendarOf, schedule, type Spec } from './schedule-case.js';
 
-/** Returns effective date, reference, announcement and pricing date of each rebalance after the first. */
+/** Returns the effective date, reference date, announcement date and pricing date of each rebalance after the first. */
 const rowsOf = (spec: Spec, from: string, to: string, code = 'XNYS') =>
   schedule(spec, from, to, { code })
     .slice(1)
@@ -39,7 +39,8 @@ describe('dates of a review on the sessions of New York', () => {
       announcement: { rule: 'sessions_before', sessions: 10 },
       pricing_date: { rule: 'nth_weekday', nth: 2, weekday: 4 },
     };
-    // Juneteenth is a Wednesday in 2024; ten sessions before Friday 21 June is Thursday 6 June, and 7 June is the first Friday.
+    // Juneteenth 2024 is a Wednesday. Ten sessions before Friday 21 June is Thursday 6 June, and 7 June is the first
+    // Friday.
     expect(
       rowsOf({ ...spec, reference: { rule: 'sessions_before', sessions: 12 } }, '2024-01-02', '2024-12-31'),
     ).toEqual([
@@ -66,7 +67,7 @@ describe('dates of a review on the sessions of New York', () => {
       reference: { rule: 'sessions_before', sessions: 5 },
       announcement: { rule: 'weekday_before', weekday: 2, weeks: 0 },
     };
-    // Good Friday 2024 is 29 March; Thanksgiving is 28 November and Christmas a Wednesday.
+    // Good Friday 2024 is 29 March; Thanksgiving is 28 November, and Christmas is a Wednesday.
     expect(rowsOf(spec, '2024-03-15', '2024-04-08').map((row) => row.slice(0, 32))).toEqual([
       '2024-03-22 2024-03-15 2024-03-20',
       '2024-03-28 2024-03-21 2024-03-27',
@@ -74,13 +75,13 @@ describe('dates of a review on the sessions of New York', () => {
     ]);
     expect(rowsOf(spec, '2024-12-16', '2024-12-31').map((row) => row.slice(0, 32))).toEqual([
       '2024-12-20 2024-12-13 2024-12-18',
-      '2024-12-27 2024-12-19 2024-12-24', // Wednesday is Christmas.
+      '2024-12-27 2024-12-19 2024-12-24', // the Wednesday is Christmas
     ]);
   });
 
   test('a day of a month, and the last such weekday at least some weeks before', () => {
-    // MSCI: the last ten sessions of the previous month; 31 January 2026 is a Saturday. FTSE: the Monday four weeks
-    // earlier.
+    // MSCI prices in the last ten sessions of the previous month; 31 January 2026 is a Saturday. FTSE uses the Monday
+    // four weeks earlier.
     const spec: Spec = {
       frequency: 'quarterly',
       months: [2, 5, 8, 11],
@@ -90,7 +91,7 @@ describe('dates of a review on the sessions of New York', () => {
     expect(rowsOf(spec, '2025-12-15', '2026-12-01').map((row) => row.slice(0, 32))).toEqual([
       '2026-02-27 2026-01-30 2026-02-09',
       '2026-05-29 2026-04-30 2026-05-11',
-      '2026-08-31 2026-07-31 2026-08-17', // 31 August is a Monday: exactly two weeks.
+      '2026-08-31 2026-07-31 2026-08-17', // 31 August is a Monday, exactly two weeks after the announcement
       '2026-11-30 2026-10-30 2026-11-16',
     ]);
   });
@@ -167,7 +168,7 @@ describe('an order of dates that cannot be kept is an error that names the first
 });
 
 test('a schedule shows every close of a phase, and announces the rebalance once', () => {
-  // GSCI: the fifth to the ninth session of January 2025; the ninth of January was a day of mourning.
+  // GSCI rolls from the fifth to the ninth session of January 2025; 9 January was a day of mourning without a session.
   const { rebalance, calendar, baseDay } = createCadence(
     {
       frequency: 'custom',

@@ -21,7 +21,7 @@ export const schedule = (
     from: parseValidDay(from),
     to: parseValidDay(to),
   });
-/** Dates after the base rebalance. */
+/** Returns the rebalance dates after the base date. */
 export const listDates = (...args: Parameters<typeof schedule>) =>
   schedule(...args)
     .slice(1)

@@ -160,7 +160,7 @@ describe('a schedule', () => {
   });
 
   test('keeps every unadjusted date of days on which the exchange is closed, for one rebalance', () => {
-    // Tokyo is closed from 27 April to 6 May 2019: two Mondays have the prices of Friday, 26 April.
+    // Tokyo is closed from 27 April to 6 May 2019, so two Mondays use the prices of Friday 26 April.
     const mondays: Spec = { frequency: 'weekly', weekday: 0, roll: 'unadjusted' };
     const result = schedule(mondays, '2019-04-17', '2019-05-20', { code: 'XTKS' });
     const friday = parseValidDay('2019-04-26');

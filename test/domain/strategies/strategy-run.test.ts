@@ -15,8 +15,8 @@ const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04'];
 const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 const createCadence = (spec: Partial<RebalanceSpec>) => RebalanceSpec.parse(spec);
 
-/** An equally weighted index of all securities, rebalanced daily or never. */
-const equalWeights = (frequency: 'daily' | 'none') =>
+/** Returns an equally weighted index of all securities that is rebalanced daily or never. */
+const createEqualWeights = (frequency: 'daily' | 'none') =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -36,14 +36,14 @@ interface Case {
 
 function runCase({ close, index, terms, capital, bps = 0 }: Case): Run {
   const market = buildMarket({ dates: DATES.slice(0, Object.values(close)[0]!.length), close });
-  return runOn(CALENDARS, market, equalWeights(index), {
+  return runOn(CALENDARS, market, createEqualWeights(index), {
     strategy: { ...PLAIN, ...terms },
     initial_capital: capital,
     transaction_cost_bps: bps,
   });
 }
 
-/** Returns the money in each security, then cash, after a close. */
+/** Returns the money in each security after a close, followed by cash. */
 function moneyAt({ portfolio }: Run, t: number): number[] {
   const { columns, weights, value, cash } = portfolio;
   const row = [...weights.subarray(t * columns.length, (t + 1) * columns.length)];
@@ -81,7 +81,7 @@ describe('a separate cadence', () => {
     });
     expectClose(moneyAt(result, 0), [250, 250, 500]);
     expectClose(moneyAt(result, 1), [500, 250, 500]);
-    // The index is never rebalanced and holds two thirds of A by now.
+    // The index never rebalances and has drifted to two thirds in A.
     expectClose(moneyAt(result, 2), [1250 / 3, 625 / 3, 625]);
     expectClose(moneyAt(result, 3), [1250 / 3, 1250 / 3, 625]);
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01', '2024-01-03']);
@@ -143,14 +143,15 @@ describe('drift tolerance', () => {
   test('names beyond it trade to target, the rest stays, the difference is cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
-    // Weights 4/9, 5/18, 5/18 compared with 1/3: only A deviates by more than 0.1.
+    // Weights are 4/9, 5/18, 5/18 and targets 1/3, so only A deviates by more than 0.1.
     expectClose(moneyAt(result, 1), [120, 100, 100, 40]);
     expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
   test('purchases shrink to the money there is, sales do not', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
-    // 120, 100, 10 and 40 in cash: A sells 30, B does not trade, C needs 80 and receives the available 70.
+    // Holdings are 120, 100, 10, and 40 in cash. A sells 30, B does not trade, and C needs 80 but receives the
+    // available 70.
     expectClose(moneyAt(result, 2), [90, 100, 80, 0]);
   });
 
@@ -163,7 +164,7 @@ describe('drift tolerance', () => {
     const after = (before - 0.01 * money[0]!) / (1 - 0.01 / 3);
     expectClose(moneyAt(result, 1), [after / 3, money[1]!, money[2]!, after - after / 3 - money[1]! - money[2]!]);
     expectClose([result.portfolio.costs[1]!], [0.01 * (money[0]! - after / 3)]);
-    // Then A is sold, and its proceeds and the cash buy C, each at its cost.
+    // The sale of A and the cash pay for C; each trade has its own cost.
     const [a, b, , cash] = moneyAt(result, 1) as [number, number, number, number];
     const c = money[2]! / 10;
     const value = result.portfolio.value[2]!;
@@ -204,7 +205,7 @@ describe('a constraint set', () => {
       capital: 300,
     });
     expectClose(moneyAt(result, 0), [100, 100, 100, 0]);
-    // The index holds 4/9, 5/18, 5/18: the excess of A goes equally to B and C.
+    // The index holds 4/9, 5/18, 5/18; the excess of A is divided equally between B and C.
     expectClose(moneyAt(result, 1), [0.4 * 360, 0.3 * 360, 0.3 * 360, 0]);
     expectClose([...result.rebalances[1]!.weights], [0.4, 0.3, 0.3]);
     expect(result.findings.map(({ code, path }) => [code, path])).toContainEqual([
@@ -220,8 +221,8 @@ describe('a constraint set', () => {
   });
 
   test('that cannot be met on a later date skips the rebalance and is reported', () => {
-    // From the second date on, A is two thirds of the index: the minimum of two thirds and the maximum of one half
-    // conflict.
+    // From the second date on, A is two thirds of the index, so the minimum of two thirds conflicts with the maximum of
+    // one half.
     const close = { A: [10, 40, 40], B: [10, 10, 10], C: [10, 10, 10] };
     const terms = {
       rebalance: createCadence({ frequency: 'daily' }),

@@ -92,7 +92,7 @@ describe('a choice by folds', () => {
 
   test('needs groups longer than what is left out of them, and says by how much', () => {
     const folds = SweepFolds.parse({ method: 'combinatorial', groups: 10, purge: 3, embargo: 6 });
-    // Of each group 3 sessions before a test, 9 after one and 2 that are kept.
+    // In each group, 3 sessions before a test and 9 after a test are dropped, and 2 are kept.
     expect(chooseByFolds({ returns: RETURNS, trials: TRIALS, days: DAYS, folds })).toEqual({
       kind: 'short',
       observations: 131,

@@ -24,7 +24,7 @@ import { plainDecider } from '../backtest/test-deciders.js';
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const HALF: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
 
-function singleRun(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
+function runSingle(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
   try {
     const single = run(market, document, { ...request, ...(strategy === null ? {} : { strategy }) });
     assertReturns(single);
@@ -81,7 +81,7 @@ test('variants with shared computations equal their single runs, bit for bit', (
           ),
         );
         const outcomes = outcomesOf(market, variants);
-        variants.forEach((variant, i) => expect(outcomes[i]).toEqual(singleRun(market, variant)));
+        variants.forEach((variant, i) => expect(outcomes[i]).toEqual(runSingle(market, variant)));
         const reversed = outcomesOf(market, variants.toReversed());
         expect(reversed.toReversed()).toEqual(outcomes);
         const isPlain = ({ strategy }: Variant): boolean => strategy === null;

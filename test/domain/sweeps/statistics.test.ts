@@ -30,7 +30,10 @@ function expectClose(actual: number | undefined, expected: number, tolerance = 1
 }
 
 describe('the deflated Sharpe ratio', () => {
-  /** Bailey and López de Prado (2014), section "A numerical example": annualised ratio 2.5 over 1,250 days of a 250-day year. */
+  /**
+   * Bailey and López de Prado (2014), section "A numerical example": an annualised Sharpe ratio of 2.5 over 1,250 days,
+   * with 250 days a year.
+   */
   const paper = { sharpe: 2.5 / Math.sqrt(250), skewness: -3, kurtosis: 10, observations: 1250 };
   const variance = 1 / 2 / 250;
 

@@ -14,7 +14,7 @@ import {
 import { CALENDARS } from '../rules/rule-market.js';
 
 describe('JSON pointers', () => {
-  /** The examples of RFC 6901, section 5. */
+  /** Examples of RFC 6901, section 5. */
   test.each([
     ['', []],
     ['/foo', ['foo']],

@@ -2,10 +2,10 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { addMonths, toCivilDate, toDay, countDaysInMonth, formatDay, parseDay } from '#domain/time/days.js';
 
-/** Dates as JavaScript computes them. */
+/** Formats a date with JavaScript's Date, for comparison. */
 const isoText = (day: number): string => new Date(day * 86_400_000).toISOString().slice(0, 10);
 
-/** The years 0001 to 9999. */
+/** Any day of the years 0001 to 9999. */
 const anyDay = fc.integer({ min: -719_162, max: 2_932_896 });
 
 test('dates are those of the calendar of the language, from the year 1 to 9999', () => {

@@ -15,8 +15,8 @@ test('a local time keeps its hour while the offset of its zone changes', () => {
 });
 
 test('a time that clocks skip comes later by the gap, and one that occurs twice is the first', () => {
-  expect(at('2026-03-29', '02:30', 'Europe/Zurich')).toBe('2026-03-29T01:30:00.000Z'); // 03:30 summer time.
-  expect(at('2026-10-25', '02:30', 'Europe/Zurich')).toBe('2026-10-25T00:30:00.000Z'); // Still summer time.
+  expect(at('2026-03-29', '02:30', 'Europe/Zurich')).toBe('2026-03-29T01:30:00.000Z'); // 03:30 summer time
+  expect(at('2026-10-25', '02:30', 'Europe/Zurich')).toBe('2026-10-25T00:30:00.000Z'); // the first 02:30, still in summer time
   // On Lord Howe Island, clocks go back by half an hour at 02:00.
   expect(at('2026-04-05', '01:45', 'Australia/Lord_Howe')).toBe('2026-04-04T14:45:00.000Z');
   expect(at('2026-04-05', '02:15', 'Australia/Lord_Howe')).toBe('2026-04-04T15:45:00.000Z');

@@ -20,37 +20,37 @@ const STEPS = [
   { type: 'deliver' },
 ];
 
-/** A desk with its vendor, its service and the folder of a client. */
+/** An index desk with its data vendor, its service, and the delivery folder of a client. */
 export interface Desk {
-  /** Folder of the client. */
+  /** Delivery folder of the client. */
   readonly out: string;
   ask<T = Record<string, unknown>>(method: string, path: string, body?: unknown): Promise<T>;
-  /** Writes a file of the vendor. */
+  /** Writes a file as the vendor. */
   write(name: string, text: string): Promise<void>;
-  /** Writes the prices of a session. @param wrong a security whose price is ten times too high */
+  /** Writes the price file of a session. @param wrong security whose price is ten times too high */
   writePrices(t: number, wrong?: string): Promise<void>;
-  /** Halves the price of a security from the next file on. */
+  /** Splits a security two for one: its price halves from the next file on. */
   split(security: string): void;
-  /** Refreshes the whole store, as a person does after a correction. */
+  /** Refreshes the whole store, as a user does after a correction. */
   refreshWhole(): Promise<void>;
-  /** Starts a day and waits for the end of its round. */
+  /** Starts a day and waits until its round has ended. */
   performed(date: string): Promise<ScheduleDay>;
   /**
-   * Returns the number of rounds that ended because the database or the object store of a busy machine did not answer.
+   * Returns the number of rounds that ended because the database or the object store did not respond on a busy machine.
    */
   outages(): number;
-  /** Returns the day when no step is running. */
+  /** Returns the day after all running steps have ended. */
   settled(date: string): Promise<ScheduleDay>;
-  /** Waits until a step has begun, or the day has ended. */
+  /** Waits until a step has begun or the day has ended. */
   atStep(date: string, position: number): Promise<ScheduleDay>;
-  /** Number of files of a day that the client has. */
+  /** Returns the number of a day's files that the client has received. */
   delivered(date: string): Promise<number>;
-  /** Kills a node and starts it again on the same home; with two nodes, requests then go to the other one. */
+  /** Kills a node and restarts it on the same home. With two nodes, later requests go to the other node. */
   kill(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Returns true if the database or the object store did not answer a step, or a request for an index. */
+/** Returns true if the database or the object store did not respond to a step or to a request for an index. */
 const isAway = ({ reason, steps, held }: ScheduleDay): boolean =>
   reason?.includes(' cannot be reached') === true ||
   [...steps, ...held].some(({ code }) => code === 'STORE_UNAVAILABLE');
@@ -59,7 +59,7 @@ export async function openDesk(home: string): Promise<Desk> {
   const vendor = join(home, 'vendor-in');
   const out = join(home, 'delivery', 'house');
   const roots = ['--data-roots', home, '--delivery-roots', join(home, 'delivery')];
-  // For a month of a small family, threads that compile ahead of the work would cost more than the work.
+  // For a month of a small family, threads that compile in advance would cost more than the work itself.
   const threads = IS_SOAK ? ['--workers', '2'] : ['--workers', '1', '--warm-up', 'off'];
   const flags = ['--log-level', 'error', ...threads, ...roots];
   const { environment, drop } = await openPlaces();
@@ -146,7 +146,7 @@ export async function openDesk(home: string): Promise<Desk> {
   return desk;
 }
 
-/** A database and a bucket that two nodes share; one node needs neither. */
+/** Opens a database and a bucket that two nodes share; a single node needs neither. */
 async function openPlaces(): Promise<{ readonly environment: Record<string, string>; drop(): Promise<void> }> {
   if (NODES === 1) return { environment: {}, drop: async () => {} };
   const { url, drop } = await openTestDatabase();
@@ -159,7 +159,7 @@ async function openPlaces(): Promise<{ readonly environment: Record<string, stri
   return { environment: placesOf(url, s3), drop: end };
 }
 
-/** Stores the market, the family, the client and the schedule. */
+/** Creates the market, the indices, the client and the schedule of the desk. */
 async function prepare({ ask, writePrices, out }: Desk, vendor: string): Promise<void> {
   for (let t = 0; t < HISTORY; t++) await writePrices(t);
   await ask('POST', '/data/stores', {

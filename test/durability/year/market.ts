@@ -10,11 +10,11 @@ export const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_125);
 export const HISTORY = 5;
 export const SECURITIES = Array.from({ length: 12 }, (_, i) => `S${String(i).padStart(2, '0')}`);
 const random = seeded(SEED);
-/** A security, drawn. */
+/** Draws a security. */
 export const drawnSecurity = (): string => SECURITIES[Math.floor(random() * SECURITIES.length)]!;
 
 export type Fault = 'late' | 'wrong' | 'repeated' | 'closed' | 'target' | 'kill';
-/** Faults of the weeks by session. The year has a fault on every third session, each kind equally often. */
+/** Faults of the short run by session. In the year, every third session has a fault, each kind equally often. */
 const WEEKS: Readonly<Record<number, Fault>> = {
   1: 'late',
   2: 'wrong',
@@ -25,7 +25,7 @@ const WEEKS: Readonly<Record<number, Fault>> = {
   9: 'kill',
 };
 const KINDS: readonly Fault[] = ['late', 'wrong', 'repeated', 'closed', 'target', 'kill'];
-/** Kinds that have not occurred in the current cycle of faults. */
+/** Kinds of faults that have not yet occurred in the current cycle. */
 let left: readonly Fault[] = [];
 export function faultOf(k: number): Fault | undefined {
   if (!IS_SOAK) return WEEKS[k];
@@ -36,19 +36,19 @@ export function faultOf(k: number): Fault | undefined {
   return fault;
 }
 
-/** Sessions with the end of a month among them. */
+/** Sessions of the simulation, including the end of a month. */
 export const SESSIONS = [...openCalendars().get('XNYS')!.sessions]
   .filter((day) => day >= parseValidDay('2023-06-14'))
   .slice(0, HISTORY + SESSION_COUNT)
   .map(formatDay);
 
-/** Prices without splits, by session and security. */
+/** Prices before splits, by session and security. */
 export const PRICES = SESSIONS.reduce<number[][]>((rows) => {
   const before = rows.at(-1) ?? SECURITIES.map((_, i) => 20 + 10 * i);
   return [...rows, before.map((price) => price * (1 + (random() - 0.5) * 0.03))];
 }, []);
 
-/** Indices of equal weights; every second one returns to equal weights at the last close of each month. */
+/** Equally weighted indices; every second index is rebalanced at the last close of each month. */
 export const RULED = Array.from({ length: RULES }, (_, r) => ({
   id: `RULE-${r}`,
   members: SECURITIES.filter((_, i) => (i + r) % 3 !== 0),
@@ -59,8 +59,8 @@ export const OVERLAID = Array.from({ length: OVERLAYS }, (_, o) => ({ id: `FEE-$
 export const FAMILY = [...RULED, ...OVERLAID].map(({ id }) => id);
 
 /**
- * Returns the levels of an index of the family by date, from averages of price relatives since the last return to equal
- * weights.
+ * Returns the levels of an index of the family by date, computed from averages of price relatives since the last
+ * rebalance.
  * @param dates sessions that took place
  */
 export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<string, number> {
@@ -72,7 +72,7 @@ export function levelsOf(id: string, dates: readonly string[]): ReadonlyMap<stri
   let since = { prices: pricesOn(dates[0]!), level: 1000 };
   let isDue = false;
   for (const [t, date] of SESSIONS.entries()) {
-    // A return to equal weights on a closed day moves to the next session.
+    // A rebalance on a closed day moves to the next session.
     isDue ||= frequency === 'monthly' && SESSIONS[t + 1]?.slice(0, 7) !== date.slice(0, 7);
     if (!dates.includes(date)) continue;
     const prices = pricesOn(date);

@@ -15,7 +15,7 @@ import { waitFor } from '../../waiting.js';
 const api = { ...jobRoutes, ...mcpRoutes };
 const document = openApiDocument(api, '1.2.3');
 
-/** A job that runs until it is cancelled, and the requests for it. */
+/** Requests for a job that runs until it is cancelled. */
 let asked: string[];
 let isCancelled: boolean;
 /** Revoked keys. */
@@ -72,7 +72,7 @@ beforeEach(() => {
     },
     version: '1.2.3',
     log: pino({ enabled: false }),
-    // A key consists of its scopes.
+    // A test key is the list of its scopes.
     authenticate({ request: { headers } }) {
       const key = headers.get('authorization')?.replace('Bearer ', '');
       if (key === undefined || revoked.has(key)) throw new Refusal('UNAUTHENTICATED', 'No key.');
@@ -86,7 +86,7 @@ const URL_HERE = 'http://localhost:1';
 const agentWith = (key: string): Promise<Agent> =>
   agentAt(URL_HERE, { key, fetch: async (url, init) => app.fetch(new Request(url, init), '127.0.0.1') });
 
-/** Sends a message unchanged, with the key that may read. */
+/** Sends an unmodified message with a key that has the scope to read. */
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   app.fetch(
     new Request(`${URL_HERE}/mcp`, {
@@ -138,7 +138,7 @@ test('a message outside the protocol is refused like any request, and a notifica
 });
 
 test('the OpenAPI document declares the events that a request with a progress token is answered with', async () => {
-  isCancelled = true; // The wait is answered at once.
+  isCancelled = true; // lets the pending wait return
   const params = { name: 'waitForJob', arguments: { job_id: 'backtest:LONG' }, _meta: { progressToken: 1 } };
   const answer = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
   const type = answer.headers.get('content-type');
@@ -229,7 +229,7 @@ test('a key has twenty requests at once', async () => {
     429,
     { error: { code: 'RATE_LIMITED', detail: { limit: 20 } } },
   ]);
-  isCancelled = true; // This ends the jobs, so that the calls are answered.
+  isCancelled = true; // ends the jobs, so that pending calls return
   for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200);
   expect((await call(21)).status).toBe(200);
 });

@@ -2,12 +2,12 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 
-/** An agent: the client of the SDK, and the members of its answers that a program reads. */
+/** A simulated agent: the client of the SDK, and the members of its results that a program reads. */
 export interface Agent {
   readonly client: Client;
   /** Calls a tool. */
   call(name: string, given?: Readonly<Record<string, unknown>>): Promise<CallToolResult>;
-  /** Returns the JSON of an answer that must be a success. */
+  /** Returns the JSON value of a result that must be successful. */
   ok<T>(name: string, given?: Readonly<Record<string, unknown>>): Promise<T>;
   close(): Promise<void>;
 }
@@ -26,7 +26,7 @@ export async function agentAt(url: string, { tools, key, fetch }: AgentOptions =
     ...(fetch === undefined ? {} : { fetch }),
   });
   const client = new Client({ name: 'test', version: '1' });
-  await client.connect(transport as Parameters<Client['connect']>[0]); // Its optional members differ only in undefined.
+  await client.connect(transport as Parameters<Client['connect']>[0]); // its optional members differ only in undefined
   const call = async (name: string, given: Readonly<Record<string, unknown>> = {}) =>
     (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
   return {
@@ -52,13 +52,13 @@ export interface ToolError {
   readonly hint: string;
 }
 
-/** Returns the error of a result that must be one. */
+/** Returns the error of a result that must be an error. */
 export function errorOf(result: CallToolResult): ToolError {
   if (result.isError !== true) throw new Error(`no error: ${textOf(result).slice(0, 500)}`);
   return JSON.parse(textOf(result)) as ToolError;
 }
 
-/** Every tool of an agent, of all pages. */
+/** Returns all tools of an agent, from all pages. */
 export async function toolsOf({ client }: Agent): Promise<Awaited<ReturnType<Client['listTools']>>['tools']> {
   const tools = [];
   for (let cursor: string | undefined; ;) {

@@ -20,7 +20,7 @@ It starts on 2019-01-02 on the calendar XNYS with a value of 100 in USD.`;
 
 const NUMBERS: Readonly<Record<string, string>> = { quarterly: 'quarterly', monthly: 'monthly' };
 
-/** Returns the first definition of a careless agent: the number of constituents is in the wrong field. */
+/** Returns the first definition of a careless agent, with the number of constituents in the wrong field. */
 function findFirstDraft(rulebook: string) {
   const [, count] = /the (\d+) largest/.exec(rulebook)!;
   const [, frequency] = /rebalanced (\w+)/.exec(rulebook)!;
@@ -52,7 +52,7 @@ interface Job {
   readonly result: Readonly<Record<string, unknown>>;
 }
 
-/** Waits like an agent: it calls the tool again while the job runs. */
+/** Waits for a job like an agent, by calling the tool again while the job runs. */
 async function ended(started: Job): Promise<Job> {
   let job = started;
   while (job.status === 'pending' || job.status === 'running')
@@ -68,7 +68,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
     }),
   );
 
-  // The findings name the wrong parameter and the accepted ones; the agent uses them to correct it.
+  // The findings name the wrong parameter and the accepted parameters, so the agent can correct its definition.
   const draft = findFirstDraft(RULEBOOK);
   const report = await agent.ok<{ valid: boolean; findings: readonly Finding[] }>('validateIndex', { body: draft });
   expect(report.valid).toBe(false);
@@ -93,7 +93,7 @@ test('an agent designs an index from a rulebook, backtests it, explains its larg
   await agent.ok('createIndex', { body: corrected, change_note: 'from the rulebook' });
   await ended(await agent.ok<Job>('startBacktest', { index_id: 'TWENTY', body: {} }));
 
-  // The contributions between the peak and the trough sum to the fall of the level.
+  // The contributions between peak and trough sum to the fall of the level.
   const { levels } = await agent.ok<{ levels: { index: readonly string[]; data: readonly number[] } }>('getLevels', {
     index_id: 'TWENTY',
     start: '2020-01-02',
@@ -127,7 +127,7 @@ test('a completed wait returns the figures of the job, and shortened series', as
   expect(result['metrics']).toEqual(metrics);
 });
 
-/** Largest drawdown by its definition: the largest fall from a level to a later one. */
+/** Computes the largest drawdown by definition: the largest relative fall from a level to a later level. */
 function largestDrawdown({ index, data }: { readonly index: readonly string[]; readonly data: readonly number[] }) {
   let worst = { fall: 0, peak: '', trough: '' };
   for (let i = 0; i < data.length; i++)

@@ -22,21 +22,21 @@ afterAll(async () => {
   await service.close();
 });
 
-/** Sends a request of the examples as the call of a tool. @returns the status that its answer implies */
+/** Sends a request of the examples as a tool call. @returns the status that the result implies */
 async function askByTool<T>(method: string, path: string, body?: unknown): Promise<Answer<T>> {
   const { id, given } = callOf(method, path, body);
   if (id === 'callMcp' || !isTool(ROUTES[id]!)) return service.ask<T>(method, path, body);
   called.add(id);
   const result = await agent.call(id, given);
   const text = textOf(result);
-  expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThan(60_000); // Quoted, and with its notice.
+  expect(Buffer.byteLength(JSON.stringify(result.content))).toBeLessThan(60_000); // quoted text and its notice
   const isJson = /^[[{]/.test(text);
   const parsed = (isJson ? JSON.parse(text) : text) as T;
   const isJob = isJson && (parsed as { status?: string }).status === 'pending';
   return { status: result.isError === true ? 400 : isJob ? 202 : 200, headers: new Headers(), body: parsed };
 }
 
-/** Returns the tool of a request and its arguments, by the template of the path. */
+/** Returns the tool and the arguments for a request, found by the path template. */
 function callOf(method: string, address: string, body: unknown) {
   const { pathname, searchParams } = new URL(address, 'http://localhost');
   for (const [id, { method: of, path }] of Object.entries(ROUTES)) {
@@ -82,7 +82,7 @@ test('the tools of the default sets are one page of at most 25,000 tokens', asyn
   const page = await byDefault.client.listTools();
   await byDefault.close();
   expect(page.nextCursor).toBeUndefined();
-  expect(JSON.stringify(page).length).toBeLessThanOrEqual(100_100); // Four characters per token, and the frame.
+  expect(JSON.stringify(page).length).toBeLessThanOrEqual(100_100); // four characters per token, plus the frame
 });
 
 test('resources, templates and prompts are listed, and every resource can be read', async () => {
@@ -106,7 +106,7 @@ test('resources, templates and prompts are listed, and every resource can be rea
     const { messages } = await agent.client.getPrompt({ name, arguments: given });
     const text = (messages[0]!.content as { text: string }).text;
     for (const argument of Object.values(given)) expect(text).toContain(argument);
-    // A prompt only names existing tools.
+    // Prompts may name only existing tools.
     for (const word of text.match(/\b(?:get|list|start|create|validate|preview|explain|pack|watch|wait)[A-Z]\w+/g) ??
       [])
       expect(names).toContain(word);

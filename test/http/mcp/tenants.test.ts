@@ -7,7 +7,7 @@ import { DIVISOR_API_KEYS, indexOf, keys, operator, TENANTS, type Tenant } from 
 import { runService, type RunningService } from '../../services/running-service.js';
 import { agentAt, errorOf, textOf, toolsOf, type Agent } from './agent.js';
 
-/** Agents of two tenants with documents and runs, each limited to a prefix, and one without limits. */
+/** Service with agents of two tenants with documents and runs, each limited to a prefix, and an unlimited agent. */
 let service: RunningService;
 let agents: Readonly<Record<Tenant, Agent>>;
 let everything: Agent;

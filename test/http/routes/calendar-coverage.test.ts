@@ -5,7 +5,7 @@ import type { CalendarList } from '#contract/calendars.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { liveService, type LiveService } from '../../real/live.js';
 
-/** A market that begins before Tel Aviv's calendar and ends after Karachi's. */
+/** Start of a market that begins before the calendar of Tel Aviv and ends after the calendar of Karachi. */
 const START = '2018-09-03';
 const END = '2026-06-30';
 

@@ -22,7 +22,7 @@ test('a page that the client holds is not sent again', async () => {
   expect([again.status, await again.text()]).toEqual([304, '']);
 });
 
-/** Returns an answer as transferred, which fetch would decode. */
+/** Returns a response as transferred, because fetch would decode it. */
 function requestRaw(path: string, acceptEncoding: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
   return new Promise((resolve, reject) => {
     get(`${service.url}${path}`, { headers: { 'accept-encoding': acceptEncoding } }, (response) => {

@@ -94,7 +94,8 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
   const result = await events('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
   const of = (wanted: string) => result.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
   expect(result.find(({ date }) => date === '2027-02-15')!.summary).toBe("XNYS: Washington's Birthday");
-  // New Year, King, Washington, Good Friday, Memorial Day, Juneteenth, Independence, Labor Day, Thanksgiving, Christmas.
+  // New Year, Martin Luther King Day, Washington's Birthday, Good Friday, Memorial Day, Juneteenth, Independence Day,
+  // Labor Day, Thanksgiving, Christmas.
   expect(of('holiday')).toEqual([
     '01-01',
     '01-18',
@@ -107,7 +108,7 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
     '11-25',
     '12-24',
   ]);
-  // The third Friday of June is Juneteenth (observed).
+  // The third Friday of June is a holiday, Juneteenth (observed).
   expect(of('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
 });
 
@@ -135,9 +136,9 @@ test('a blend has the rebalances of its parts in addition to its own, a day of s
       ({ date, kind, effective }) => `${date} ${kind} ${effective}`,
     );
   const [lagged, quarters] = [await of('LAGGED'), await of('QUARTERS')];
-  // The last session of June is Wednesday the 30th, decided on the 29th.
+  // The last session of June is Wednesday the 30th; its rebalance is decided on the 29th.
   const own = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
-  expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // The Friday is Juneteenth (observed).
+  expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // the Friday is Juneteenth (observed)
   expect(quarters).toHaveLength(1);
   expect((await of('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
 });
@@ -187,7 +188,7 @@ test('a calendar file has every event as a separate day, in lines of at most 75 
   );
   expect(new Set(expected.map(({ index_id: id }) => id))).toEqual(new Set([null, 'TOKYO']));
   expect(new Set(valuesOf('UID')).size).toBe(expected.length);
-  // Its id is used instead of its name.
+  // An index without a name is shown by its id.
   expect((await get('?index_ids=LAGGED&format=ics')).text).not.toContain('(LAGGED)');
 });
 

@@ -11,10 +11,10 @@ const SECTORS = ['Energy', 'Health', 'Tech'];
 const DAYS = Array.from({ length: 560 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
-/** After the last quarterly rebalance, so that weights have drifted. */
+/** Date after the last quarterly rebalance, on which weights have drifted. */
 const AS_OF = '2024-06-20';
 
-/** The last quarterly rebalance, on which N08 has no bar, and the day on which N09 is acquired for cash. */
+/** The last quarterly rebalance, on which N08 has no price, and the day on which N09 is acquired for cash. */
 const LAST_REBALANCE = '2024-06-28';
 const ACQUIRED = '2024-07-02';
 
@@ -85,13 +85,15 @@ afterAll(() => service.close());
 const explain = (id: string, name: string, asOf = AS_OF) =>
   service.ok<IndexExplanation>('GET', `/indices/${id}/explain/${name}?as_of=${asOf}`);
 
-/** The weight of a rule-driven index by hand. */
+/** Computes the weight of a rule-driven index by hand. */
 function computeByRules({ weighting, capping, stayed }: IndexExplanation): number {
   const { raw, raw_total } = weighting!;
   return Math.min(capping!.cap!, Math.max(capping!.floor, (capping!.scale * raw) / raw_total)) / stayed;
 }
 
-/** The weight of a derived index by hand: the equilibrium of its forces, or the value of a binding constraint. */
+/**
+ * Computes the weight of a derived index by hand: the equilibrium of its forces, or the value of a binding constraint.
+ */
 function computeBySolve({ derivation, stayed }: IndexExplanation): number {
   const { source_weight, solve } = derivation!;
   const { pull, force, stiffness, lower, upper, held_by, held_at, scale } = solve!;
@@ -246,7 +248,7 @@ describe('the chain behind a weight of a derived index', () => {
         },
         order: null,
       });
-      // The holdings of the parent at the optimisation are reported elsewhere.
+      // another member reports the parent's holdings at the optimisation
       if (id !== 'BROAD') expect(after.derivation!.source).toMatchObject({ included: true, left: null });
     }
   });

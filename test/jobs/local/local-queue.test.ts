@@ -71,7 +71,7 @@ const room = () => ({ lanes: [], freeBytes: 0 });
 const node = { onWork: () => {}, progressOf: () => undefined, room };
 const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
-/** Runs a test on a joined queue with one waiting job. */
+/** Runs a test on a joined queue that contains one waiting job. */
 async function addJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {
   const time = createTestClock();
   const ended: EndedJob[] = [];

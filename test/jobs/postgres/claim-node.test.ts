@@ -5,7 +5,7 @@ import { readOwnIdentity, type ProcessIdentity } from '#store/home/process-ident
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
 const HERE = readOwnIdentity();
-/** A process of another machine: this one cannot determine whether it has ended. */
+/** A process on another machine: this machine cannot determine whether it has ended. */
 const FAR: ProcessIdentity = { ...HERE, world: 'another boot' };
 const FARTHER: ProcessIdentity = { ...HERE, world: 'a third boot' };
 const NEVER: ProcessIdentity = { ...HERE, pid: 2 ** 30 };
@@ -18,7 +18,7 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
   });
   afterEach(() => world.drop());
 
-  /** @param pause called while the holder of the name is checked */
+  /** @param pause called while the owner of the name is checked */
   const take = (process: ProcessIdentity, pause: NonNullable<NodeClaim['pause']> = unasked) =>
     claimNode({
       database: world.database,
@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () 
     });
   const unasked = () => Promise.reject(new Error('nobody had to be looked at'));
   const readAge = (by: string) => world.query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '${by}'`);
-  /** A sign of life of whoever has the name. */
+  /** Records a sign of life of the node that owns the name. */
   const beat = async (): Promise<void> => void (await readAge('-1 ms'));
 
   test('is taken by the first, which is listed without a place', async () => {

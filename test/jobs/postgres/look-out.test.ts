@@ -13,6 +13,6 @@ function looksPerSecond(nodes: number): number {
 test('ten nodes each look for silent ones every two seconds, more of them no more often together', () => {
   expect(looksPerSecond(1)).toBeCloseTo(1 / 2);
   expect(looksPerSecond(10)).toBeCloseTo(5);
-  // The mean of 20,000 uniform pauses is within 2 % of half of the longest one, five standard deviations.
+  // The mean of 20,000 uniform pauses is within 2 % of half the longest pause, which is five standard deviations.
   expect(Math.abs(looksPerSecond(40) - 5)).toBeLessThan(0.1 + 0.05);
 });

@@ -10,25 +10,25 @@ import type { TestClock } from '../test-clock.js';
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 
 export interface OpenedNode {
-  /** Fails the next change of a job, after a callback, as if the database did not answer. */
+  /** Makes the next change of a job fail after a callback, as if the database did not respond. */
   failNext(meanwhile: () => Promise<void>): void;
-  /** Delays the answer to the next claim until a callback has ended. */
+  /** Delays the response to the next claim until a callback has ended. */
   delayNextClaim(meanwhile: () => Promise<unknown>): void;
-  /** Loses the answer to the next statement with this text, which is executed. */
+  /** Executes the next statement that contains this text, but loses its response. */
   loseNext(text: string): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
   readonly paused: PausedKinds;
-  /** Its statements so far, without those that are repeated every half second. */
+  /** Statements of the node so far, without the ones that it repeats every half second. */
   readonly statements: readonly string[];
-  /** Resolves when all of its statements have been answered. */
+  /** Resolves after all statements of the node have been answered. */
   answered(): Promise<void>;
   close(): Promise<void>;
 }
 
 const unavailable = (): Refusal => new Refusal('STORE_UNAVAILABLE', 'simulated');
 
-/** Distributes cancellations between the nodes of a test without delay. */
+/** Creates a bus that distributes cancellations between the nodes of a test without delay. */
 export function newNotices(): Notices {
   const listeners: ((text: string) => void)[] = [];
   return {
@@ -37,7 +37,7 @@ export function newNotices(): Notices {
   };
 }
 
-/** A process of the cluster. */
+/** Opens a node of the cluster. */
 export async function openNode(
   world: TestSchema,
   limits: QueueLimits,
@@ -109,7 +109,7 @@ export async function openNode(
     statements,
     async answered() {
       while (underWay.size > 0) await Promise.allSettled(underWay);
-      await new Promise((resolve) => setImmediate(resolve)); // Waits for the effects of the answers.
+      await new Promise((resolve) => setImmediate(resolve)); // waits until the responses have been processed
     },
     loseNext: (text) => void (lost = text),
     failNext: (meanwhile) => void (failure = meanwhile),

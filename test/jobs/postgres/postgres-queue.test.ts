@@ -11,7 +11,7 @@ import { createQueues, createOrigin, createJob, LEASE_MS, succeed, type OpenedQu
 import { createTestClock, type TestClock } from '../test-clock.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-/** Advances the database's clock of leases and the process's clock of timers. */
+/** Advances both the database clock for leases and the process clock for timers. */
 async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
   const formatEarlier = (column: string): string => `${column} = ${column} - ${ms} * interval '1 ms'`;
   await world.query(`UPDATE $schema.jobs SET ${formatEarlier('lease_until')}, ${formatEarlier('reserved_until')}`);
@@ -25,7 +25,7 @@ async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): 
     ...own,
     async pass(ms) {
       await passBoth(world, time, ms);
-      // The time passed before the first poll was answered; this is the next one.
+      // The time passed before the first poll was answered; this waits for the second poll.
       await own.answered();
       await time.pass(1000);
     },
@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   };
   const { joinAs } = createQueues(() => Promise.reject(new Error('opened below')));
 
-  /** Runs a test with two joined nodes. */
+  /** Runs a test with two nodes that have joined. */
   async function addNodes(
     run: (
       nodes: readonly (OpenedNode & Awaited<ReturnType<typeof joinAs>>)[],
@@ -110,7 +110,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         const before = ask();
         return { value: await work(), count: ask() - before };
       }
-      // The first submission reads the memory of the nodes, and the jobs to be forgotten.
+      // The first submission also queries the memory of the nodes and the jobs to be forgotten.
       await submitter.queue.submit(createJob('first'));
       await runner.queue.complete((await runner.claimed()).lease, succeed);
       const submitted = await statementsOf(() => submitter.queue.submit(createJob('a')));
@@ -226,7 +226,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       silent!.failNext(async () => {
         await pass(LEASE_MS + 2000);
         while ((await other!.statusOf('a'))?.status !== 'pending') await pass(2000);
-        await pass(LEASE_MS); // Longer than the retries of an end.
+        await pass(LEASE_MS); // longer than all retries of ending the attempt
       });
       const ended = silent!.queue.complete(lease, succeed);
       const state = { isOver: false };
@@ -246,9 +246,9 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         const { lease } = await worker!.claimed();
         const lost = new Promise<void>((resolve) => lease.onLost(resolve));
         await front!.queue.cancel('backtest:a');
-        await lost; // No heartbeat is due, because the clock does not advance.
+        await lost; // no heartbeat is due, because the clock does not advance
         await front!.queue.submit(createJob('b'));
-        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Notified before there is a lease.
+        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // notified before the lease exists
         const next = (await worker!.claimed()).lease;
         await expect.poll(() => next.isLost).toBe(true);
       },
@@ -304,7 +304,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         (await claim)?.lease.jobId.slice('backtest:'.length);
       for (const id of ['large', 'later']) await busy!.queue.submit(createJob(id, { estimatedBytes: 900 }));
       for (const id of ['small', 'next']) await busy!.queue.submit(createJob(id));
-      // Moves times of the database by an interval that is long enough for a slow machine.
+      // Moves database times by an interval that is long enough for a slow machine.
       const move = (column: string, by: string) =>
         query(`UPDATE $schema.jobs SET ${column} = ${column} + interval '${by}'`);
       await move('queued_at', '1 hour');
@@ -323,7 +323,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     const memories = [1000, 3 * HUGE_BYTES];
     await addNodes(
       async ([front, large], _pass, { url, schema, query }) => {
-        await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // The nodes stay alive.
+        await query(`UPDATE $schema.nodes SET seen_at = seen_at + interval '1 hour'`); // the nodes stay alive
         const estimatedBytes = 2 * HUGE_BYTES;
         await front!.queue.submit(createJob('huge', { estimatedBytes }));
         const { heavy, huge } = await front!.queue.lanes();

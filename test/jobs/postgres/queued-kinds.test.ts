@@ -16,7 +16,7 @@ const LIMITS: QueueLimits = {
   leaseMs: LEASE_MS,
 };
 
-/** The kind by which nodes of 0.2.0 and 0.3.0 claim a backtest: `kind = ANY('{backtest,...}')`. */
+/** Kind with which nodes of 0.2.0 and 0.3.0 claim a backtest: `kind = ANY('{backtest,...}')`. */
 const CLAIMED_BEFORE = 'backtest';
 
 describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
@@ -40,13 +40,13 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     return { kind: String(row!['kind']), sequence: Number(row!['sequence']) };
   }
 
-  /** Writes a job as a node of an earlier release does, which stores its plain kind with every change. */
+  /** Writes a job like a node of an earlier release, which stores its plain kind with every change. */
   async function writeBefore(id: string, change: { readonly attempt: number; readonly sequence: number }) {
     await node.documents.jobTransaction(async (tx) => {
       const stored = (await tx.get('job', `backtest:${id}`)) as { readonly body: object };
       const record = { ...stored.body, ...change };
       await tx.put('job', `backtest:${id}`, record);
-      await tx.put('index', 'another', {}); // A commit of several documents writes the whole row.
+      await tx.put('index', 'another', {}); // a commit of several documents writes the whole row
       tx.putJob({ ...rowOf(record as never), kind: CLAIMED_BEFORE });
     });
   }
@@ -55,9 +55,9 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     await node.queue.submit(createJob('a'));
     const { kind, sequence } = await rowOfJob('a');
     expect(kind).not.toBe(CLAIMED_BEFORE);
-    await writeBefore('a', { attempt: 2, sequence }); // Its attempt was released.
+    await writeBefore('a', { attempt: 2, sequence }); // the attempt was released
     expect(await rowOfJob('a')).toEqual({ kind, sequence });
-    await writeBefore('a', { attempt: 3, sequence: sequence + 1 }); // It failed and is retried.
+    await writeBefore('a', { attempt: 3, sequence: sequence + 1 }); // the attempt failed and is retried
     expect(await rowOfJob('a')).toEqual({ kind, sequence: sequence + 1 });
     await writeBefore('a', { attempt: 1, sequence: sequence + 2 });
     expect(await rowOfJob('a')).toEqual({ kind: CLAIMED_BEFORE, sequence: sequence + 2 });

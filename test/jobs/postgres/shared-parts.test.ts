@@ -49,7 +49,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   });
 
   const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
-  /** Returns the parts of one node. */
+  /** Returns the parts of a node. */
   function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = placeOf();
     const rows = createPartRows(database, schema, { node, version: () => version });
@@ -141,7 +141,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       ['idle', [], [], 0],
     ];
     expect(await listNodeLoads()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
-    // Of three slots, the job uses one and its parts another.
+    // Of three slots, one runs the job and another runs parts of it.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
     await helper.complete(lease, succeedWith('out'));
     expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);

@@ -7,7 +7,7 @@ import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 import { createTestClock } from '../test-clock.js';
 import { openNode } from './open-node.js';
 
-/** Creates submissions whose groups end when the test requests it. */
+/** Creates grouped submissions; each group ends when the test requests it. */
 function openGroups() {
   const groups: string[][] = [];
   const ends: (() => void)[] = [];
@@ -24,7 +24,7 @@ function openGroups() {
     groups,
     submissions,
     submit: (id: string) => submissions.submit(createJob(id)).catch((thrown: Error) => thrown.message),
-    /** Ends a group after its write has begun. */
+    /** Ends a group whose write has begun. */
     async end(group: number): Promise<void> {
       while (ends.length <= group) await Promise.resolve();
       ends[group]!();
@@ -83,7 +83,7 @@ test.skipIf(!hasPostgresql)('jobs of one moment are one commit, in their order a
     { ...limits, retryOf: RETRIES_AT_ONCE },
     createTestClock(),
   );
-  await queue.submit(createJob('first')); // The first submission reads the memory of the nodes.
+  await queue.submit(createJob('first')); // the first submission queries the memory of the nodes
   const before = statements.length;
   const ids = Array.from({ length: 35 }, (_, i) => `j${i}`);
   const outcomes = await Promise.allSettled(ids.map((id) => queue.submit(createJob(id))));

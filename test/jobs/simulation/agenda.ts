@@ -1,10 +1,10 @@
-/** Future events, ordered by time and then by order of arrival. */
+/** Future events, ordered by time and then by the order in which they were added. */
 export interface Agenda {
   now(): number;
   isEmpty(): boolean;
-  /** @returns a function that removes the event */
+  /** Adds an event. @returns a function that removes the event */
   add(delayMs: number, run: () => void): () => void;
-  /** Advances time to the next event and runs it. @returns true if there was one */
+  /** Advances time to the next event and runs it. @returns false if there is no event */
   runNext(): boolean;
 }
 

@@ -4,16 +4,16 @@ import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js
 import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
 import { jobIdOf, type Payload, type World } from './world.js';
 
-/** Listeners of one process; events after its end have no effect. */
+/** Listeners of one process; after the process has ended, its listeners have no effect. */
 export interface PortListeners {
-  /** A process has written a job. */
+  /** Called when a process has written a job. */
   onJobWritten(jobId: string, owner: number): void;
-  /** The worker of an attempt died. */
+  /** Called when the worker of an attempt has died. */
   onCrash(token: string): void;
 }
 
 export const EPOCH_MS = 1.7e12;
-/** Probability for one write. */
+/** Probability that a write fails because the disk is full. */
 const DISK_FULL = 0.005;
 
 export function createClock({ agenda, later }: World, owner: number): Clock {
@@ -26,7 +26,7 @@ export function createClock({ agenda, later }: World, owner: number): Clock {
 
 type Staged = Map<string, string | null>;
 
-/** Commits keep their order; acknowledgements are delayed at random. */
+/** Creates a store in which commits keep their order, and acknowledgements are delayed at random. */
 export function createStore(world: World, owner: number, { onJobWritten }: PortListeners): DocumentStore {
   const { disk, agenda, between, later } = world;
   let lastCommitMs = 0;
@@ -116,7 +116,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
   };
 }
 
-/** Resolves with the names of files on disk that had been written when it was called. */
+/** Resolves with the names of files on disk that had been written at the time of the call. */
 function settle(world: World, owner: number): Promise<void> {
   const names = [...world.unsettled];
   return new Promise((resolve, reject) => {
@@ -130,7 +130,7 @@ function settle(world: World, owner: number): Promise<void> {
   });
 }
 
-/** The processing of an artifact's content by a thread. */
+/** Simulates a thread that writes an artifact. */
 export function writeFile(world: World, owner: number, name: string): Promise<ArtifactRef> {
   return new Promise((resolve, reject) => {
     world.later(owner, world.between(0, 10), () => {
@@ -149,7 +149,7 @@ function written(world: World, owner: number, name: string): void {
   world.unsettled.add(name);
 }
 
-/** Creates threads that finish, fail, die, stop responding, or ignore a cancellation and answer too late. */
+/** Creates threads that finish, fail, die, stop responding, or ignore a cancellation and respond too late. */
 export function createPool(world: World, owner: number, { onCrash }: PortListeners): ComputePool {
   const { agenda, between, later, random } = world;
   return {
@@ -170,7 +170,7 @@ export function createPool(world: World, owner: number, { onCrash }: PortListene
           } else if (dice < 0.2) reject(new Refusal('MISSING_PRICE', 'simulated'));
           else if (dice < 0.22) reject(new Error('a simulated defect'));
           else if (dice < 0.25) {
-            isLost = isDeaf = true; // Half of the lost messages arrive later, when nobody waits for them.
+            isLost = isDeaf = true; // Half of the lost messages arrive later, when no caller waits for them any more.
             if (dice < 0.235) later(owner, between(5000, 15_000), () => resolve(token as never));
           } else resolve(token as never);
         };

@@ -9,7 +9,7 @@ import type { JobRow } from '#store/postgres/commit-order.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 
-/** A row of the table of jobs, as its statements write it. */
+/** Row of the jobs table as statements write it. */
 export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {
   readonly turn: number;
   readonly queuedMs: number;
@@ -23,24 +23,26 @@ export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {
   revision: number;
 }
 
-/** Writes of one commit. */
+/** Writes of a commit. */
 export interface Change {
   readonly puts: ReadonlyMap<string, unknown>;
   readonly before: JobRecord | undefined;
   readonly after: JobRecord | undefined;
 }
 
-/** A database in memory that several simulated processes share: documents with versions, rows of jobs, a clock. */
+/** An in-memory database that several simulated processes share: documents with versions, rows of jobs, a clock. */
 export interface SharedDatabase {
-  /** Bodies by `kind/id`. */
+  /** Document bodies by `kind/id`. */
   readonly documents: ReadonlyMap<string, unknown>;
   readonly rows: ReadonlyMap<string, SimulatedRow>;
   record(jobId: string): JobRecord | undefined;
-  /** Returns the ports of one process. @param call decides if a request is executed and if its answer arrives */
+  /**
+   * Returns the ports of a process. @param call decides whether a request is executed and whether its response arrives
+   */
   portsOf(call: Call): { readonly rows: SimulatedRows; readonly documents: Ports };
 }
 
-/** Statements on rows, and queries of nodes. */
+/** Statements on job rows, and queries about nodes. */
 export interface SimulatedRows extends JobRows {
   isWaiting(room: FreeCapacity & { readonly memoryBytes: number }): Promise<boolean>;
   silent(): Promise<readonly RunningJob[]>;
@@ -54,7 +56,7 @@ const PASSED_OVER_MS = 30_000;
 
 export function createSharedDatabase(now: () => number, onCommit: (change: Change) => void): SharedDatabase {
   const documents = new Map<string, unknown>();
-  /** The contents of the stored bodies of jobs. */
+  /** Job records by their stored bodies. */
   const records = new WeakMap<object, JobRecord>();
   const versions = new Map<string, number>();
   const rows = new Map<string, SimulatedRow>();
@@ -63,7 +65,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   let version = 0;
 
   function findRecord(jobId: string): JobRecord | undefined {
-    const body = documents.get(`job/${jobId}`) as object | undefined; // All bodies are objects.
+    const body = documents.get(`job/${jobId}`) as object | undefined; // all bodies are objects
     if (body === undefined) return undefined;
     const stored = records.get(body) ?? readJobRecord(body, jobId);
     if (stored === undefined) return undefined;
@@ -96,7 +98,10 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     rows.set(row.job_id, { ...row, ...begun, turn, queuedMs, revision: ++revision });
   }
 
-  /** Writes the changes of a body unless a document that it read has changed. @returns true if they were written */
+  /**
+   * Writes the changes of a body unless another commit has changed a document that was read. @returns true if the
+   * changes were written
+   */
   function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
@@ -180,7 +185,7 @@ interface RowTable {
   seen(jobId: string): SeenRevision;
   next(): { readonly sequence: number };
   revise(): number;
-  /** Does something to a row. */
+  /** Applies a change to a row and its version. */
   changed(jobId: string, change: () => void): void;
 }
 
@@ -304,7 +309,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: 
   };
 }
 
-/** Returns a body as a database returns it: a copy as JSON, which no reader can change. */
+/** Returns a body as a database returns it: an immutable copy that went through JSON. */
 const storedBody = (body: unknown): unknown => frozen(JSON.parse(JSON.stringify(body)));
 
 function frozen(value: unknown): unknown {

@@ -13,7 +13,7 @@ import type { Payload } from './world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
 const EPOCH_MS = 1.7e12;
-/** Polls are rare enough that other events occur as well. */
+/** Interval between polls, long enough for other events to occur in between. */
 const LOOK_MS = 200;
 const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
@@ -32,33 +32,33 @@ const LIMITS = {
   queryMsMax: 10_000,
 };
 
-/** State that the nodes of a simulation share. */
+/** State shared by the nodes of a simulation. */
 export interface NodeWorld {
   readonly agenda: Agenda;
   readonly database: SharedDatabase;
   readonly files: Set<string>;
   readonly random: () => number;
   between(low: number, high: number): number;
-  /** Draws if an event of this probability occurs; without faults it never does. */
+  /** Draws whether an event of this probability occurs; without faults the result is always false. */
   chance(probability: number): boolean;
-  /** True if threads end by themselves. */
+  /** True if threads may end spontaneously. */
   readonly threadsEnd: boolean;
   readonly makeKind: () => JobKind<Payload>;
-  /** Counts finishes that came too late. */
+  /** Counts completions that came too late. */
   onStale(): void;
 }
 
-/** A machine with a sequence of processes, whose connection to the database may be cut. */
+/** A machine with a sequence of processes, whose database connection may be cut. */
 export interface SimulatedNode {
-  /** Job system of the current process; undefined while it is down. */
+  /** Job system of the current process; undefined while no process runs. */
   readonly system: JobSystem | undefined;
-  /** Ends the process at once; the next one starts later. */
+  /** Kills the process; the next process starts later. */
   kill(): void;
-  /** Releases all jobs, and starts again. */
+  /** Releases all jobs and starts a new process. */
   restart(): void;
-  /** Cuts the connection for a while; requests that began before may still be executed. */
+  /** Cuts the connection for a while; requests that began before the cut may still be executed. */
   cut(ms: number): void;
-  /** Pauses the process without its notice. */
+  /** Pauses the process without notifying it. */
   pause(ms: number): void;
   setClock(ms: number): void;
 }
@@ -71,7 +71,10 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
   let pausedUntil = 0;
   let clockMs = 0;
 
-  /** Runs a function later in this process, unless it has ended; a paused process runs it after the pause. */
+  /**
+   * Runs a function later in this process unless the process has ended; a paused process runs the function after the
+   * pause.
+   */
   function runLater(own: number, ms: number, run: () => void): () => void {
     let stop = agenda.add(ms, function due() {
       if (own !== life) return;
@@ -89,12 +92,12 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
           runLater(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
         agenda.add(between(0, 4), () => {
           const isCut = cutUntil > agenda.now();
-          // Messages in transit may still arrive after their process ended or was cut off.
+          // Messages in transit may still arrive after their process has ended or has been cut off.
           if ((isCut || own !== life) && world.random() < 0.5)
             return void (isCut && loseAnswer(cutUntil - agenda.now()));
           const result = request();
           if (isCut) loseAnswer(cutUntil - agenda.now());
-          else if (chance(0.004)) loseAnswer(between(1, 400)); // It was executed, but the caller does not know.
+          else if (chance(0.004)) loseAnswer(between(1, 400)); // the request was executed, but the caller receives no response
           else runLater(own, between(0, 4), () => resolve(result));
         });
       });
@@ -137,7 +140,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
       await next.start();
       if (own === life) system = next;
     } catch {
-      if (own === life) bootAfter(100); // As a supervisor would.
+      if (own === life) bootAfter(100); // restarts like a supervisor
     }
   }
 

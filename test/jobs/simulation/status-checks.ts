@@ -3,7 +3,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { EPOCH_MS } from './ports.js';
 import { incarnationOf, tokenOf, type World } from './world.js';
 
-/** A running attempt in the current process. */
+/** Running attempt of the current process. */
 export interface AttemptSeen {
   readonly token: string;
   readonly signal: AbortSignal;
@@ -11,27 +11,27 @@ export interface AttemptSeen {
 
 export interface StatusFacts {
   readonly leaseMs: number;
-  /** Process that wrote the start, by incarnation and attempt. */
+  /** Process that wrote the start of an attempt, by incarnation and attempt. */
   readonly startedBy: ReadonlyMap<string, number>;
   readonly attempts: ReadonlySet<AttemptSeen>;
 }
 
-/** Statuses as clients see them, in order. */
+/** Checks of statuses as clients receive them, in order. */
 export interface StatusChecks {
   check(status: JobStatus): void;
-  /** Last status seen, by incarnation. */
+  /** Latest status received, by incarnation. */
   readonly seen: ReadonlyMap<string, JobStatus>;
 }
 
-/** Time after the end of a lease until it is noticed: polls are a second apart, and the disk is slow. */
+/** Milliseconds from the end of a lease until the system notices: polls are a second apart, and the disk is slow. */
 const GRACE_MS = 3000;
 
 export function createStatusChecks(world: World, { leaseMs, startedBy, attempts }: StatusFacts): StatusChecks {
   const { agenda, say } = world;
   const seen = new Map<string, JobStatus>();
-  /** Process that returned the status, by incarnation. */
+  /** Process that returned the latest status, by incarnation. */
   const seenBy = new Map<string, number>();
-  /** Time at which work was last seen, by incarnation and attempt. */
+  /** Time at which the attempt was last seen working, by incarnation and attempt. */
   const idleSince = new Map<string, number>();
 
   function checkRunning(status: JobStatus, key: string): void {
@@ -53,7 +53,7 @@ export function createStatusChecks(world: World, { leaseMs, startedBy, attempts 
     if (attempt < before.attempt) say(`${jobId} went back to attempt ${attempt}`);
     if (before.status === 'running' && status.status === 'pending' && attempt === before.attempt)
       say(`${jobId} waits again under the same attempt`);
-    // Progress is kept in memory: a job that fails because its process ended reports none.
+    // Progress is kept in memory, so a job that fails because its process ended reports no progress.
     if (isSameProcess && attempt === before.attempt && progress < before.progress)
       say(`${jobId} went back from ${before.progress} to ${progress}`);
   }

@@ -5,28 +5,28 @@ import type { ArtifactRef } from '#store/port.js';
 import { createStatusChecks, type AttemptSeen } from './status-checks.js';
 import { incarnationOf, jobIdOf, tokenOf, type Payload, type World } from './world.js';
 
-/** Observations of clients, and the invariants that follow from them. */
+/** Observations of clients, with checks of the invariants that follow from them. */
 export interface Witness {
   /** Records which process stored an attempt as running. */
   noteStart(jobId: string, owner: number): void;
-  /** Records that the attempt of a token ended with its worker or its process. */
+  /** Records that an attempt, given by its token, ended with its worker or its process. */
   noteCrash(token: string): void;
-  /** Records a new process: attempts that ran count as lost, and none is running. */
+  /** Records the start of a new process: running attempts count as lost. */
   noteRestart(): void;
-  /** A client was answered a submission, or a cancellation. */
+  /** Records the response to a submission or cancellation. */
   noteSubmitted(status: JobStatus): void;
   noteCancelled(status: JobStatus): void;
   /**
-   * Checks the invariants when work starts: the attempt is on disk, the job has not crashed too often, and no other
-   * attempt of it runs.
-   * @returns a function that records its end
+   * Checks the invariants at the start of work: the attempt is on disk, the job has not crashed too often, and no other
+   * attempt of the job runs.
+   * @returns a function that records the end of the work
    */
   checkStart(payload: Payload, signal: AbortSignal): () => void;
-  /** Checks the invariants of the disk after a change. */
+  /** Checks the invariants of the stored data after a change. */
   checkDisk(): void;
-  /** Checks the invariants of a status that a client sees. */
+  /** Checks the invariants of a status that a client receives. */
   checkStatus(status: JobStatus): void;
-  /** Last status seen of every submission. */
+  /** Latest status received for every submission. */
   readonly seen: ReadonlyMap<string, JobStatus>;
 }
 
@@ -39,14 +39,14 @@ export interface WitnessLimits {
 
 export function createWitness(world: World, jobIds: readonly string[], limits: WitnessLimits): Witness {
   const { disk, say } = world;
-  const acknowledged = new Map<string, string>(); // Token of the last acknowledged submission, by job id.
-  const reportedCancelled = new Set<string>(); // Incarnations.
-  const startedBy = new Map<string, number>(); // Process that wrote the start, by incarnation and attempt.
-  const crashed = new Set<string>(); // Incarnations and attempts.
-  const lost = new Set<string>(); // Incarnations and attempts.
+  const acknowledged = new Map<string, string>(); // token of the latest acknowledged submission, by job id
+  const reportedCancelled = new Set<string>(); // incarnations of jobs reported as cancelled
+  const startedBy = new Map<string, number>(); // process that wrote the start, by incarnation and attempt
+  const crashed = new Set<string>(); // incarnations and attempts that crashed
+  const lost = new Set<string>(); // incarnations and attempts that were lost
   const attempts = new Set<AttemptSeen & { readonly bytes: number }>();
   const counted = new Set<string>();
-  /** Number of successes by token: a token that is sent again after its end may succeed again. */
+  /** Number of successes by token. A token that is submitted again after its end may succeed again. */
   const successes = new Map<string, number>();
   const statuses = createStatusChecks(world, { leaseMs: limits.leaseMs, startedBy, attempts });
 

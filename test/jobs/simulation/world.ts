@@ -3,41 +3,41 @@ import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { seeded } from '../../seeded.js';
 import { createAgenda, type Agenda } from './agenda.js';
 
-/** A failing call to a port, counted from 1. */
+/** A call to a port that must fail, counted from 1, and the manner of its failure. */
 export interface Fault {
   readonly call: number;
   readonly manner: 'refuse' | 'crash-before' | 'crash-after';
 }
 
-/** Time, randomness, the disk, and the current process. */
+/** The simulated environment: time, randomness, disk, and the current process. */
 export interface World {
   readonly agenda: Agenda;
   readonly random: () => number;
-  /** Draws if an event of this probability occurs; it never does without faults or with a planned fault. */
+  /** Draws whether an event of this probability occurs; always false without faults or with a planned fault. */
   chance(probability: number): boolean;
   between(low: number, high: number): number;
   /** Fails the run and reports the seed that repeats it. */
   say(message: string): never;
-  /** Executes a call to a port, refuses it, or ends its process. @returns true if the calling process still runs */
+  /**
+   * Executes a call to a port, refuses it, or ends the calling process. @returns true if the calling process still runs
+   */
   callPort(action: () => void): boolean;
   /** Runs a function later, unless its process has ended. */
   later(owner: number, delayMs: number, run: () => void): () => void;
   recordOnDisk(jobId: string): JobRecord | undefined;
-  /**
-   * Performs the clean-up of the product's store: an artifact is deleted with its last document, or at the next start.
-   */
+  /** Cleans up like the product's store: an artifact is deleted with its last document, or at the next start. */
   removeUnowned(names: readonly string[]): void;
 
-  /** Documents as JSON, by `kind/id`. */
+  /** Stored documents as JSON, by `kind/id`. */
   readonly disk: Map<string, string>;
-  /** Process that wrote an artifact, by name. */
+  /** Process that wrote each artifact, by artifact name. */
   readonly files: Map<string, number>;
   /** Names of artifacts that a power failure could lose. */
   readonly unsettled: Set<string>;
   readonly fault: Fault | undefined;
-  /** Number of the living process. */
+  /** Number of the running process. */
   process: number;
-  /** Calls to the ports. */
+  /** Number of calls to the ports. */
   calls: number;
   /** Number of events so far. */
   done: number;
@@ -45,7 +45,7 @@ export interface World {
   mustRestart: boolean;
   isStopping: boolean;
   isDiskChanged: boolean;
-  /** First violation: thrown within a task, it would only fail the job. */
+  /** First violation of an invariant; thrown within a task, it would only fail the job. */
   failure: unknown;
 }
 
@@ -68,7 +68,7 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
         if (fault.manner === 'refuse') throw new Refusal('STORAGE_FULL', 'simulated');
         if (fault.manner === 'crash-after') action();
         world.mustRestart = true;
-        // From now on the calling process has ended: nothing reaches it, and its actions have no effect.
+        // The calling process has ended from here on: it receives nothing, and its actions have no effect.
         world.process++;
         return false;
       }
@@ -106,7 +106,7 @@ export function createWorld(seed: number, fault: Fault | undefined): World {
 
 export interface Payload {
   readonly ident: string;
-  /** Permanent identifier of one accepted submission. */
+  /** Permanent identifier of an accepted submission. */
   readonly token: string;
 }
 
@@ -114,7 +114,9 @@ export function tokenOf(job: { readonly request: unknown }): string {
   return (job.request as Payload).token;
 }
 
-/** Returns the identifier of one accepted submission: a token that is sent again after its end has another one. */
+/**
+ * Returns the identifier of an accepted submission. A token that is submitted again after its end has a new identifier.
+ */
 export function incarnationOf(job: { readonly request: unknown; readonly created_at: string }): string {
   return `${tokenOf(job)}/${job.created_at}`;
 }

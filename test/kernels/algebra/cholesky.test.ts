@@ -40,7 +40,7 @@ describe('cholesky', () => {
 
   test('names the first pivot that is not positive', () => {
     expect(cholesky(Float64Array.of(1, 0, 0, 0, -1, 0, 0, 0, 1), 3)).toBe(1);
-    expect(cholesky(Float64Array.of(1, 1, 1, 1), 2)).toBe(1); // Singular: duplicated securities.
+    expect(cholesky(Float64Array.of(1, 1, 1, 1), 2)).toBe(1); // singular, because two securities are identical
     expect(cholesky(Float64Array.of(Number.NaN), 1)).toBe(0);
     expect(cholesky(new Float64Array(0), 0)).toBe(0);
   });

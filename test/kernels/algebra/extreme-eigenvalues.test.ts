@@ -10,7 +10,7 @@ import { randomDefinite } from '../engines/random-matrices.js';
 const N = 90;
 const engine = openWasmEngine();
 
-/** Covariance of returns with a common part, shrunk to its diagonal. */
+/** Creates the covariance of returns with a common part, shrunk to its diagonal. */
 function createMarket(common: number): Float64Array {
   const random = createCounterRandom({ seed: 4, stream: 0 });
   const panel = new Float64Array(2 * N * N);
@@ -23,14 +23,16 @@ function createMarket(common: number): Float64Array {
   return out.map((value, at) => (at % (N + 1) === 0 ? value : 0.8 * value));
 }
 
-/** Equal blocks on the diagonal: every eigenvalue has a multiple. */
+/** Equal blocks on the diagonal, so that every eigenvalue is repeated. */
 const blocks = Float64Array.from({ length: N * N }, (_, at) => {
   const [i, j] = [Math.floor(at / N), at % N];
   if (i === j) return 1;
   return Math.floor(i / 5) === Math.floor(j / 5) ? 0.3 : 0;
 });
 
-/** All eigenvalues but the ends are equal, and the ends are coordinates. */
+/**
+ * Matrix whose eigenvalues are all equal except the smallest and the largest, with unit vectors as their eigenvectors.
+ */
 const ends = Float64Array.from({ length: N * N }, (_, at) => {
   if (at % (N + 1) !== 0) return 0;
   if (at === 0) return 0.99;

@@ -20,7 +20,7 @@ describe('triangular solves', () => {
       const x = Float64Array.from(b);
       solveLower(factor, order, x);
       solveLowerTransposed(factor, order, x);
-      expectClose(x, solution, 1e-10); // The systems have condition numbers up to 1e4.
+      expectClose(x, solution, 1e-10); // condition numbers are up to 1e4
     }
   });
 

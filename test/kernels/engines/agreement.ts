@@ -7,10 +7,13 @@ import { expectClose, expectCovariance } from '../closeness.js';
 import { testEigenAgreement } from './eigen-agreement.js';
 import { randomPanel, randomSymmetric, randomDefinite } from './random-matrices.js';
 
-/** Orders at, around and far from the tile of 4, the solve block of 64, the factor block of 128 and the depth of 192. */
+/**
+ * Matrix orders at, near and far from the tile of 4, the solve block of 64, the factor block of 128 and the depth of
+ * 192.
+ */
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 31, 33, 63, 64, 65, 66, 127, 130, 193, 258];
 
-/** Orders for engines that share blocks with an engine tested on every order; in the soak all. */
+/** Matrix orders for engines that share blocks with an engine tested on every order; all orders in the soak. */
 export const FEWER_ORDERS = IS_SOAK ? ORDERS : [2, 5, 9, 63, 66, 193];
 
 const SQUARES = [
@@ -68,7 +71,7 @@ const SELECTIONS = [
   [61, 33],
 ] as const;
 
-/** Tests every operation of an engine against its definition, on its own arrays and on others. */
+/** Tests every operation of an engine against its definition, on arrays created by the engine and on other arrays. */
 export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS): void {
   const own = (array: Float64Array): Float64Array => {
     const copy = engine.allocate(array.length);
@@ -141,7 +144,7 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
           out.set(b);
           each[solve](expected, n, out);
         });
-        expectClose(x, expectedX, 1e-9); // Condition numbers reach 1e6.
+        expectClose(x, expectedX, 1e-9); // condition numbers reach 1e6
       }
     }
   });
@@ -151,7 +154,7 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     (n) => {
       const a = randomDefinite(n);
       const bad = n - 1;
-      for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // A duplicate of the first security.
+      for (let j = 0; j < n; j++) a[bad * n + j] = a[j * n + bad] = a[j]!; // a duplicate of the first security
       a[bad * n + bad] = a[0]! * (1 - 1e-6);
       expect(engine.cholesky(a.slice(), n)).toBe(bad);
       a[Math.floor(n / 2) * (n + 1)] = -1;

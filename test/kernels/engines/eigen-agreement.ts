@@ -5,7 +5,9 @@ import { expectEqual } from '../../equal.js';
 import { expectClose } from '../closeness.js';
 import { randomPanel, randomSymmetric } from './random-matrices.js';
 
-/** Compares an engine's eigenvalues and vectors with the definition's, for matrices of several orders. */
+/**
+ * Compares the eigenvalues and eigenvectors of an engine with those of the definition, for matrices of several orders.
+ */
 export function testEigenAgreement(engine: Engine, orders: readonly number[]): void {
   test.each(orders)('finds the eigenvalues of order %i', (n) => {
     const a = randomSymmetric(n);
@@ -21,7 +23,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     'finds the ends of the eigenvalues of order %d',
     (kind) => {
       const n = Math.floor(kind);
-      const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+      const a = kind === n ? randomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
       const before = a.slice();
       const values = new Float64Array(n);
       plain.symmetricEigenvalues(a, n, values);
@@ -50,7 +52,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
 
   test.each([...orders, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])('finds orthonormal eigenvectors of order %d', (kind) => {
     const n = Math.floor(kind);
-    const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+    const a = kind === n ? randomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
     const values = new Float64Array(n);
     const vectors = new Float64Array(n * n);
     expect(engine.symmetricEigen(a, n, values, vectors)).toBe(true);
@@ -78,7 +80,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     'finds the largest eigenpairs of order %d with the bits they have among all',
     (kind) => {
       const n = Math.floor(kind);
-      const a = kind === n ? randomSymmetric(n) : degenerate(n, kind - n < 0.15);
+      const a = kind === n ? randomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
       const before = a.slice();
       const all = { values: new Float64Array(n), vectors: new Float64Array(n * n) };
       expect(engine.symmetricEigen(a, n, all.values, all.vectors)).toBe(true);
@@ -127,10 +129,10 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
 }
 
 /**
- * Returns a matrix with duplicated securities or of rank 10: clusters of equal eigenvalues, where divide and conquer
- * deflates most.
+ * Returns a matrix with duplicated securities or of rank 10: its clusters of equal eigenvalues are deflated most by
+ * divide and conquer.
  */
-function degenerate(n: number, duplicated: boolean): Float64Array {
+function createDegenerate(n: number, duplicated: boolean): Float64Array {
   const panel = randomPanel(duplicated ? 2 * n : 10, n, 8);
   if (duplicated)
     for (let at = 0; at < panel.length; at++) if (at % n >= n / 2) panel[at] = panel[at - Math.floor(n / 2)]!;

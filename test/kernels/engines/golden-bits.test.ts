@@ -12,7 +12,7 @@ import type { CovarianceCase } from '../moments/sample-covariance.test.js';
 import { programOf, trackingCases } from '../optimisation/tracking-cases.js';
 import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
 
-/** Panels of the golden covariances, and one whose products are large enough for every native kernel. */
+/** Panels of the golden covariances, and a panel whose products are large enough for every native kernel. */
 const PANELS = [
   ...golden<CovarianceCase[]>('covariance').map(({ returns, assets }) => ({ returns, assets })),
   { returns: randomPanel(420, 210), assets: 210 },
@@ -24,8 +24,8 @@ const hashOf = (...values: readonly (ArrayLike<number> | number)[]): string => {
   return hash.digest('hex');
 };
 
-/** Risk models with their eigenvalues, by shrinkage. */
-function modelsBy(engine: Engine): string[] {
+/** Returns risk models with their eigenvalues, by shrinkage. */
+function hashModels(engine: Engine): string[] {
   return PANELS.map(({ returns, assets }) => {
     const out = new Float64Array(assets * assets);
     const terms = {
@@ -48,8 +48,8 @@ function modelsBy(engine: Engine): string[] {
   });
 }
 
-/** Golden optimisations with their multipliers. */
-function optimisationsBy(engine: Engine): string[] {
+/** Returns golden optimisations with their multipliers. */
+function hashOptimisations(engine: Engine): string[] {
   return trackingCases.map((problem) => {
     const { point } = createSolver(engine).solve(programOf(problem).program);
     return hashOf(point.x, point.rowMultipliers, point.kinkMultipliers, point.normMultipliers);
@@ -57,14 +57,14 @@ function optimisationsBy(engine: Engine): string[] {
 }
 
 /** Returns every eigenvalue and eigenvector of a matrix. */
-function pairsBy(engine: Engine, n: number): string {
+function hashEigenpairs(engine: Engine, n: number): string {
   const [values, vectors] = [new Float64Array(n), new Float64Array(n * n)];
   engine.symmetricEigen(randomSymmetric(n), n, values, vectors);
   return hashOf(values, vectors);
 }
 
-/** The ends of the eigenvalues of a definite matrix. */
-function endsBy(engine: Engine, n: number): string {
+/** Returns the smallest and the largest eigenvalue of a definite matrix. */
+function hashExtremes(engine: Engine, n: number): string {
   const { smallest, largest } = findExtremeEigenvalues(engine, randomDefinite(n), n)!;
   return hashOf(smallest, largest);
 }
@@ -83,17 +83,17 @@ const sets = setsHere();
 describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
   const plain = openWasmEngine();
   const expected = {
-    models: modelsBy(plain),
-    optimisations: optimisationsBy(plain),
-    pairs: pairsBy(plain, 130),
-    ends: endsBy(plain, 203),
+    models: hashModels(plain),
+    optimisations: hashOptimisations(plain),
+    pairs: hashEigenpairs(plain, 130),
+    ends: hashExtremes(plain, 203),
   };
 
   test.each(sets)('of %s have the bits of WebAssembly', (set) => {
     const engine = openNativeEngine({ native: openNativeKernels(set) });
-    expect(modelsBy(engine)).toEqual(expected.models);
-    expect(optimisationsBy(engine)).toEqual(expected.optimisations);
-    expect(pairsBy(engine, 130)).toBe(expected.pairs);
-    expect(endsBy(engine, 203)).toBe(expected.ends);
+    expect(hashModels(engine)).toEqual(expected.models);
+    expect(hashOptimisations(engine)).toEqual(expected.optimisations);
+    expect(hashEigenpairs(engine, 130)).toBe(expected.pairs);
+    expect(hashExtremes(engine, 203)).toBe(expected.ends);
   });
 });

@@ -3,7 +3,7 @@ import { listNativeSets, type NativeSet } from '#kernels/engines/native-kernels.
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { randomDefinite, randomPanel } from './random-matrices.js';
 
-/** Returns the instruction sets that this processor runs; none if there is no native library. */
+/** Returns the instruction sets that this processor supports; empty without a native library. */
 export function setsHere(): readonly NativeSet[] {
   try {
     return listNativeSets();
@@ -13,22 +13,27 @@ export function setsHere(): readonly NativeSet[] {
   }
 }
 
-/** A problem for kernels: its operands, the last of which becomes the result. */
+/** A problem for kernels with its operands; the result overwrites the last operand. */
 export interface Problem {
   readonly kernel: 'rank-k' | 'product' | 'cholesky' | 'solve' | 'solve-transposed' | 'symmetric-product';
-  /** Sizes; for a product, additional flags (1 or 0): A transposed, B transposed, subtracted, upper triangle only. */
+  /** Sizes; for a product, followed by flags (1 or 0): A transposed, B transposed, subtracted, upper triangle only. */
   readonly sizes: readonly number[];
   readonly operands: readonly Float64Array[];
 }
 
 const BYTES = 8;
 
-/** Sizes around those of tiles (4, 8, 12, 24), groups (48), blocks (64, 128, 192, 336, 384) and depths (256, 320). */
+/**
+ * Returns problems with sizes around the tiles (4, 8, 12, 24), groups (48), blocks (64, 128, 192, 336, 384) and depths
+ * (256, 320).
+ */
 export function listProblems(): Problem[] {
   return [
-    ...[1, 3, 319, 321, 650].flatMap((rows) => [1, 7, 24, 25, 49, 97].map((columns) => panelProduct(rows, columns))),
-    panelProduct(2, 401),
-    panelProduct(0, 9),
+    ...[1, 3, 319, 321, 650].flatMap((rows) =>
+      [1, 7, 24, 25, 49, 97].map((columns) => createPanelProduct(rows, columns)),
+    ),
+    createPanelProduct(2, 401),
+    createPanelProduct(0, 9),
     ...[1, 5, 64, 257].flatMap((k) =>
       [1, 23, 49, 130].flatMap((m) => [1, 8, 25, 195].map((n) => createProduct(m, k, n))),
     ),
@@ -36,19 +41,19 @@ export function listProblems(): Problem[] {
     ...[1, 2, 4, 7, 8, 13, 31, 65, 127, 128, 129, 131, 200, 258, 515].map(factor),
     ...[2, 9, 63, 64, 66, 130, 193].flatMap((n) => [2, 8, 25, 66].flatMap((columns) => solves(n, columns))),
     ...[1, 4, 6, 11, 13, 22, 31, 133].flatMap((n) => [
-      symmetricProduct(n, 0, n),
-      symmetricProduct(n, 0, (n >> 1) & ~3),
-      symmetricProduct(n, (n >> 1) & ~3, n),
+      createSymmetricProduct(n, 0, n),
+      createSymmetricProduct(n, 0, (n >> 1) & ~3),
+      createSymmetricProduct(n, (n >> 1) & ~3, n),
     ]),
   ];
 }
 
-function panelProduct(rows: number, columns: number): Problem {
-  const out = new Float64Array(columns * columns).fill(Number.NaN); // Uninitialised memory may contain anything.
+function createPanelProduct(rows: number, columns: number): Problem {
+  const out = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
   return { kernel: 'rank-k', sizes: [rows, columns], operands: [randomPanel(rows, columns), out] };
 }
 
-/** Variants of a product alternate between sizes. */
+/** Creates a product problem; the variants alternate between sizes. */
 function createProduct(m: number, k: number, n: number): Problem {
   const flags = [m % 2, k % 2, n % 2, (m + k + n) % 2];
   const operands = [randomPanel(m, k, 5), randomPanel(k, n, 6), randomPanel(m, n, 7)];
@@ -64,13 +69,13 @@ function solves(n: number, columns: number): Problem[] {
   return (['solve', 'solve-transposed'] as const).map((kernel) => ({ kernel, sizes: [n, columns], operands }));
 }
 
-/** By the rows from one to another. */
-function symmetricProduct(n: number, first: number, last: number): Problem {
+/** Creates a symmetric product over a range of rows. */
+function createSymmetricProduct(n: number, first: number, last: number): Problem {
   const operands = [randomPanel(n, n, 3), randomPanel(1, n, 4), randomPanel(1, n, 5)];
   return { kernel: 'symmetric-product', sizes: [n, first, last], operands };
 }
 
-/** Solves a problem with kernels. @returns the bits of its result */
+/** Solves a problem with kernels. @returns a hash of the bits of the result */
 export function hashSolution(kernels: KernelExports, arena: Arena, { kernel, sizes, operands }: Problem): Uint8Array {
   const mark = arena.mark();
   const places = operands.map((values) => {

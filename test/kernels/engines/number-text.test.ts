@@ -12,15 +12,15 @@ function writeNumbers(values: readonly number[]): string {
   return Buffer.concat(parts).toString('latin1');
 }
 
-const stringified = (values: readonly number[]): string => JSON.stringify(values).slice(1, -1);
+const stringifyValues = (values: readonly number[]): string => JSON.stringify(values).slice(1, -1);
 
-/** Any finite double. */
+/** Random finite doubles. */
 const anyDouble = fc
   .bigInt({ min: 0n, max: 2n ** 64n - 1n })
   .map((bits) => new Float64Array(BigUint64Array.of(bits).buffer)[0]!)
   .filter(Number.isFinite);
 
-function neighbours(value: number): number[] {
+function listNeighbours(value: number): number[] {
   const cell = new Float64Array([value]);
   const bits = new BigUint64Array(cell.buffer);
   const around = [-1n, 0n, 1n].map(
@@ -34,7 +34,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     fc.assert(
       fc.property(
         fc.array(anyDouble, { minLength: 1, maxLength: 600 }),
-        (values) => void expect(writeNumbers(values)).toBe(stringified(values)),
+        (values) => void expect(writeNumbers(values)).toBe(stringifyValues(values)),
       ),
       { numRuns: 300 },
     );
@@ -47,7 +47,7 @@ describe('the text of a number is that of JSON.stringify', () => {
     fc.assert(
       fc.property(
         fc.array(decimals, { minLength: 1, maxLength: 600 }),
-        (values) => void expect(writeNumbers(values)).toBe(stringified(values)),
+        (values) => void expect(writeNumbers(values)).toBe(stringifyValues(values)),
       ),
     );
   });
@@ -56,8 +56,8 @@ describe('the text of a number is that of JSON.stringify', () => {
     const twos = Array.from({ length: 2098 }, (_, k) => 2 ** (k - 1074));
     const tens = Array.from({ length: 632 }, (_, k) => Number(`1e${k - 323}`));
     for (const value of [...twos, ...tens]) {
-      const values = neighbours(value).flatMap((near) => [near, -near]);
-      expect(writeNumbers(values)).toBe(stringified(values));
+      const values = listNeighbours(value).flatMap((near) => [near, -near]);
+      expect(writeNumbers(values)).toBe(stringifyValues(values));
     }
   });
 
@@ -82,7 +82,7 @@ describe('the text of a number is that of JSON.stringify', () => {
       0.1,
       1 / 3,
     ];
-    expect(writeNumbers(values)).toBe(stringified(values));
+    expect(writeNumbers(values)).toBe(stringifyValues(values));
   });
 });
 

@@ -1,7 +1,7 @@
 import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
-/** Returns entries that differ by orders of magnitude, like volatilities. */
+/** Returns a panel whose columns differ by orders of magnitude, like volatilities. */
 export function randomPanel(rows: number, columns: number, seed = 1): Float64Array {
   const random = createCounterRandom({ seed, stream: rows * 1000 + columns });
   const scales = Float64Array.from({ length: columns }, () => 10 ** (3 * random.uniform() - 2));
@@ -15,7 +15,7 @@ export function randomSymmetric(n: number, seed = 2): Float64Array {
   );
 }
 
-/** Positive definite and far from singular. */
+/** Returns a positive definite matrix that is far from singular. */
 export function randomDefinite(n: number): Float64Array {
   const panel = randomPanel(n + 8, n, 3).map((value) => value);
   const out = new Float64Array(n * n);

@@ -9,7 +9,7 @@ import type { PathModel } from '#kernels/simulation/simulate-paths.js';
 import { expectClose, expectCovariance } from '../closeness.js';
 import { randomPanel } from './random-matrices.js';
 
-/** A stub with the calls that the engine makes, in float32 like the original. */
+/** A stub of the calls that the engine makes, in float32 like the original library. */
 interface Stub {
   values: Float32Array;
   shape: [number, number];

@@ -3,7 +3,7 @@ import { createArena } from '#kernels/engines/arena.js';
 import { createKernelImports } from '#kernels/engines/kernel-imports.js';
 import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 
-/** Computes X'X as a whole and in ranges of tile rows, directly with the exports of the module. */
+/** Computes X'X as a whole and in ranges of tile rows, directly with the exports of the WebAssembly module. */
 export function instantiateForTest(
   x: Float64Array,
   columns: number,
@@ -12,13 +12,13 @@ export function instantiateForTest(
   const arena = createArena();
   const bytes = readFileSync(new URL('../../../kernels/wasm/kernels.wasm', import.meta.url));
   const instance = new WebAssembly.Instance(new WebAssembly.Module(bytes), createKernelImports(arena.memory));
-  const kernels = instance.exports as KernelExports; // Built from kernels/wasm/index.ts.
+  const kernels = instance.exports as KernelExports; // built from kernels/wasm/index.ts
   const rows = x.length / columns;
   const px = arena.reserve(x.byteLength);
   arena.view(px, x.length).set(x);
   const results = [[0, kernels.symmetricRankKTileRows(columns)], cuts].map((edges) => {
     const at = arena.reserve(columns * columns * 8);
-    const out = arena.view(at, columns * columns).fill(Number.NaN); // Uninitialised memory may contain anything.
+    const out = arena.view(at, columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
     const scratch = arena.reserve(kernels.symmetricRankKScratch(rows, columns));
     for (let k = 1; k < edges.length; k++)
       kernels.symmetricRankK(px, rows, columns, at, edges[k - 1]!, edges[k]!, scratch);

@@ -60,7 +60,7 @@ describe('the arena', () => {
 test('permuting columns permutes a product bit for bit: each pair has its own order of summation', () => {
   const columns = 75;
   const x = randomPanel(400, columns);
-  const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // 32 and 75 have no common divisor.
+  const order = Array.from({ length: columns }, (_, i) => (i * 32) % columns); // a permutation, because 32 and 75 have no common divisor
   const permuted = Float64Array.from(x, (_, at) => x[Math.floor(at / columns) * columns + order[at % columns]!]!);
   const engine = openWasmEngine();
   const plain = new Float64Array(columns * columns);
@@ -89,7 +89,7 @@ test.each([
   (rows, columns) => {
     const x = randomPanel(rows, columns);
     const expected = new Float64Array(columns * columns);
-    const actual = new Float64Array(columns * columns).fill(Number.NaN); // Uninitialised memory may contain anything.
+    const actual = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
     referenceEngine.symmetricRankK(x, columns, expected);
     openWasmEngine().symmetricRankK(x, columns, actual);
     expectEqual(actual, expected);
@@ -100,7 +100,7 @@ test(
   'one, two and four threads find the same eigenvalues and vectors of a large matrix, to the bit',
   { timeout: 300_000 },
   () => {
-    const n = 401; // Not a multiple of a tile.
+    const n = 401; // not a multiple of a tile
     const a = randomSymmetric(n);
     const listEigen = (threads: number, whole: boolean): readonly Float64Array[] => {
       const requests: number[] = [];
@@ -127,7 +127,7 @@ test(
 );
 
 test('threads that stay after a large problem share a product of a panel, to the bit', () => {
-  const [rows, columns] = [997, 203]; // Four slabs, five groups of tile rows.
+  const [rows, columns] = [997, 203]; // four slabs and five groups of tile rows
   const x = randomPanel(rows, columns);
   const expected = new Float64Array(columns * columns);
   referenceEngine.symmetricRankK(x, columns, expected);
@@ -135,7 +135,7 @@ test('threads that stay after a large problem share a product of a panel, to the
   const values = new Float64Array(64);
   for (let repeat = 0; repeat < 5; repeat++) {
     expect(engine.symmetricEigenvalues(randomSymmetric(64), 64, values)).toBe(true);
-    const actual = new Float64Array(columns * columns).fill(Number.NaN); // Uninitialised memory may contain anything.
+    const actual = new Float64Array(columns * columns).fill(Number.NaN); // uninitialised memory may contain any values
     engine.symmetricRankK(x, columns, actual);
     expectEqual(actual, expected);
   }

@@ -1,13 +1,16 @@
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 
-/** A possible net trade of a security, with the gains of its lots. */
+/** A possible net trade in a security, with the realised gains of its lots. */
 interface Choice {
   readonly trade: number;
   readonly short: number;
   readonly long: number;
 }
 
-/** Lowest objective of all whole-share trades, each evaluated by definition, without code of the solver. */
+/**
+ * Returns the lowest objective of all whole-share trades, each evaluated from the definition without code of the
+ * solver.
+ */
 export function bruteForce(program: AccountProgram): number {
   const choices = Array.from({ length: program.n }, (_, i) => choicesOf(program, i));
   let best = Infinity;
@@ -78,7 +81,7 @@ function objectiveOf(program: AccountProgram, taken: readonly Choice[]): number 
   return program.aversion * variance + cost + program.taxWeight * usTax(short, long);
 }
 
-/** US netting at 37 % and 20 %: each holding period separately, then together. */
+/** Computes the tax with US netting at 37 % and 20 %: each holding period separately, then both together. */
 export function usTax(short: number, long: number): number {
   if (short >= 0 && long >= 0) return 0.37 * short + 0.2 * long;
   const net = short + long;

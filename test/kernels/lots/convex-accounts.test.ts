@@ -6,11 +6,11 @@ import { computePricesAt } from '#kernels/lots/candidate.js';
 import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
 import { convexAccount } from './convex-accounts.js';
 
-/** Optimal objectives of cvxopt, written by `python3 convex-reference.py`. */
+/** Optimal objectives computed by cvxopt, written by `python3 convex-reference.py`. */
 const REFERENCE = JSON.parse(readFileSync('test/kernels/lots/convex-reference.json', 'utf8')) as readonly number[];
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-/** Returns account and answer as JSON for scripts in other languages. */
+/** Returns an account and its answer as JSON, for scripts in other languages. */
 export function toJson(program: AccountProgram, answer?: AccountAnswer): string {
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;

@@ -6,7 +6,10 @@ import { listRelaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
 import { EITHER, relaxTrades } from '#kernels/lots/relaxed-trades.js';
 import { randomAccount } from './random-account.js';
 
-/** Convex form of an account without losses, which would be sold and bought back; gains of both terms have one price. */
+/**
+ * Returns the convex form of an account without losses, which would be sold and bought back; gains of both holding
+ * periods have one price.
+ */
 function formOf(seed: number, trackingLimit = Infinity): Relaxation {
   const random = randomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
   const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
@@ -39,7 +42,7 @@ describe('solveByPrices', () => {
     own.weights.forEach((weight, i) => expect(weight).toBeCloseTo(other.weights[i]!, 7));
     const objective = objectiveOf(form, own.traded, own.weights);
     expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
-    // The order of lots makes a sale more expensive than the hull of its cost.
+    // The order of lots makes a sale more expensive than the convex hull of its cost.
     expect(computeDualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
   });
 

@@ -16,8 +16,8 @@ export interface RandomTerms {
 const RATES = { short: 0.37, long: 0.2 };
 
 /**
- * Returns an account with gains and losses near a target: US netting, costs of 5 bp, cash between 0 and 1 %, for whole
- * shares 1 % and two shares.
+ * Returns an account near its target with gains and losses: US netting, costs of 5 bp, cash between 0 and 1 %, or up to
+ * 1 % plus two shares with whole shares.
  */
 export function randomAccount({
   seed,
@@ -86,7 +86,7 @@ interface LotTerms {
   readonly share: number;
 }
 
-/** Returns lots of holdings, which are rounded to whole shares if required. */
+/** Divides holdings into lots, which are rounded to whole shares if required. */
 function randomLots(held: Float64Array, { random, normal, lotsOf, share }: LotTerms) {
   const n = held.length;
   const lotStart = new Int32Array(n + 1);

@@ -3,7 +3,10 @@ import { EITHER, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js'
 import { randomAccount } from './random-account.js';
 
 const base = randomAccount({ seed: 1, n: 1, k: 1, lotsOf: 1 });
-/** One security with four lots of equal size: gains of 0.3 short-term, 0.2 long-term, 0.1 short-term, 0.2 long-term. */
+/**
+ * One security with four lots of equal size and gains of 0.3 short-term, 0.2 long-term, 0.1 short-term and 0.2
+ * long-term.
+ */
 const program = {
   ...base,
   lotStart: Int32Array.of(0, 4),
@@ -22,6 +25,6 @@ test('lots are sold by ascending tax, equal ones in their order', () => {
 test('lots in an order are traded together where the next one is cheaper', () => {
   const { start, firstLot, endLot } = relaxTrades(ordered, { short: 0.4, long: 0.2 }, Int8Array.of(EITHER));
   const sales = Array.from({ length: start[1]! }, (_, j) => [firstLot[j], endLot[j]]).filter(([first]) => first! >= 0);
-  // Taxes per unit 0.12, 0.04, 0.04, 0.04: the first lot has the highest tax.
+  // The taxes per unit are 0.12, 0.04, 0.04 and 0.04, so the first lot has the highest tax.
   expect(sales).toEqual([[0, 4]]);
 });

@@ -6,7 +6,7 @@ import { bruteForce, usTax } from './brute-force.js';
 import { randomAccount, type RandomTerms } from './random-account.js';
 import { computeTax, type AccountProgram } from '#kernels/lots/account-program.js';
 
-/** Accounts whose enumeration takes seconds. */
+/** Seeds of accounts whose enumeration takes seconds. */
 const LARGE = [3, 4, 6, 28, 30];
 
 const CASES = [
@@ -63,7 +63,7 @@ describe('solveAccount', () => {
     const { status, figures, bound } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.variance).toBeLessThan(program.varianceLimit * (1 + 1e-9));
-    expect(figures.objective - bound).toBeLessThan(3e-5); // 4e-5 to 9e-4 by the first trades that keep the limit.
+    expect(figures.objective - bound).toBeLessThan(3e-5); // the first trades within the limit would leave 4e-5 to 9e-4
   });
 
   it.each([1, 2, 3, 4, 5, 6])('proves the trades of an account of 120 securities to 1e-10 (%i)', (seed) => {
@@ -81,7 +81,7 @@ describe('solveAccount', () => {
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
     expect(figures.objective - bound).toBeLessThan(1e-5);
-    expect(steps).toBeLessThan(45); // Two rounds take 50 to 60 steps.
+    expect(steps).toBeLessThan(45); // two rounds would take 50 to 60 steps
     expect(certificates).toHaveLength(2);
     for (const { side, multipliers, bound: own } of certificates)
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
@@ -91,7 +91,7 @@ describe('solveAccount', () => {
     const program = randomAccount({ seed, n: 120, k: 10, lotsOf: 5, isOrdered: true });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
-    expect(figures.objective - bound).toBeLessThan(1.5e-5); // 5e-5 to 2e-4 by the hulls of the cost.
+    expect(figures.objective - bound).toBeLessThan(1.5e-5); // the convex hulls of the cost alone would leave 5e-5 to 2e-4
     expect(steps).toBeLessThan(120);
     for (const { side, multipliers, bound: own } of certificates)
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
@@ -109,7 +109,8 @@ describe('solveAccount', () => {
 
   it.each([1, 2, 3])('keeps every limit that some trades keep, whatever its price (%i)', (seed) => {
     const terms = { seed, n: 40, k: 5, lotsOf: 4, isOrdered: true };
-    // With a low weight of taxes the tracking error is nearly the lowest; a unit of variance there costs more than 100.
+    // With a low weight of taxes the tracking error is nearly the lowest possible, where a unit of variance costs more
+    // than 100.
     const near = solveAccount({ ...randomAccount({ ...terms, aversion: 1000 }), taxWeight: 1e-3 }, { nodes: 0 });
     const limit = 1.2 * Math.sqrt(near.figures.variance) + 1e-4;
     const { status, figures, certificates, own } = solveAccount(randomAccount({ ...terms, trackingLimit: limit }), {

@@ -6,7 +6,7 @@ import { usSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
 
-/** 70 % in three lots of the first security, 20 % in the second; the target is one half each. */
+/** Account with 70 % in three lots of the first security and 20 % in the second; the target is one half each. */
 const ACCOUNT: AccountProgram = {
   n: 2,
   k: 1,
@@ -32,7 +32,7 @@ const ACCOUNT: AccountProgram = {
   fixedLong: 0,
   sides: usSides(0.37, 0.2),
   rows: [
-    // At least 95 % invested, and at least 50 % in the second security at a price of 2.
+    // At least 95 % must be invested, and at least 50 % in the second security at a price of 2.
     { ...row, weights: Float64Array.of(-1, -1), constant: 0.95, penalty: Infinity },
     { ...row, weights: Float64Array.of(0, -1), constant: 0.5, penalty: 2 },
   ],
@@ -53,7 +53,7 @@ describe('the figures of trades', () => {
 
   it('name the largest violation of what is hard', () => {
     expect(Array.from(figures.violations)).toEqual([expect.closeTo(0.05, 15), expect.closeTo(0.1, 15)]);
-    expect(figures.worst).toBeCloseTo(0.05, 15); // Cash; the upper bound of 0.05 as well, and the variance of 0.0006.
+    expect(figures.worst).toBeCloseTo(0.05, 15); // the violation by cash; an upper bound is violated by 0.05 as well, the variance by 0.0006
     expect(computeMerit(figures)).toBeCloseTo(figures.objective + HARD_PENALTY * 0.05 + 1, 12);
   });
 });

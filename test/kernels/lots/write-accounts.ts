@@ -1,6 +1,6 @@
 import { convexAccount } from './convex-accounts.js';
 
-/** Writes the convex accounts as lines of JSON for `convex-reference.py`. */
+/** Script that writes the convex accounts as lines of JSON for `convex-reference.py`. */
 const toPlain = (_: string, value: unknown): unknown =>
   ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
 for (let seed = 1; seed <= 8; seed++) process.stdout.write(`${JSON.stringify(convexAccount(seed), toPlain)}\n`);

@@ -32,7 +32,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usual));
 
-/** Bytes of the memory of this process in files of the folder. */
+/** Computes the bytes of this process's memory that are mapped to files in the folder. */
 function computeMappedBytes(): number {
   const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
   const ranges = lines.filter((line) => line.includes(folder)).map((line) => line.split(' ', 1)[0]!.split('-'));
@@ -128,7 +128,7 @@ test('a file that keeps its name is memory of another process, too, with room fo
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
 
-/** A separate process that requests large memory from the GNU library in addition to other memory. */
+/** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
 const AMONG_OTHERS = `
   import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
@@ -184,7 +184,7 @@ test('without a folder nothing is paged, whatever its size', () => {
   expect([isPaged(MIB), allocatePanels(MIB).byteLength, computeMappedBytes()]).toEqual([false, MIB, 0]);
 });
 
-/** Returns the bytes of the folder's files that count as memory of this process. */
+/** Returns the bytes of the folder's files that are resident in this process. */
 function computeTouchedBytes(): number {
   const parts = readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/mu);
   const sizes = parts.filter((part) => part.includes(folder)).map((part) => Number(/^Rss: +(\d+)/mu.exec(part)![1]));

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => void limitMemory(usual));
 
-/** Returns memory on a file that stays open, where the library maps it separately. */
+/** Creates memory on a file that stays open, which the library maps separately. */
 function createWrittenMemory(skip: (reason: string) => never): SharedArrayBuffer {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
   const memory = allocatePanels(ALONE_BYTES + 100);

@@ -16,7 +16,7 @@ interface Golden {
 }
 
 const file = new URL('../../../../test/golden/eigenvalue-bias/eigenvalue-bias.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // The format of the file is known.
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
 const values = Float64Array.from(golden.values);
 
 describe('the bias of eigenvalues', () => {
@@ -69,7 +69,7 @@ test('an adjusted covariance keeps its eigenvectors, and its least eigenvalue ri
 
 test('equal weights are as many observations as there are, halving ones fewer', () => {
   expect(countEffectiveObservations(new Float64Array(50).fill(1 / 50))).toBe(50);
-  // Weights 1/2, 1/4, 1/8, ...: squares sum to 1/3.
+  // The squares of the weights 1/2, 1/4, 1/8, ... sum to 1/3.
   const halving = Float64Array.from({ length: 40 }, (_, t) => 0.5 ** (t + 1));
   expect(countEffectiveObservations(halving)).toBe(3);
 });

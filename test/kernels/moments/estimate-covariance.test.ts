@@ -28,7 +28,7 @@ function estimate(
   return { matrix: out, diagnostics };
 }
 
-/** Returns an engine whose first product is a given matrix. */
+/** Returns an engine whose first product is the given matrix. */
 function producing(engine: Engine, product: Float64Array): Engine {
   let isFirst = true;
   return {
@@ -120,7 +120,7 @@ describe.each([
     );
     const sample = estimate(engine, returns, 3, { intensity: 0 }).matrix;
     const target = estimate(engine, returns, 3, { intensity: 1 }).matrix;
-    expect(Math.abs(target[1]! - sample[1]! / 3)).toBeLessThan(1e-15); // One pair of three is correlated.
+    expect(Math.abs(target[1]! - sample[1]! / 3)).toBeLessThan(1e-15); // one of the three pairs is correlated
     expect([target[2], target[5], target[8]]).toEqual([0, 0, 0]);
   });
 
@@ -128,15 +128,15 @@ describe.each([
     [1e-7, 1e14],
     [1e-8, 1e300],
   ])('calls a matrix singular from 1e-15 a security on: volatilities %d apart', (ratio, condition) => {
-    const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // Uncorrelated.
+    const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // uncorrelated returns
     expect(estimate(engine, returns, 2, { intensity: 0 }).diagnostics.conditionNumber / condition).toBeCloseTo(1, 9);
   });
 
   test.each([
-    [1e-4, 1e-8, true], // 1e-12 below 0: rounding, relative to 1
+    [1e-4, 1e-8, true], // 1e-12 below 0 is rounding relative to 1
     [1e-4, 1e-5, false],
     [100, 1e-13, true],
-    [100, 1e-9, false], // 1e-7 below 0, and 2e-8 are allowed with an eigenvalue of 200
+    [100, 1e-9, false], // 1e-7 below 0 is too much: 2e-8 are allowed for an eigenvalue of 200
   ])(
     'takes a variance of %d with a correlation %d past 1 for semi-definite: %s',
     (variance, beyond, isSemidefinite) => {
@@ -171,7 +171,8 @@ describe.each([
   });
 
   test('repair corrects the errors of float32 products in float64', () => {
-    // Products in float32 are slightly indefinite; here the diagonal is wrong by a hundredth, each time.
+    // Products in float32 are slightly indefinite; this engine makes the diagonal wrong by a hundredth in every
+    // product.
     const coarse: Engine = {
       ...engine,
       precision: 'float32',

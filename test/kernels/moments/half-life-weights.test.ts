@@ -26,7 +26,7 @@ test('are equal for an infinite half-life', () => {
 });
 
 test('follow a fraction of an observation too', () => {
-  const weights = weightsOf(0.5, 3); // Quarters: 1, 1/4, 1/16.
+  const weights = weightsOf(0.5, 3); // each weight is a quarter of the previous weight: 1, 1/4, 1/16
   expect(weights[1]! / weights[2]!).toBe(0.25);
 });
 

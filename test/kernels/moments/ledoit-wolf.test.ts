@@ -28,7 +28,7 @@ function intensityOf(returns: Float64Array, assets: number, kind: ShrinkageTarge
   });
 }
 
-/** Computes the published formulas with every product formed; slow, and without code of the kernel. */
+/** Computes the published formulas directly with all intermediate products; slow, and independent of the kernel. */
 function intensityByDefinition(
   returns: Float64Array,
   assets: number,
@@ -71,7 +71,7 @@ function intensityByDefinition(
   return { intensity: Math.min(Math.max((piSum - rho) / gamma / n, 0), 1), distance: gamma / mean ** 2 };
 }
 
-/** Panels in which all securities move, but differently. */
+/** Random panels in which every security moves, and in a different way. */
 const panels = createMatrices({ rowsMin: 3, rowsMax: 25, columnsMin: 3, columnsMax: 5 }).filter(
   ({ rows, columns, data }) => {
     const covariance = new Float64Array(columns * columns);
@@ -103,7 +103,7 @@ describe('computeLedoitWolfIntensity', () => {
   test.each(golden<CovarianceCase[]>('covariance'))(
     'agrees with scikit-learn once both divide by T: $name',
     ({ returns, assets, sklearn_ledoit_wolf_ddof0: expected }) => {
-      // A single security is its own target: the intensity is 0 by definition, as in scikit-learn.
+      // A single security equals its target: the intensity is 0 by definition, as in scikit-learn.
       if (assets === 1) return;
       expect(intensityOf(Float64Array.from(returns), assets, 'scaled_identity', 0)).toBeCloseTo(expected.intensity, 12);
     },

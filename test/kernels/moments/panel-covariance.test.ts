@@ -31,7 +31,7 @@ function estimate(rows: number, assets: number, shrinkage: Shrinkage): LowRankCo
   return estimateLowRankCovariance(openWasmEngine(), randomPanel(rows, assets), assets, shrinkage);
 }
 
-/** Rows [from, to) of a matrix, from its diagonal on. */
+/** Returns rows [from, to) of a matrix, each from its diagonal element on. */
 function rowsOfMatrix(matrix: Float64Array, assets: number, from: number, to: number): Float64Array {
   const rows = new Float64Array(countTriangleEntries(assets, from, to));
   for (let i = from, at = 0; i < to; at += assets - i, i++)
@@ -41,7 +41,7 @@ function rowsOfMatrix(matrix: Float64Array, assets: number, from: number, to: nu
 
 describe('rows of a covariance by parts', () => {
   test.each(SETTINGS)('have the bits of the whole matrix: %o', (shrinkage) => {
-    const [rows, assets] = [20, 1_030]; // more columns than are multiplied at a time
+    const [rows, assets] = [20, 1_030]; // more columns than one multiplication covers
     const whole = estimate(rows, assets, shrinkage);
     const matrix = new Float64Array(assets * assets);
     expandCovariance(openWasmEngine(), whole, matrix);

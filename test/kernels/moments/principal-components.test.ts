@@ -45,7 +45,7 @@ describe('computePrincipalComponents', () => {
   });
 
   test('end where the panel has no more', () => {
-    const panel = Float64Array.of(1, 2, 3, 2, 4, 6); // Rank 1, |row|^2 = 14 and 56.
+    const panel = Float64Array.of(1, 2, 3, 2, 4, 6); // rank 1, with squared row lengths of 14 and 56
     const { values, vectors } = computePrincipalComponents(plain, panel, 3, 3);
     expect(values[0]).toBeCloseTo(70, 12);
     expect([...values.subarray(1)]).toEqual([0, 0]);

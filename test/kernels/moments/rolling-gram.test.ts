@@ -13,7 +13,7 @@ const rowsFrom = (from: number, count: number) => Int32Array.from({ length: coun
 const read = (rows: Int32Array, out: Float64Array) =>
   rows.forEach((row, t) => out.set(values.subarray(row * NAMES, row * NAMES + NAMES), t * NAMES));
 
-/** The definition: every product of every row. */
+/** Computes the sum from its definition: every product of every row. */
 function computeByDefinition(rows: Int32Array): number[] {
   return Array.from({ length: NAMES * NAMES }, (_, e) =>
     rows.reduce(

@@ -2,9 +2,9 @@ import type { Certificate } from '#kernels/optimisation/program/certificate.js';
 import { createMetricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Point, Program } from '#kernels/optimisation/program/program.js';
 
-/** Certificate of a point, computed from the numbers of the programme and the point only. */
+/** Certificate of a point, computed only from the coefficients of the programme and the point. */
 export interface Certified {
-  /** Objective of the point less a lower bound on the objective of all feasible points. */
+  /** Objective at the point minus a lower bound on the objective of all feasible points. */
   readonly gap: number;
   /** Largest violation of a bound, row, limit or norm. */
   readonly violation: number;
@@ -12,9 +12,9 @@ export interface Certified {
 
 /**
  * Computes a certificate by weak duality from the definition of the programme, without code of the solver or of its
- * optimality check: convex terms are replaced by their tangents at the point, constraints are priced by the point's
+ * optimality check: convex terms are replaced by their tangents at the point, constraints are priced with the point's
  * multipliers, and the rest is minimised security by security over the box. Multipliers of the right sign always give a
- * valid bound; only optimal ones close the gap. Bounds must be finite and rows hard.
+ * valid bound; only optimal multipliers close the gap. Bounds must be finite and rows hard.
  */
 export function certify(program: Program, point: Point): Certified {
   const { n, curvature, ridge, centre, linear, lower, upper, rows, kinks, norms } = program;
@@ -78,9 +78,9 @@ export function certify(program: Program, point: Point): Certified {
 }
 
 /**
- * Returns the minimum over the box of the weighted left sides less the bounds, by definition: if it is positive, no
- * point satisfies rows, limits and norms. A norm is replaced by its tangent at the point of the certificate, scaled by
- * its length there.
+ * Returns the minimum over the box of the weighted left-hand sides minus the bounds, by definition. If the minimum is
+ * positive, no point satisfies rows, limits and norms. A norm is replaced by its tangent at the point of the
+ * certificate, scaled by the norm's length at this point.
  */
 export function farkasMargin(
   program: Program,

@@ -10,7 +10,7 @@ import { programOf, trackingCases } from './tracking-cases.js';
 
 const solver = createSolver(plainAlgebra);
 
-/** Multiplier of the number of random programmes; three in `npm run soak`. */
+/** Multiplier of the number of random programmes; 3 in `npm run soak`. */
 const SHARE = IS_SOAK ? 3 : 1;
 
 describe('findLeastViolation', () => {
@@ -44,7 +44,7 @@ describe('findLeastViolation', () => {
       }
       proofs++;
       const { n, rows, lower, upper } = program;
-      // At the point of minimum violation, securities between their bounds have zero multipliers: Farkas' equations.
+      // At the point of minimum violation, securities strictly between their bounds have zero multipliers (Farkas).
       for (let i = 0; i < n; i++) {
         if (x[i]! <= lower[i]! + 1e-7 || x[i]! >= upper[i]! - 1e-7) continue;
         let force = 0;

@@ -11,8 +11,11 @@ import { baseAmongRows, expectCertified, largestDifference, requireSolution } fr
 const NAMES = 20;
 const PLANES = 200;
 
-/** Returns a programme with a budget and planes that touch a ball around a portfolio: some bind, most do not. */
-function besidePlanes(seed: number): Program {
+/**
+ * Returns a programme with a budget and with planes that touch a ball around a portfolio; some planes bind, most do
+ * not.
+ */
+function createPlanesProgram(seed: number): Program {
   const random = seeded(seed);
   const { plain, count, coefficients } = baseAmongRows(NAMES, PLANES, random);
   const valueAt = (r: number, x: ArrayLike<number>) =>
@@ -36,7 +39,7 @@ function besidePlanes(seed: number): Program {
 
 test('rows of one side that outnumber the names are eliminated, and leave the optimum that duality proves', () => {
   for (let seed = 1; seed <= 12; seed++) {
-    const program = besidePlanes(seed);
+    const program = createPlanesProgram(seed);
     const rowScale = new Float64Array(1 + PLANES).fill(1);
     const free = Int32Array.from({ length: NAMES }, (_, i) => i);
     expect(foldRows(program, free, { rowScale, withHard: true })?.others).toEqual(Int32Array.of(0));

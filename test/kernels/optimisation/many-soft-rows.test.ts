@@ -8,7 +8,7 @@ import { base, baseAmongRows, expectCertified, largestDifference, requireSolutio
 const NAMES = 12;
 const ROWS = 60;
 
-/** Returns a programme with a budget and many soft rows on both sides of a bound: most rows are satisfied. */
+/** Returns a programme with a budget and many soft rows whose bound is near their value; most rows are satisfied. */
 function priced(seed: number): Program {
   const random = seeded(seed);
   const { plain, count, coefficients } = baseAmongRows(NAMES, ROWS, random);

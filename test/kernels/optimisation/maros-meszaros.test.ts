@@ -13,10 +13,10 @@ else if (!IS_SOAK) console.log('a part of the Maros-Meszaros problems; SOAK=1 so
 /** Maximum relative deviation from the published optimum. */
 const TOLERANCE = 1e-5;
 
-/** Maximum residual, absolute and computed without rounding. */
+/** Maximum residual, absolute and computed in exact arithmetic. */
 const CERTIFIED = 1e-9;
 
-/** Problems of `npm test`: of each kind of curvature and each size of numbers the quickest. */
+/** Problems of `npm test`: the quickest of each kind of curvature and each magnitude of coefficients. */
 const QUICK = [
   'DPKLO1',
   'DUAL4',
@@ -40,7 +40,7 @@ const QUICK = [
 const optima = listPublishedOptima();
 
 describe.skipIf(!isThere)('the Maros-Meszaros problems', () => {
-  const engine = isThere ? openWasmEngine() : (undefined as never); // The module exists wherever tests run.
+  const engine = isThere ? openWasmEngine() : (undefined as never); // the module exists wherever the tests run
   const solver = createSolver(engine);
 
   test.each(problemNames().filter((name) => IS_SOAK || QUICK.includes(name)))(

@@ -8,27 +8,28 @@ import { readMatFile } from './mat-file.js';
 export const FOLDER = fileURLToPath(new URL('../../../../../shared/data/maros-meszaros/', import.meta.url));
 export const isThere = existsSync(FOLDER);
 
-/** A larger magnitude means that there is no bound. */
+/** Magnitude from which a bound counts as absent. */
 const INFINITE = 1e15;
 
-/** Maximum number of variables, and of constraints, of a dense problem. */
+/** Maximum number of variables, and of constraints, in a dense problem. */
 const DENSE_MAX = 1000;
 
 export interface MarosProblem {
   readonly program: Program;
   readonly constant: number;
   /**
-   * True if a benchmark of dense solvers includes it: at most 1,000 variables and 1,000 constraints, which are
-   * equalities, finite sides of inequalities, and one for the bounds of each variable.
+   * True if a benchmark of dense solvers includes the problem: at most 1,000 variables and 1,000 constraints.
+   * Equalities, finite sides of inequalities, and the bounds of each variable count as one constraint each.
    */
   readonly isDense: boolean;
   /**
-   * Returns rows of the file, as the script that computes residuals reads them: multipliers of rows, then of bounds.
+   * Returns multipliers of the file's rows, followed by multipliers of the bounds, as the script that computes
+   * residuals reads them.
    */
   toFile(rowMultipliers: Float64Array, boundMultipliers: Float64Array): Float64Array;
 }
 
-/** Returns the names of the problems in the folder, ascending; none if it is absent. */
+/** Returns the names of the problems in the folder, ascending; empty if the folder is absent. */
 export function problemNames(): string[] {
   if (!isThere) return [];
   return readdirSync(FOLDER)
@@ -37,14 +38,14 @@ export function problemNames(): string[] {
     .toSorted();
 }
 
-/** Returns published optima by name, for the problems in the list of the folder. */
+/** Returns the published optima by problem name, read from the folder's list. */
 export function listPublishedOptima(): ReadonlyMap<string, number> {
   if (!isThere) return new Map();
   const lines = readFileSync(`${FOLDER}optima.csv`, 'utf8').trim().split('\n').slice(1);
   return new Map(lines.map((line) => [line.split(',')[0]!, Number(line.split(',')[6])]));
 }
 
-/** Reads 1/2 x'Px + q'x + r with l <= Ax <= u; rows of a single entry become bounds. */
+/** Reads a problem 1/2 x'Px + q'x + r with l <= Ax <= u; rows with a single entry become bounds. */
 export function readProblem(name: string, folder = FOLDER): MarosProblem {
   const file = readMatFile(join(folder, `${name}.mat`));
   const { columns: n, entries: quadratic } = file.get('P')!;
@@ -103,7 +104,7 @@ export function readProblem(name: string, folder = FOLDER): MarosProblem {
   };
 }
 
-/** Returns the bounds that rows of a single entry define, and the row of each. */
+/** Returns the bounds defined by rows with a single entry, and the row of each bound. */
 function boundsOf(byRow: readonly [number, number][][], least: Float64Array, most: Float64Array, n: number) {
   const lower = new Float64Array(n).fill(-Infinity);
   const upper = new Float64Array(n).fill(Infinity);

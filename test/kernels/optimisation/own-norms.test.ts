@@ -20,7 +20,7 @@ import { randomProgram } from './random-programs.js';
 
 const solver = createSolver(plainAlgebra);
 
-/** Returns the programme with the correlations of its metric in the objective and the metric itself in its norms. */
+/** Returns the programme with correlations in its objective, while its norms keep the original metric. */
 function onCorrelations(program: Program): Program {
   const { metric, n } = program;
   const matrix = createMetricMatrix(metric!);

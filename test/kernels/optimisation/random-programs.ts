@@ -9,8 +9,8 @@ export interface RandomKind {
 }
 
 /**
- * Returns a random tracking problem: a covariance that is singular in half of the cases, excluded securities, caps that
- * may be too tight, rows that touch, repeat or contradict each other, turnover limits and norms.
+ * Returns a random tracking problem: the covariance is singular in half of the cases, some securities are excluded,
+ * caps may be too tight, rows may touch, repeat or contradict each other, and turnover limits and norms may apply.
  */
 export function randomProgram(
   seed: number,
@@ -90,14 +90,14 @@ function randomMetric(random: () => number, n: number) {
   return createDenseMetric(matrix, n);
 }
 
-/** Returns weights that sum to one; some of them are zero. */
+/** Returns weights that sum to 1, of which some are zero. */
 export function onSimplex(random: () => number, n: number, absent = 0): Float64Array {
   const raw = Float64Array.from({ length: n }, () => (random() < absent ? 0 : random()));
   const total = raw.reduce((sum, value) => sum + value, 0) || 1;
   return raw.map((value) => value / total);
 }
 
-/** Value of the objective, for comparisons. */
+/** Computes the value of the objective, for comparisons. */
 export function objectiveOf({ n, metric, curvature, ridge, centre, linear }: Program, x: Float64Array): number {
   let total = 0;
   for (let i = 0; i < n; i++) {

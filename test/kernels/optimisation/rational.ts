@@ -1,12 +1,12 @@
 import type { Program } from '#kernels/optimisation/program/program.js';
 
-/** Exponent of the unit 2^-1074, of which every double is a multiple. */
+/** Negated exponent of the unit 2^-1074; every double is a multiple of this unit. */
 const EXPONENT = 1074n;
 
 const bits = new DataView(new ArrayBuffer(8));
 
 /** Returns a finite double as a multiple of 2^-1074. */
-function exactly(value: number): bigint {
+function convertExactly(value: number): bigint {
   bits.setFloat64(0, value);
   const word = bits.getBigUint64(0);
   const power = (word >> 52n) & 0x7ffn;
@@ -16,16 +16,16 @@ function exactly(value: number): bigint {
 }
 
 /** Returns the sum of values[i] * factorOf(i) as a multiple of 2^-2148. */
-function exactProducts(values: Float64Array, factorOf: (i: number) => number): bigint {
+function sumExactProducts(values: Float64Array, factorOf: (i: number) => number): bigint {
   let total = 0n;
   for (let i = 0; i < values.length; i++) {
     const [value, factor] = [values[i]!, factorOf(i)];
-    if (value !== 0 && factor !== 0) total += exactly(value) * exactly(factor);
+    if (value !== 0 && factor !== 0) total += convertExactly(value) * convertExactly(factor);
   }
   return total;
 }
 
-/** A number of units of 2^-(1074 k), rounded. */
+/** Converts a number of units of 2^-(1074 k) to the nearest double. */
 function roundUnits(units: bigint, k: bigint): number {
   const size = units < 0n ? -units : units;
   const length = BigInt(size.toString(2).length);
@@ -36,18 +36,19 @@ function roundUnits(units: bigint, k: bigint): number {
 
 const createMagnitude = (value: bigint): bigint => (value < 0n ? -value : value);
 
-/** Distance of a point with its multipliers from an optimum, as defined by benchmarks of solvers. */
+/** Distance of a point and its multipliers from an optimum, as solver benchmarks define it. */
 export interface RationalResiduals {
   /** Largest violation of a bound or row. */
   readonly primal: number;
-  /** Largest entry of the gradient of the Lagrangian; for an infinite bound, its whole multiplier. */
+  /** Largest entry of the gradient of the Lagrangian; the multiplier of an infinite bound counts as a whole. */
   readonly dual: number;
-  /** Magnitude of x'Px + linear'x + the products of multipliers and bounds. */
+  /** Magnitude of x'Px + linear'x plus the products of multipliers and bounds. */
   readonly gap: number;
 }
 
 /**
- * Computes residuals without rounding for a programme with a dense metric, centre 0 and neither kinks, norms nor ridge.
+ * Computes residuals in exact arithmetic, for a programme with a dense metric, centre 0 and neither kinks, norms nor
+ * ridge.
  */
 export function rationalResiduals(
   { n, metric, linear, lower, upper, rows }: Program,
@@ -61,25 +62,25 @@ export function rationalResiduals(
   const y = rowMultipliers.map((value, r) => clamp(value, rows.lower[r]!, rows.upper[r]!));
   const z = boundMultipliers.map((value, i) => clamp(value, lower[i]!, upper[i]!));
   const atBound = (value: number, least: number, most: number) =>
-    value === 0 ? 0n : exactly(value) * exactly(value > 0 ? most : least) * ONE;
+    value === 0 ? 0n : convertExactly(value) * convertExactly(value > 0 ? most : least) * ONE;
   let primal = 0n;
   const see = (value: bigint, least: number, most: number) => {
-    if (Number.isFinite(least)) primal = max(primal, exactly(least) * ONE - value);
-    if (Number.isFinite(most)) primal = max(primal, value - exactly(most) * ONE);
+    if (Number.isFinite(least)) primal = max(primal, convertExactly(least) * ONE - value);
+    if (Number.isFinite(most)) primal = max(primal, value - convertExactly(most) * ONE);
   };
   let dual = 0n;
-  let gap = 0n; // In units of 2^-3222 for the quadratic part.
+  let gap = 0n; // in units of 2^-3222, as the quadratic part requires
   for (let i = 0; i < n; i++) {
-    see(exactly(x[i]!) * ONE, lower[i]!, upper[i]!);
-    const curved = exactProducts(x, (j) => matrix[i * n + j]!);
-    const forces = exactProducts(y, (r) => rows.coefficients[r * n + i]!);
-    dual = max(dual, createMagnitude(curved + forces + (exactly(linear[i]!) + exactly(z[i]!)) * ONE));
-    gap += exactly(x[i]!) * (curved + exactly(linear[i]!) * ONE);
+    see(convertExactly(x[i]!) * ONE, lower[i]!, upper[i]!);
+    const curved = sumExactProducts(x, (j) => matrix[i * n + j]!);
+    const forces = sumExactProducts(y, (r) => rows.coefficients[r * n + i]!);
+    dual = max(dual, createMagnitude(curved + forces + (convertExactly(linear[i]!) + convertExactly(z[i]!)) * ONE));
+    gap += convertExactly(x[i]!) * (curved + convertExactly(linear[i]!) * ONE);
     gap += atBound(z[i]!, lower[i]!, upper[i]!);
   }
   for (let r = 0; r < rows.count; r++) {
     see(
-      exactProducts(x, (i) => rows.coefficients[r * n + i]!),
+      sumExactProducts(x, (i) => rows.coefficients[r * n + i]!),
       rows.lower[r]!,
       rows.upper[r]!,
     );

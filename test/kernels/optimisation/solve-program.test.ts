@@ -33,15 +33,15 @@ describe('the reference cases', () => {
 });
 
 /**
- * Solves every combination of active bounds and one-sided rows as an equality problem by elimination: the smallest
+ * Solves every combination of active bounds and one-sided rows as an equality problem by elimination. The smallest
  * feasible objective is the optimum.
  */
-function byEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
+function solveByEnumeration(program: Program): { x: Float64Array; objective: number } | undefined {
   const { n, rows, lower, upper } = program;
   const matrix = createMetricMatrix(program.metric!);
   let best: { x: Float64Array; objective: number } | undefined;
-  // 0 is inactive, 1 at the lower and 2 at the upper bound, for securities and then for rows, where such a bound
-  // exists.
+  // State of each security, followed by each row: 0 is inactive, 1 is at the lower bound and 2 at the upper bound, if
+  // the bound exists.
   const choices = Array.from({ length: n + rows.count }, (_, k) => {
     const [low, high] = k < n ? [lower[k]!, upper[k]!] : [rows.lower[k - n]!, rows.upper[k - n]!];
     if (k >= n && low === high) return [1];
@@ -78,7 +78,7 @@ function byEnumeration(program: Program): { x: Float64Array; objective: number }
   return best;
 }
 
-/** Returns the minimum on a set of equations by Gaussian elimination of the optimality conditions. */
+/** Returns the minimum subject to a set of equations, by Gaussian elimination of the optimality conditions. */
 function findMinimum(
   { n, curvature, ridge, centre, linear }: Program,
   matrix: Float64Array,
@@ -132,7 +132,7 @@ describe('small programmes', () => {
     for (let seed = 1; seed <= 200; seed++) {
       const program = randomProgram(seed, { namesMax: 5, withKinks: false, withNorms: false });
       if (program.rows.count > 3) continue;
-      const expected = byEnumeration(program);
+      const expected = solveByEnumeration(program);
       const answer = solver.solve(program);
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
       if (expected === undefined) continue;
@@ -159,7 +159,7 @@ describe('small programmes', () => {
         metric: createDenseMetric(matrix, n),
         upper: upper.map((bound) => (bound === 0 ? 0 : Infinity)),
       };
-      const expected = byEnumeration(program);
+      const expected = solveByEnumeration(program);
       const answer = solver.solve(program);
       expect(answer.status === 'solved', `seed ${seed}`).toBe(expected !== undefined);
       if (expected === undefined) continue;
@@ -171,7 +171,7 @@ describe('small programmes', () => {
 
 /** Number of random programmes; `npm run soak` solves more. */
 const SEEDS = IS_SOAK ? 3000 : 120;
-/** Number of programmes that are solved several times. */
+/** Number of programmes that are solved more than once. */
 const REPEATED = IS_SOAK ? 80 : 25;
 
 describe('random programmes', () => {
@@ -194,8 +194,8 @@ describe('random programmes', () => {
   }, 240_000);
 
   /**
-   * Found among the first 26,000: portfolios that replicate the index, where only the tie-breaking term decides, and
-   * rows that leave almost no freedom.
+   * Seeds found among the first 26,000: portfolios that replicate the index, where only the tie-breaking term decides,
+   * and rows that leave almost no freedom.
    */
   test.each([9501, 13_875, 15_732, 16_135, 17_700])('the hard programme of seed %d is decided', (seed) => {
     const program = randomProgram(seed);

@@ -15,8 +15,8 @@ export function requireSolution(program: Program) {
 }
 
 /**
- * Checks by duality, without the solver's own check, that no feasible point is better. The tolerance is relative to the
- * variance of a typical security.
+ * Checks by duality, independently of the solver's optimality check, that no feasible point is better. The tolerance is
+ * relative to the variance of a typical security.
  */
 export function expectCertified(program: Program, point: Point, label: string): void {
   const { gap, violation } = certify(program, point);
@@ -29,19 +29,19 @@ export function expectCertified(program: Program, point: Point, label: string): 
 export const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
-/** Solvable random programmes without norms. */
+/** Random solvable programmes without norms. */
 const samples = Array.from({ length: 120 }, (_, k) => randomProgram(k + 1, { withNorms: false, namesMax: 20 })).filter(
   (program) => solver.solve(program).status === 'solved',
 );
 
-/** Variants of the samples whose covariance makes the solution unique. */
+/** The sample programmes with covariances that make the solution unique. */
 export const regular = samples.map((program) => {
   const matrix = createMetricMatrix(program.metric!).slice();
   for (let i = 0; i < program.n; i++) matrix[i * program.n + i]! += 0.01;
   return { ...program, metric: createDenseMetric(matrix, program.n) };
 });
 
-/** Returns the base with its budget as the first of many rows; the coefficients of the others are random. */
+/** Returns the base programme with its budget as the first of many rows; the other rows have random coefficients. */
 export function baseAmongRows(n: number, others: number, random: () => number) {
   const plain = base(n, random);
   const count = 1 + others;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createDenseMetric, createFactorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
 
-/** One file of test/golden/tracking; see its README. */
+/** A case of test/golden/tracking, as described in its README. */
 export interface TrackingCase {
   readonly id: string;
   readonly title: string;
@@ -59,7 +59,7 @@ export function covarianceOf({ N, covariance }: TrackingCase): Metric {
   return createDenseMetric(matrix, N);
 }
 
-/** Returns the case as a programme with the objective (w - b)' S (w - b), and its row ids. */
+/** Returns the case as a programme with the objective (w - b)' S (w - b), and the ids of its rows. */
 export function programOf(problem: TrackingCase): { program: Program; rowIds: string[] } {
   const { N } = problem;
   const benchmark = createDoubles(problem.benchmark.data);

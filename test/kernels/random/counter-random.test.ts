@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { createCounterRandom, computePhilox } from '#kernels/random/counter-random.js';
 
-/** Known answers of Philox 4x32-10 from the authors' Random123 distribution, kat_vectors. */
+/** Known answers of Philox 4x32-10 from kat_vectors in the authors' Random123 distribution. */
 const KNOWN = [
   { counter: [0, 0, 0, 0], key: [0, 0], words: [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8] },
   {
@@ -61,7 +61,7 @@ describe('createCounterRandom', () => {
       const z = random.normal();
       for (let power = 0, term = z; power < 4; power++, term *= z) moments[power]! += term / n;
     }
-    const spread = [1, 2, 15, 96]; // Variances of z, z^2, z^3, z^4.
+    const spread = [1, 2, 15, 96]; // variances of z, z^2, z^3, z^4
     [0, 1, 0, 3].forEach((expected, power) => {
       expect(Math.abs(moments[power]! - expected)).toBeLessThan(5 * Math.sqrt(spread[power]! / n));
     });
@@ -72,7 +72,7 @@ describe('createCounterRandom', () => {
     const counts = new Float64Array(7);
     for (let k = 0; k < 70_000; k++) counts[random.integer(7)]!++;
     const chi2 = counts.reduce((total, count) => total + (count - 10_000) ** 2 / 10_000, 0);
-    expect(chi2).toBeLessThan(30); // Six degrees of freedom: above 30 once in 25,000 seeds.
+    expect(chi2).toBeLessThan(30); // with six degrees of freedom, above 30 once in 25,000 seeds
   });
 
   test('refuses keys and bounds that are no such integers', () => {

@@ -12,7 +12,7 @@ const SHAPES = [
   [30, 10],
 ] as const;
 
-/** Returns sums of blocks in which the last two variants are equal, and the first one is constant. */
+/** Returns block sums in which the last two variants are equal and the first is constant. */
 function sumsOf(variants: number, blocks: number): BlockSums {
   const first = randomPanel(blocks, variants);
   const second = randomPanel(blocks, variants).map((value, i) => (i % variants === 0 ? 0 : 1 + value * value));
@@ -25,8 +25,8 @@ function sumsOf(variants: number, blocks: number): BlockSums {
 }
 
 /**
- * Returns rank and ratio of the choice on the other half, for each half of the blocks, computed separately, sorted by
- * size.
+ * For each half of the blocks, computes the rank and the ratio of the choice on the other half, one half at a time.
+ * @returns pairs sorted by size
  */
 function listOneByOne({ first, second, means, half }: BlockSums): number[][] {
   const variants = means.length;

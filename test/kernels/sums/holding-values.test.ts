@@ -5,9 +5,9 @@ import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 const NAMES = 67;
 const CELLS = NAMES * Math.ceil(PANEL_BYTES_MIN / 8 / NAMES);
 
-/** Returns a panel with values of both signs, and a holding of a number of its securities. */
-function somePanel(): Float64Array {
-  const panel = createValuePanel(CELLS, NAMES)!; // The memory is large enough.
+/** Returns a panel with values of both signs and of different magnitudes. */
+function createPanel(): Float64Array {
+  const panel = createValuePanel(CELLS, NAMES)!; // the memory is large enough
   for (let i = 0; i < panel.length; i++) panel[i] = Math.sin(i) * 10 ** (i % 7);
   return panel;
 }
@@ -20,7 +20,7 @@ const holdingOf = (columns: readonly number[]) => ({
 });
 
 test('a holding is worth the same, bit for bit, by the kernel over the panel and by its definition', () => {
-  const panel = somePanel();
+  const panel = createPanel();
   const kernel = valuePanelOf(panel)!;
   const values = new Float64Array(SESSIONS_AT_ONCE);
   const owner = {};
@@ -57,7 +57,7 @@ test('a value is money and the value of the units', () => {
 });
 
 test('a panel knows which holding it has, and one of another size has no kernel', () => {
-  const kernel = valuePanelOf(somePanel())!;
+  const kernel = valuePanelOf(createPanel())!;
   const [owner, other] = [{}, {}];
   expect(kernel.has(owner, 1)).toBe(false);
   kernel.load(holdingOf([1, 2]), { isRun: true, owner, version: 1 });

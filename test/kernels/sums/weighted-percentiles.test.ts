@@ -5,7 +5,9 @@ import { computeWeightedPercentiles } from '#kernels/sums/weighted-percentiles.j
 
 const SHARES = Float64Array.of(0.1, 0.5, 0.9);
 
-/** By definition: the smallest value at or below which the given share of the weights is. */
+/**
+ * Computes a percentile by definition: the smallest value such that the given share of the weights is at or below it.
+ */
 function computeByDefinition(values: readonly number[], weights: readonly number[], share: number): number {
   const held = values.map((_, i) => i).filter((i) => weights[i] !== 0 && !Number.isNaN(values[i]!));
   const total = held.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
@@ -20,7 +22,7 @@ const MADE_BY = [
 ] as const;
 
 describe.each(MADE_BY)('%s', (_, percentilesOf) => {
-  /** Returns mean, coverage and percentiles of one date. */
+  /** Returns the mean, the coverage and the percentiles of a date. */
   function figuresOf(values: readonly number[], weights: readonly number[]): number[] {
     const out = new Float64Array(2 + SHARES.length);
     const of = { values: Float64Array.from(values), weights: Float64Array.from(weights), count: values.length };
@@ -30,7 +32,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
 
   test('finds the least values that a share of the weights reaches, their mean and what they cover', () => {
     const weights = [0.1, 0.1, 0.1, 0.2, 0.2, 0.2, 0.1];
-    // Means by hand: 0.1 + 0.2 + 0.3 + 0.8 + 1 + 1.2 + 0.7, and for the third date -0.6 / 0.6 including the short
+    // Means computed by hand: 0.1 + 0.2 + 0.3 + 0.8 + 1 + 1.2 + 0.7, and for the third date -0.6 / 0.6 with the short
     // position.
     const dates = [
       { values: [1, 2, 3, 4, 5, 6, 7], weights, mean: 4.3, coverage: 1 },
@@ -69,7 +71,7 @@ describe.each(MADE_BY)('%s', (_, percentilesOf) => {
       (i: number) => Math.exp(9 * Math.sin(i * 78.233)),
       (i: number) => Math.floor(5 * Math.sin(i * 4.1414)),
       (i: number) => (i === 7 ? Infinity : i % 3 === 0 ? NaN : 1 / (i + 1)),
-      // Each part is divided again until the maximum depth.
+      // Each part is divided again, up to the maximum depth.
       (i: number) => (i < 170 ? -(2 ** (-5 * i)) : i),
       () => 2,
     ];

@@ -16,7 +16,7 @@ function weightsOf(covariance: Matrix, terms: HierarchyTerms): number[] {
   return [...out];
 }
 
-/** X'X / T of rows of returns. */
+/** Computes X'X / T of rows of returns. */
 function sampleOf(rows: Matrix): number[][] {
   const n = rows[0]!.length;
   return Array.from({ length: n }, (_, i) =>
@@ -24,7 +24,7 @@ function sampleOf(rows: Matrix): number[][] {
   );
 }
 
-/** Returns that share a factor in groups of three, without ties. */
+/** Creates returns without ties, in which groups of three share a factor. */
 function returnsOf(seed: number, n: number): number[][] {
   let state = seed + 1;
   const uniform = () => {
@@ -50,8 +50,9 @@ describe('hierarchical risk parity', () => {
   });
 
   test('by hand: two tight pairs are ordered side by side and split by the variance of each pair', () => {
-    // A and C are nearly equal, and so are B and D; the order is A, C, B, D. A pair of variance v each and correlation
-    // 0.9 has 0.95 v: pairs of 0.01 and 0.03 have weights of 3/4 and 1/4, and each security half of its pair.
+    // A and C are nearly equal, and so are B and D, so the order is A, C, B, D. A pair of securities with variance v
+    // and correlation 0.9 has variance 0.95 v: the pairs with 0.01 and 0.03 receive 3/4 and 1/4, and each security half
+    // of its pair.
     const [a, b] = [0.01, 0.03];
     const covariance = [
       [a, 0, 0.9 * a, 0],
@@ -85,7 +86,7 @@ describe('hierarchical risk parity', () => {
   );
 
   test('of pairs at the same distance those with the earliest clusters are merged', () => {
-    // Four points in a square of side 1: 0-1, 1-2, 2-3 and 0-3 have equal distances.
+    // Four points form a square of side 1, so the pairs 0-1, 1-2, 2-3 and 0-3 have equal distances.
     const computeSide = (i: number, j: number) => (i === j ? 0 : (i + j) % 2 === 1 ? 1 : Math.SQRT2);
     const distances = Float64Array.from({ length: 16 }, (_, cell) => computeSide(cell >> 2, cell & 3));
     const merges = linkClusters(distances, 4, 'complete');

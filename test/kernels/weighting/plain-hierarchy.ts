@@ -1,13 +1,13 @@
 import type { HierarchyTerms } from '#kernels/weighting/hierarchical-risk-parity.js';
 
-/** Hierarchical risk parity by its definitions, on sets of points. */
+/** Hierarchical risk parity by its definitions, on sets of points given as matrix rows. */
 export type Matrix = readonly (readonly number[])[];
 
 export const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
 /**
- * Returns points whose Euclidean distances are those of the tree: columns of correlation distances, or half of unit
- * returns.
+ * Returns points whose Euclidean distances are the distances of the tree: columns of correlation distances, or half of
+ * the unit returns.
  */
 export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: HierarchyTerms['distance']): number[][] {
   const n = covariance.length;
@@ -25,16 +25,17 @@ export function pointsOf(rows: Matrix | null, covariance: Matrix, distance: Hier
   });
 }
 
-const euclidean = (a: readonly number[], b: readonly number[]) => Math.hypot(...a.map((value, k) => value - b[k]!));
+const computeEuclidean = (a: readonly number[], b: readonly number[]) =>
+  Math.hypot(...a.map((value, k) => value - b[k]!));
 
 const meanOf = (points: Matrix): number[] =>
   points[0]!.map((_, k) => sumOf(points.map((point) => point[k]!)) / points.length);
 
-/** Returns the distance of two clusters, computed only from their members, without updates between merges. */
-function clusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
+/** Returns the distance of two clusters, computed only from their members and not updated between merges. */
+function computeClusterDistance(a: Matrix, b: Matrix, linkage: HierarchyTerms['linkage']): number {
   if (linkage === 'ward')
-    return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * euclidean(meanOf(a), meanOf(b));
-  const pairs = a.flatMap((one) => b.map((other) => euclidean(one, other)));
+    return Math.sqrt((2 * a.length * b.length) / (a.length + b.length)) * computeEuclidean(meanOf(a), meanOf(b));
+  const pairs = a.flatMap((one) => b.map((other) => computeEuclidean(one, other)));
   if (linkage === 'single') return Math.min(...pairs);
   return linkage === 'complete' ? Math.max(...pairs) : sumOf(pairs) / pairs.length;
 }
@@ -44,7 +45,9 @@ interface Tree {
   readonly made: number;
 }
 
-/** Returns leaves from left to right by merging sets of points; the cluster that was formed first is left. */
+/**
+ * Returns the leaves from left to right by merging sets of points; the cluster that was formed first is on the left.
+ */
 export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): readonly number[] {
   let trees: Tree[] = points.map((_, i) => ({ leaves: [i], made: i }));
   for (let result = points.length; trees.length > 1; result++) {
@@ -52,7 +55,7 @@ export function plainOrder(points: Matrix, linkage: HierarchyTerms['linkage']): 
     for (const [i, left] of trees.entries()) {
       for (const right of trees.slice(i + 1)) {
         const members = [left, right].map(({ leaves }) => leaves.map((leaf) => points[leaf]!));
-        const distance = clusterDistance(members[0]!, members[1]!, linkage);
+        const distance = computeClusterDistance(members[0]!, members[1]!, linkage);
         if (best === undefined || distance < best.distance) best = { distance, left, right };
       }
     }

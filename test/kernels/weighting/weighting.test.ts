@@ -5,8 +5,11 @@ import { solveMinimumVarianceWeights } from '#kernels/weighting/minimum-variance
 import { computeNormalProbability } from '#kernels/weighting/normal-probability.js';
 import { IS_SOAK } from '../../soak.js';
 
-/** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
-function randomCovariance(n: number, rows: number, seed: number): Float64Array {
+/**
+ * Returns the covariance of `n` securities from `rows` random returns around a common factor; positive definite if rows
+ * > n.
+ */
+function createRandomCovariance(n: number, rows: number, seed: number): Float64Array {
   const random = createGenerator(seed);
   const drawNormal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const scale = Array.from({ length: n }, () => 0.005 + 0.03 * random());
@@ -53,7 +56,7 @@ describe('equal risk weights', () => {
   test('every security contributes the same risk to 1e-9 relative and the weights sum to 1', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 0, max: 1e6 }), (n, seed) => {
-        const covariance = randomCovariance(n, 3 * n + 5, seed);
+        const covariance = createRandomCovariance(n, 3 * n + 5, seed);
         const w = new Float64Array(n);
         expect(solveEqualRiskWeights(covariance, w).status).toBe('solved');
         const marginal = times(covariance, w);
@@ -67,7 +70,7 @@ describe('equal risk weights', () => {
   });
 
   test('they agree with a fixed-point iteration from the definition', () => {
-    const covariance = randomCovariance(6, 60, 7);
+    const covariance = createRandomCovariance(6, 60, 7);
     const w = new Float64Array(6);
     solveEqualRiskWeights(covariance, w);
     let slow = Array.from({ length: 6 }, () => 1 / 6);
@@ -93,8 +96,8 @@ describe('minimum variance weights', () => {
   });
 
   test('a security that only adds risk is left out', () => {
-    // Perfectly diversified by hand: the covariance of the second security with the first one exceeds the variance of
-    // the first.
+    // Maximum diversification computed by hand: the covariance of both securities exceeds the variance of the first
+    // security.
     const w = new Float64Array(2);
     solveMinimumVarianceWeights(Float64Array.of(0.01, 0.015, 0.015, 0.04), 1, w);
     expect(Array.from(w)).toEqual([1, 0]);
@@ -107,7 +110,7 @@ describe('minimum variance weights', () => {
         fc.integer({ min: 0, max: 1e6 }),
         fc.double({ min: 0.01, max: 1, noNaN: true }),
         (n, seed, upper) => {
-          const covariance = randomCovariance(n, 2 * n + 4, seed);
+          const covariance = createRandomCovariance(n, 2 * n + 4, seed);
           const w = new Float64Array(n);
           expect(solveMinimumVarianceWeights(covariance, upper, w).status).toBe('solved');
           const bound = Math.max(upper, 1 / n);
@@ -132,7 +135,7 @@ describe('minimum variance weights', () => {
 
   test('no random feasible weights have less variance, and a projected gradient method ends at the same answer', () => {
     const n = 8;
-    const covariance = randomCovariance(n, 40, 3);
+    const covariance = createRandomCovariance(n, 40, 3);
     const w = new Float64Array(n);
     solveMinimumVarianceWeights(covariance, 0.3, w);
     const slow = listProjectedGradient(covariance, n, 0.3);
@@ -148,12 +151,12 @@ describe('minimum variance weights', () => {
 
   test('an upper bound too low for full investment gives equal weights', () => {
     const w = new Float64Array(4);
-    solveMinimumVarianceWeights(randomCovariance(4, 20, 1), 0.1, w);
+    solveMinimumVarianceWeights(createRandomCovariance(4, 20, 1), 0.1, w);
     for (const weight of w) expect(weight).toBeCloseTo(0.25, 12);
   });
 });
 
-/** Slow reference: gradient steps projected on the capped simplex by bisection. */
+/** Computes a slow reference: gradient steps, projected on the capped simplex by bisection. */
 function listProjectedGradient(covariance: Float64Array, n: number, upper: number): number[] {
   let w = Array.from({ length: n }, () => 1 / n);
   const step = 1 / (n * Math.max(...Array.from({ length: n }, (_, i) => covariance[i * n + i]!)));

@@ -8,7 +8,10 @@ const SESSIONS = 300;
 const EX_ROW = 150;
 const FIRST = 19_000;
 
-/** Returns the warnings for one quiet security that pays a tenth of its price without an effect on its price. */
+/**
+ * Returns the warnings for a security with a quiet price, whose dividends of a tenth of the price do not move its
+ * price.
+ */
 function doubtsOf(adjustment: Adjustment): string[] {
   const random = createCounterRandom({ seed: 5, stream: 0 });
   const close = allocateEmptyPanel(SESSIONS);

@@ -28,7 +28,7 @@ const keepFinite = (text: string | undefined) => (Number.isFinite(number(text)) 
 const positive = (text: string | undefined) => (number(text) > 0 && Number.isFinite(number(text)) ? text! : '');
 
 /** Returns the dates of the dividends that the audit flags. */
-async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
+async function listDoubtedDates(rows: readonly Row[]): Promise<ReadonlySet<string>> {
   const folder = await folderFor();
   const market = rows.map((row) =>
     [
@@ -55,9 +55,9 @@ async function doubted(rows: readonly Row[]): Promise<ReadonlySet<string>> {
 }
 
 /**
- * Returns the dates of dividends that the repaired file changes: another amount, or another step of the adjusted price.
+ * Returns the dates of dividends that the repaired file changes, either in amount or in the step of the adjusted price.
  */
-function wrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
+function listWrongDividends(rows: readonly Row[], repaired: readonly Row[]): ReadonlySet<string> {
   const twins = new Map(repaired.map((row) => [row.date, row]));
   const factor = (row: Row) => number(row['Adj Close']) / number(row['Close']);
   const wrong = new Set<string>();
@@ -87,8 +87,8 @@ describe.skipIf(!hasRealSets)('real dividends and their repaired twins', () => {
       const rows = rowsOf(file);
       const wrong = file.includes('no-bad')
         ? new Set<string>()
-        : wrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
-      const doubts = await doubted(rows);
+        : listWrongDividends(rows, rowsOf(file.replace('.csv', '-fixed.csv')));
+      const doubts = await listDoubtedDates(rows);
       for (const date of wrong) {
         if (doubts.has(date)) count += 1;
         else missed.push(`${file} ${date}`);

@@ -11,12 +11,12 @@ interface Payer {
   readonly price: number;
   /** Width of the uniform daily move. */
   readonly noise: number;
-  /** Stated amount by payment. */
+  /** Stated amount of each payment. */
   readonly stated: readonly number[];
-  /** Price fall by payment, if it differs from the amount. */
+  /** Price fall on each payment, if it differs from the stated amount. */
   readonly paid?: readonly number[];
   readonly every?: number;
-  /** Multiplier of the price from half of the history on, with a split action. */
+  /** Price multiplier from the middle of the history on, declared as a split. */
   readonly consolidation?: number;
 }
 
@@ -32,7 +32,9 @@ const createAction = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): C
   subscriptionPrice: null,
 });
 
-/** Warnings about dividends of one security whose price falls by the paid amount, with the proposed repairs. */
+/**
+ * Returns the warnings about dividends of a security whose price falls by the paid amounts, with the proposed repairs.
+ */
 function doubtsOf({ price, noise, stated, paid = stated, every = QUARTER, consolidation = 1 }: Payer) {
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const sessions = (stated.length + 1) * every;

@@ -10,22 +10,22 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const SESSIONS = 200;
 const FIRST = 19_000;
-/** Bar of the event. */
+/** Position of the bar with the event. */
 const BAR = 100;
 const DATE = formatDay(FIRST + BAR);
 
 interface Story {
   readonly names?: number;
-  /** Growth of security A on a bar instead of its ordinary growth. */
+  /** Replaces the ordinary growth of security A on a bar. */
   readonly growth?: (bar: number, ordinary: number) => number;
-  /** Traded shares of A on a bar instead of about 1000. */
+  /** Replaces the ordinary traded shares of A, about 1000, on a bar. */
   readonly volume?: (bar: number, ordinary: number) => number;
-  /** Growth of all securities on BAR. */
+  /** Growth of all securities on the bar of the event. */
   readonly market?: number;
   readonly actions?: readonly CorporateAction[];
 }
 
-/** Returns securities that move by up to 1.5 % a day with about equal volumes; A has the event. */
+/** Returns a market of securities with daily moves up to 1.5 % and nearly equal volumes; A has the event. */
 function marketOf({ names = 1, growth, volume, market = 1, actions = [] }: Story): MarketContent {
   const random = createCounterRandom({ seed: 3, stream: 0 });
   const identifiers = Array.from({ length: names }, (_, n) => String.fromCharCode(65 + n));

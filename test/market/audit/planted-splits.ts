@@ -6,16 +6,18 @@ import type { DataWarning } from '#market/audit/doubt.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { RealSet } from './real-panels.js';
 
-/** Ratios of splits and consolidations as companies choose them: mostly two for one. */
+/** Ratios of splits and consolidations that companies usually choose: mostly two for one. */
 const RATIOS = [2, 2, 2, 2, 3 / 2, 3 / 2, 3, 3, 4, 5, 7, 10, 1 / 2, 1 / 5, 1 / 8, 1 / 10, 1 / 10];
 /**
- * Minimum number of bars between a planted split and the ends of a history, and between it and real moves that could
- * hide it.
+ * Minimum number of bars from a planted split to the ends of a history, and to real moves that could hide the split.
  */
 const CLEAR_BARS = 30;
-/** Approximate number of splits in a set: some hundred give a rate, and an audit lists at most a thousand warnings. */
+/**
+ * Approximate number of planted splits in a set: several hundred determine a rate, and an audit lists at most a
+ * thousand warnings.
+ */
 const PLANTED_MAX = 500;
-/** Falls of 30 % and more, and rises of the same size in logs, which could be mistaken for a split. */
+/** Size of moves that could be mistaken for a split: falls of 30 % and more, and rises of equal size in logarithms. */
 const LARGE_MOVE = 1 / 0.7;
 
 export interface Score {
@@ -25,7 +27,7 @@ export interface Score {
   readonly found: number;
   /** Number of real moves that could be mistaken for a split. */
   readonly large: number;
-  /** Claims on days without a planted split or a known error of the set. */
+  /** Splits that the audit claims on days without a planted split or a known error of the set. */
   readonly claimed: readonly string[];
   readonly missed: readonly string[];
 }
@@ -36,25 +38,25 @@ interface Planted {
   readonly ratio: number;
 }
 
-/** Splits missing from real sets, and prices on the wrong share basis: true findings of the audit. */
+/** True findings of the audit in real sets: missing splits, and prices on the wrong share basis. */
 const KNOWN_FAULTS: ReadonlySet<string> = new Set([
   'CSX 2011-06-16',
   'UAA 2012-07-10',
-  'BF.B 2012-08-13', // 3, 2 and 3/2 for 1
+  'BF.B 2012-08-13', // splits of 3, 2 and 3/2 for 1
   'fbp 2010-08-23',
   'fbp 2011-01-07',
-  'sanm 2009-09-14', // Consolidations that apply to a part of the history only.
+  'sanm 2009-09-14', // consolidations that apply to only a part of the history
   'aapl 2000-06-21',
   'aapl 2005-02-28',
   'aapl 2014-06-09',
   'aapl 2020-08-31',
   'ibm 1999-05-27',
-  'qqq 2000-03-20', // Unadjusted prices.
+  'qqq 2000-03-20', // unadjusted prices
 ]);
 
 /**
- * Audits a set unchanged, and with a split planted in the history of every security, with and without its volume on the
- * old basis, for each declared adjustment.
+ * Audits a set for each declared adjustment: unchanged, and with a split planted in the history of every security,
+ * whose volume is either adjusted or on the old share basis.
  */
 export function scoresOf(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
   const large = largeMoves(set.content);
@@ -68,7 +70,7 @@ interface Planting {
   readonly declared: Adjustment;
   readonly large: number;
   readonly truth: readonly Planted[];
-  /** The set with planted splits. */
+  /** Content of the set with planted splits. */
   readonly content: MarketContent;
 }
 
@@ -116,7 +118,7 @@ function addSplits(content: MarketContent, seed: number, truth: Planted[]): Mark
   const fields = new Map([...content.fields].map(([name, panel]) => [name, panel.slice()]));
   const [close, volume] = [fields.get('CLOSE')!, fields.get('VOLUME')];
   const width = content.identifiers.length;
-  // Small sets get several distant splits per security; large ones few enough that an audit lists all of them.
+  // Small sets get several distant splits per security; large sets get few enough for an audit to list all of them.
   const each = Math.ceil(Math.min(PLANTED_MAX / width, content.dates.length / 250));
   const step = Math.ceil(width / PLANTED_MAX);
   content.identifiers.forEach((identifier, n) => {

@@ -8,7 +8,7 @@ const SEED = 16;
 const sum = (scores: readonly Score[], of: (score: Score) => number) =>
   scores.reduce((total, score) => total + of(score), 0);
 const recall = (scores: readonly Score[]) => sum(scores, ({ found }) => found) / sum(scores, ({ planted }) => planted);
-/** Precision if the number of missing splits equals the number of large real moves: more splits would improve it. */
+/** Computes the precision for equal numbers of missing splits and large real moves; more splits would improve it. */
 const precision = (scores: readonly Score[]) => {
   const large = sum(scores, (score) => score.large);
   const right = recall(scores) * large;

@@ -7,10 +7,10 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { allocateEmptyPanel } from '#market/panels/panels.js';
 import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
 
-/** Prices of one real set, as published. */
+/** Published prices of a real set. */
 export interface RealSet {
   readonly name: string;
-  /** The adjustment of its prices. */
+  /** Declared adjustment of the prices. */
   readonly adjustment: Adjustment;
   readonly content: MarketContent;
 }
@@ -101,7 +101,7 @@ function contentOf(bars: readonly Bar[]): MarketContent {
   };
 }
 
-/** Reads a zip with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
+/** Reads a zip file with one member: yyyymmdd hh:mm, open, high, low, close in ten-thousandths, volume. */
 function leanBars(name: string): Bar[] {
   const zip = readFileSync(join(REAL_SETS, `lean/daily/${name}.zip`));
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
@@ -140,8 +140,8 @@ function vendorBars(file: string): Bar[] {
 }
 
 /**
- * Reads a sequence of numbers: the count of securities besides the index, the count of weeks, then the weeks of the
- * index and of each security.
+ * Reads a sequence of numbers: the number of securities without the index, the number of weeks, the weeks of the index,
+ * and the weeks of each security.
  */
 function weeklyBars(file: string): Bar[] {
   const [names, weeks, ...prices] = readFileSync(join(REAL_SETS, `orlib/${file}.txt`), 'utf8')

@@ -37,8 +37,8 @@ interface Corruption {
   readonly date: string;
 }
 
-/** Copies a market and corrupts it at known positions. */
-function spoilt(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
+/** Copies a market and corrupts the copy at known positions. */
+function corruptMarket(seed: number): { readonly content: MarketContent; readonly truth: readonly Corruption[] } {
   const random = createCounterRandom({ seed, stream: 0 });
   const fields = new Map([...CLEAN.fields].map(([name, panel]) => [name, panel.slice()]));
   const close = fields.get('CLOSE')!;
@@ -46,7 +46,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
   let actions = [...CLEAN.actions];
   const truth: Corruption[] = [];
   const used = new Set<string>();
-  // Bankruptcies fall by more than half in a day by design: days around them are not changed.
+  // Bankruptcies fall by more than half in a day by design, so days around them are not corrupted.
   const place = (): { readonly t: number; readonly n: number } => {
     for (;;) {
       const [t, n] = [40 + random.integer(SESSIONS.length - 100), random.integer(names)];
@@ -88,7 +88,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     }
   }
 
-  /** Repeats the last price of securities from a day on, as a vendor does after a delisting. */
+  /** Repeats the last price of some securities from a day on, as vendors do after a delisting. */
   function stopNames(): void {
     const last = SESSIONS.length - 1;
     const living = CLEAN.identifiers.flatMap((identifier, n) =>
@@ -107,7 +107,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     }
   }
 
-  /** Omits splits with ratios that are visible: 1.5 and more. */
+  /** Removes splits with ratios that are large enough to be visible, 1.5 and more. */
   function forgetSplits(): void {
     const splits = actions.filter(
       ({ type, value, identifier, exDay }) =>
@@ -119,7 +119,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
     }
   }
 
-  /** States dividends in pence, and repeats dividends a few days earlier. */
+  /** Changes some dividends to pence, and repeats some dividends a few days earlier. */
   function spoilDividends(): void {
     const dividends = actions.filter(
       ({ type, identifier, exDay }) =>
@@ -152,7 +152,7 @@ function spoilt(seed: number): { readonly content: MarketContent; readonly truth
 
 describe('seeded corruptions of a synthetic market', () => {
   test('are nearly all found, with few false ones', () => {
-    const { content, truth } = spoilt(5);
+    const { content, truth } = corruptMarket(5);
     const { doubts } = auditMarket(content, 'none', () => {});
     const isWithinDays = (a: string, b: string) => Math.abs(Date.parse(a) - Date.parse(b)) <= 5 * 86_400_000;
     const missed = truth.filter(
@@ -172,12 +172,12 @@ describe('seeded corruptions of a synthetic market', () => {
       `${truth.length} seeded, recall ${recall.toFixed(3)}, missed: ${missed.map(({ kind, identifier, date }) => `${kind} ${identifier} ${date}`).join(', ')}`,
     );
     expect(recall).toBeGreaterThanOrEqual(0.95);
-    // At least four in five of each kind.
+    // The audit must find at least four in five of each kind.
     for (const kind of new Set(truth.map((each) => each.kind))) {
       const [seeded, lost] = [truth, missed].map((list) => list.filter((each) => each.kind === kind).length) as [
         number,
         number,
-      ]; // Two lists.
+      ]; // two lists
       expect(1 - lost / seeded, kind).toBeGreaterThanOrEqual(0.8);
     }
     expect(extra.length / doubts.length, JSON.stringify(extra)).toBeLessThanOrEqual(0.1);
@@ -202,7 +202,7 @@ describe('seeded corruptions of a synthetic market', () => {
     const repairs = doubts.flatMap(({ repair }) => repair ?? []);
     expect(repairs).toMatchObject([{ kind: 'scale', factor: 0.01 }]);
     expect(await computeContentHash(applyRepairs(content, repairs))).toBe(await computeContentHash(CLEAN));
-    // The old version is kept.
+    // The previous version is kept.
     expect(fields.get('CLOSE')![t * names + n]).toBe(100 * CLEAN.fields.get('CLOSE')![t * names + n]!);
   });
 });

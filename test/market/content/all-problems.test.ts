@@ -12,7 +12,7 @@ import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgr
 import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
 
-/** Tables with every kind of problem, in rows that are otherwise valid. */
+/** Tables with rows of every kind of problem; the remaining content of each row is valid. */
 const TABLES: Readonly<Record<string, readonly string[]>> = {
   market: [
     'identifier,date,CLOSE,VOLUME',
@@ -60,7 +60,9 @@ const csv = Object.fromEntries(Object.entries(TABLES).map(([name, rows]) => [`${
 const cellsOf = (row: string) => row.split(',').map((cell) => (cell === '' ? null : cell));
 const number = (name: string) => ['CLOSE', 'VOLUME', 'value'].includes(name);
 
-/** Returns the tables as statements; numbers stay numbers. @param types of texts and numbers */
+/**
+ * Returns the tables as SQL statements, in which numbers stay numbers. @param types column types of strings and numbers
+ */
 function listStatements([text, double]: readonly [string, string]): string[] {
   return Object.entries(TABLES).flatMap(([table, [header = '', ...rows]]) => {
     const names = header.split(',');

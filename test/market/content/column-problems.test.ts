@@ -173,7 +173,7 @@ describe('a misspelt name', () => {
       ['warning', 'COLUMN_IGNORED', 'corporate_actions.note', expect.stringContaining('note is not read; those of')],
       ['warning', 'UNKNOWN_FIELD', 'corporate_actions.paydate', 'Did you mean pay_date?'],
     ]);
-    expect(await warned({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR exists.
+    expect(await warned({ 'reference.csv': 'identifier,SECTR,SECTOR\nA,1,2\n' })).toEqual([]); // SECTOR exists
   });
 
   test('of a file gives a warning, and of the market an error', async () => {

@@ -7,7 +7,7 @@ import { allocateEmptyPanel } from '#market/panels/panels.js';
 
 const IDENTIFIERS = ['A', 'B\n"', 'C'];
 
-/** Returns a content of a number of days with a distinct close in every cell, and equally many actions. */
+/** Returns a content with a number of days, distinct closes, and one corporate action per day. */
 function contentOf(days: number): MarketContent {
   const close = allocateEmptyPanel(days * IDENTIFIERS.length);
   for (let cell = 0; cell < close.length; cell++) close[cell] = cell % 7 === 3 ? Number.NaN : cell + 1;

@@ -7,7 +7,7 @@ import { computePrefixMark, type PrefixMark } from '#market/content/prefix.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { seeded } from '../../seeded.js';
 
-/** Two whole blocks of days and a part of one. */
+/** Number of days: two whole blocks of days and part of a third. */
 const DAYS = 140;
 const DATES = Array.from({ length: DAYS + 20 }, (_, i) => formatDay(19_000 + i));
 const SECTORS = { SECTOR: 'X' };
@@ -15,12 +15,12 @@ const SECTORS = { SECTOR: 'X' };
 interface Made {
   readonly count: number;
   readonly names: readonly string[];
-  /** Number of days before the first bar of a security that begins later. */
+  /** Number of days before the first bar of a security that is listed later. */
   readonly begins?: number;
   readonly change?: (close: Record<string, (number | null)[]>) => void;
 }
 
-/** Returns a market with constant values per security; N and Z begin later. */
+/** Returns a market with constant values per security; N and Z are listed later. */
 function createMarketFor({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
   const close = Object.fromEntries(
     names.map((name): [string, (number | null)[]] => {

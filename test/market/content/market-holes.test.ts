@@ -3,7 +3,7 @@ import { parseDay } from '#domain/time/days.js';
 import { warnOfHoles } from '#market/content/market-holes.js';
 import { createProblems } from '#market/tables/problems.js';
 
-/** Returns the weekdays of 2015 except omitted ones. */
+/** Returns the weekdays of 2015, except the omitted days. */
 const listWeekdays = (isLeft: (day: string) => boolean): string[] =>
   Array.from({ length: 365 }, (_, i) => new Date(Date.UTC(2015, 0, 1 + i)))
     .filter((date) => date.getUTCDay() % 6 !== 0)
@@ -40,8 +40,8 @@ test.each([
 });
 
 test('a hole of a market with a weekend at its ends counts weekdays alone', () => {
-  // Saturday 3 January to Sunday 18 January contains the weekdays of two weeks; up to Monday 26 January, those of
-  // three.
+  // From Saturday 3 January, the range to Sunday 18 January contains the weekdays of two weeks, and the range to Monday
+  // 26 January those of three weeks.
   const rest = listWeekdays((day) => day < '2015-01-26');
   expect(holesOf(['2015-01-03', '2015-01-18', ...rest]).map(([, place]) => place)).toEqual([]);
   expect(holesOf(['2015-01-03', ...rest]).map(([, , message]) => message)).toEqual([

@@ -13,7 +13,7 @@ const folderFor = temporaryFolders();
 
 const NAMES = Array.from({ length: 20 }, (_, n) => `N${String(n + 1).padStart(2, '0')}`);
 
-/** Bars of names by day. */
+/** Securities with a bar, by day. */
 type Bars = Readonly<Record<string, readonly string[]>>;
 
 async function listFindings(bars: Bars, tables: Readonly<Record<string, string>> = {}, codes: readonly string[] = []) {
@@ -99,7 +99,7 @@ test('a recorded closure of an exchange lacks no bar, and an added session lacks
 test('the calendars are opened once, however many bars are of days on which others rest', async () => {
   const folder = await folderFor();
   const days = Array.from({ length: 28 }, (_, i) => `2021-02-${String(i + 1).padStart(2, '0')}`);
-  const isWeekend = (i: number): boolean => i % 7 > 4; // 2021-02-01 is a Monday.
+  const isWeekend = (i: number): boolean => i % 7 > 4; // 2021-02-01 is a Monday
   const rows = days.flatMap((day, i) =>
     (isWeekend(i) ? ['COIN'] : ['COIN', ...NAMES]).map((name) => `${name},${day},10\n`),
   );

@@ -9,7 +9,7 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
   const { digests } = await digestContent(held);
   const [early, late] = [held.dates[100]!, held.dates[129]!];
   for (const day of [early, late, early, early, late]) {
-    const alone = prefixOf({ ...held }, digests, day); // Nothing has been computed for this one before.
+    const alone = prefixOf({ ...held }, digests, day); // a copy for which nothing has been computed yet
     expect(comparePrefixes(prefixOf(held, digests, day), alone)).toBeNull();
   }
   expect(comparePrefixes({ ...prefixOf(held, digests, early), day: late }, prefixOf(held, digests, late))).toBe(

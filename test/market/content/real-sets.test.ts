@@ -26,7 +26,10 @@ async function load(files: Record<string, string>) {
   return { content, findings, warnings: findings.map(({ code, path }) => `${code} ${path}`) };
 }
 
-/** Each set with its documented numbers of securities and dates, and the moves of more than a half in its notes. */
+/**
+ * Real sets with their documented numbers of securities and dates, and with the moves of more than a half that their
+ * notes mention.
+ */
 const SETS = [
   ['us-large-20', 'us-large-20/sp500_dataset.csv.gz', 20, 8313, undefined],
   ['us-large-20, its index', 'us-large-20/sp500_index.csv.gz', 1, 8313, undefined],
@@ -46,7 +49,7 @@ const SETS = [
 ] as const;
 
 /**
- * Returns the positions at which a price is more than 1.5 times, or less than half of, the previous one, read from the
+ * Returns the positions of prices that are more than 1.5 times, or less than half of, the previous price in the
  * published table.
  */
 function jumpsOf(file: string): string[] {
@@ -63,7 +66,7 @@ function jumpsOf(file: string): string[] {
   return jumps.toSorted();
 }
 
-/** Loaded with volumes, for every test that needs it. */
+/** Content with volumes, loaded once for every test that needs it. */
 let sp500: ReturnType<typeof load> | undefined;
 const loadSp500 = () => (sp500 ??= load({ 'market.csv': longCsv(SP500, { VOLUME: 'sp500-2010-2013/volume.csv.gz' }) }));
 
@@ -80,7 +83,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
       const expected = jumpsOf(file);
       if (jumps !== undefined) expect(expected).toHaveLength(jumps);
       const reported = findings.filter(({ code }) => code === 'PRICE_JUMP');
-      // More than twenty are reported as one finding with their count and the first ones.
+      // More than twenty jumps are reported as one finding with their number and the first jumps.
       if (expected.length <= 20)
         expect(reported.map(({ code, path }) => `${code} ${path}`).toSorted()).toEqual(expected);
       else {
@@ -104,7 +107,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     );
     const folder = await folderFor();
     await writeFiles(folder, {
-      // A bar of each name of the set.
+      // A bar of each security in the set.
       'market.csv': `identifier,date,CLOSE\n${wideTable(SP500)
         .names.map((name) => `${name},2013-01-02,1\n`)
         .join('')}`,
@@ -119,8 +122,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
 
   test('the suspect prices of the S&P 500 set are reported as jumps', async () => {
     const { content, warnings } = await loadSp500();
-    // C and DUK once have a price on another share basis, PLD one of the company that it had merged with; CSX split 3
-    // for 1.
+    // C and DUK each have one price on another share basis; PLD has one of the company with which it had merged; CSX
+    // split 3 for 1.
     const jumps = warnings.filter((warning) => warning.startsWith('PRICE_JUMP'));
     for (const place of [
       'C 2011-05-06',
@@ -140,8 +143,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
   test.each(['aapl', 'ibm', 'spy', 'qqq'])(
     'as-traded bars of %s with their factors give the same adjusted returns as the published factors',
     async (name) => {
-      // Factor files contain, per date, the price factor (dividends) and the split factor that apply until it, and its
-      // close.
+      // For each date, factor files contain the price factor (dividends) and the split factor that apply until this
+      // date, and the close.
       const rows = readFileSync(`${REAL_SETS}/lean/factor_files/${name}.csv`, 'utf8')
         .trim()
         .split(/\r?\n/)
@@ -158,7 +161,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
           const next = spells[i + 1]!;
           const ex = bars.find(({ date }) => date > spell.date)?.date;
           if (ex === undefined || spell.date < bars[0]!.date) return [];
-          // The factor is (reference - dividend) / reference; share counts are those after a split of the same day.
+          // The factor is (reference - dividend) / reference; share counts are those after a split on this date.
           const ratio = next.split / spell.split;
           return [
             [ex, { ratio: Math.abs(ratio - 1) > 1e-6 ? ratio : 1, fraction: 1 - spell.price / next.price }] as const,
@@ -196,8 +199,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
         const { date } = bars[t]!;
         const ours = columns[0]!.values[t]! / columns[0]!.values[t - 1]!;
         const theirs = published[t]! / published[t - 1]!;
-        // Their dividend is subtracted from the previous price; here it is added to the following price. The fraction
-        // paid converts one into the other.
+        // The vendor subtracts a dividend from the previous price, while this code adds it to the following price. The
+        // fraction paid converts one factor into the other.
         const fraction = events.get(date)?.fraction ?? 0;
         expect(Math.abs(ours - ((1 - fraction) * theirs + fraction)), `${name} ${date}`).toBeLessThan(
           events.has(date) ? 1e-6 : 1e-12,
@@ -208,8 +211,8 @@ describe.skipIf(!hasRealSets)('real prices', () => {
 });
 
 /**
- * Returns the bars after the last gap of more than a month: the prices of QQQ from 2004 to 2011 are under another
- * ticker and not in its file.
+ * Returns the bars after the last gap of more than a month. QQQ traded under another ticker from 2004 to 2011, and its
+ * file lacks these prices.
  */
 function sinceLastHole<T extends { readonly date: string }>(bars: readonly T[]): readonly T[] {
   const hole = bars.findLastIndex(
@@ -229,7 +232,7 @@ function leanBars(name: string): { readonly date: string; readonly close: number
     });
 }
 
-/** Returns the text of the only member of a zip file. */
+/** Decompresses the only member of a zip file. */
 function inflateFirst(zip: Buffer): string {
   const directory = zip.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
   const size = zip.readUInt32LE(directory + 20);

@@ -111,7 +111,7 @@ describe('history that a refresh without full leaves out', () => {
       { until: null, full: false, isWhole: true, adjustment: 'splits' },
     );
     expect(await computeContentHash(after)).toBe(await computeContentHash(held));
-    // VOLUME of A on the 2nd changed; B on the 2nd was removed; C on the 2nd was added.
+    // On the 2nd, the VOLUME of A changed, B was removed, and C was added.
     expect(report.left_out).toEqual({
       changed: 1,
       removed: 1,

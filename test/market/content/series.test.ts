@@ -155,7 +155,7 @@ test('a market has another history of a day when a series has', async () => {
     );
   };
   expect(comparePrefixes(await prefix(SERIES), await prefix(SERIES.replace('4704.81', '4700')))).toBe('history');
-  // Values after the day do not change earlier ones.
+  // Values after the day do not change values before it.
   expect(
     comparePrefixes(await prefix(SERIES, '2024-01-02'), await prefix(SERIES.replace('4704.81', '4700'), '2024-01-02')),
   ).toBeNull();

@@ -47,7 +47,7 @@ test('a dividend of another amount is one changed row, also when another of its 
     actions: [dividend('A', '2024-01-10', 1), dividend('A', '2024-01-10', 2.5), dividend('B', '2024-02-11', 3)],
   };
   const { corporate_actions: changes } = compareTables(before, after, HELD);
-  // The dividend of B moved after the last stored day: a past row was removed, and a future row was added.
+  // The dividend of B moved to a day after the last stored day: a past row was removed and a future row added.
   expect(changes).toMatchObject({ added: 1, changed: 1, removed: 1, history: { added: 0, changed: 1, removed: 1 } });
   expect(changes.restatements).toEqual([
     {
@@ -85,7 +85,7 @@ test('an announced dividend is continued when it is paid; with another amount it
     changed: 1,
     total: 2,
   });
-  // In a comparison of two versions of the data, the value differs.
+  // A comparison of two data versions reports a different value.
   const literal = compareTables(createState(1, 'announced'), createState(1, 'paid'), { ...HELD, isLiteral: true });
   expect(literal.corporate_actions).toMatchObject({ added: 0, changed: 1, total: 1 });
 });

@@ -8,7 +8,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { importTable } from '#market/import/import-table.js';
 import { PLAIN_TERMS } from '#market/mapping/mapped-content.js';
 
-/** Streams written by pyarrow, in base64: ten closes of 7.5 of security A from 2024-01-01 on, and one column. */
+/** Streams written by pyarrow, in base64: ten closes of 7.5 of security A from 2024-01-01 on, and another column. */
 const COMPRESSED = {
   LZ4: [
     '/////9gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAMAAAB0AAAAOAAAAAQAAACo////AAABAxAA',
@@ -66,7 +66,7 @@ test('a stream that is not compressed is read', async () => {
   expect(await importArrow(tableToIPC(table, 'stream'))).toEqual({ closes: [1.5], findings: [] });
 });
 
-/** Returns a frame of blocks of at most 64 KiB. */
+/** Returns an LZ4 frame of blocks with at most 64 KiB each. */
 const frameOf = (...blocks: readonly Buffer[]) =>
   Buffer.concat([
     Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0]),
@@ -82,13 +82,13 @@ function uint32(value: number): Buffer {
 
 const decoded = (frame: Uint8Array) => decodeLz4Frame(frame, 1000);
 
-/** One literal, a match of nine bytes that overlaps it, then one literal. */
+/** One literal, a match of nine bytes that overlaps it, and another literal. */
 const OVERLAPPING = Buffer.from([0x15, 0x61, 1, 0, 0x10, 0x62]);
 
 test('a frame is what its sequences say by hand, in later blocks too', () => {
   const text = `${'a'.repeat(10)}b`;
   expect(Buffer.from(decoded(frameOf(OVERLAPPING))).toString()).toBe(text);
-  const back = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // Eight bytes of the previous block, then one literal.
+  const back = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // a match of eight bytes in the previous block, and one literal
   expect(Buffer.from(decoded(frameOf(OVERLAPPING, back))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
   // 15 + 3, and 4 + 15 + 255 + 2.
   const long = Buffer.from([0xff, 3, ...Buffer.from('x'.repeat(18)), 1, 0, 255, 2, 0x00]);

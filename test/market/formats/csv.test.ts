@@ -7,8 +7,8 @@ import { createMarketRecords } from '#market/sources/csv.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 
-/** Cuts bytes into pieces of the given sizes, repeatedly. */
-function* inPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
+/** Divides bytes into chunks of the given sizes, which are repeated. */
+function* splitIntoPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8Array> {
   for (let from = 0, i = 0; from < bytes.length; i++) {
     const size = sizes[i % sizes.length]!;
     yield bytes.slice(from, from + size);
@@ -19,14 +19,14 @@ function* inPieces(bytes: Uint8Array, sizes: readonly number[]): Generator<Uint8
 async function rowsOf(text: string, sizes = [1 << 20]) {
   const rows: unknown[][] = [];
   let header: string[] = [];
-  await readCsv(inPieces(bytesOf(text), sizes), (columns) => {
+  await readCsv(splitIntoPieces(bytesOf(text), sizes), (columns) => {
     header = columns;
     return (record) => rows.push(readTextCells(record));
   });
   return { header, rows };
 }
 
-/** Returns the numbers that the market reads from texts of one CLOSE column. */
+/** Returns the numbers that the market reads from the texts of a CLOSE column. */
 async function closeOf(texts: readonly string[]) {
   const problems = createProblems();
   const rows = createMarketRows(problems);

@@ -12,7 +12,7 @@ import { contentOf, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** A folder with files of queries, by their names. */
+/** Creates a folder with one file per query result, by file name. */
 async function folderOf(files: Readonly<Record<string, string>>): Promise<string> {
   const folder = await folderFor();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
@@ -106,14 +106,14 @@ test('two columns that differ in case are refused with both names', async () => 
   ]);
 });
 
-/** Renames a column to a name of the same length wherever the file contains it. */
+/** Replaces a column name by a name of equal length wherever the file contains it. */
 async function renameColumn(path: string, from: string, to: string): Promise<void> {
   const text = (await readFile(path)).toString('latin1');
   expect(text).toContain(from);
   await writeFile(path, Buffer.from(text.replaceAll(from, to), 'latin1'));
 }
 
-/** One bar of 29.4 as written by pyarrow 25, with the stated number of digits and four decimals. */
+/** One bar with a close of 29.4 as written by pyarrow 25, by number of digits, with four decimals. */
 const DECIMALS = {
   38: [
     'UEFSMRUAFRYVFiwVAhUAFQYVBhwAAAACAAAAAgEBAAAAQRUAFRQVFCwVAhUAFQYVBhwAAAACAAAAAgE1QAAAFQAVLBUsLBUCFQAVBhUGHAAA',

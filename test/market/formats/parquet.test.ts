@@ -14,7 +14,7 @@ import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-
 
 const folderFor = temporaryFolders();
 
-/** Writes the rows of a query as Parquet with a separate writer. */
+/** Writes the rows of a query as Parquet with an independent writer. */
 async function copy(query: string, target: string, options = ''): Promise<void> {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   await connection.run(`COPY (${query}) TO '${target}' (FORMAT parquet${options})`);
@@ -149,7 +149,7 @@ describe('Parquet of other writers', () => {
   });
 });
 
-/** Random contents with every kind of column, missing cells and several spells of reference data. */
+/** Random contents with every kind of column, missing cells, and reference data with several validity periods. */
 const contents: fc.Arbitrary<MarketContent> = fc
   .record({
     names: fc.uniqueArray(
@@ -171,7 +171,7 @@ const contents: fc.Arbitrary<MarketContent> = fc
     const dates = Int32Array.from(days).sort();
     const close = allocateEmptyPanel(dates.length * identifiers.length);
     close.forEach((_, i) => (close[i] = cells[i % cells.length]!));
-    // Every day and every security has a value; otherwise it would not be on its axis.
+    // Every day and every security must have a value, because otherwise the axes would not contain it.
     for (let t = 0; t < dates.length; t++)
       for (let n = 0; n < identifiers.length; n++)
         if (t === 0 || n === 0) close[t * identifiers.length + n] = 1 + t + n;
@@ -248,7 +248,7 @@ describe('Parquet of our own', () => {
     const close = allocateEmptyPanel(15_000);
     const shares = allocateEmptyPanel(15_000);
     close.forEach((_, i) => (close[i] = i % 7 === 0 ? Number.NaN : 1 + i / 3));
-    // Few values in long runs: written as a dictionary.
+    // Few distinct values in long runs, which the writer encodes with a dictionary.
     shares.forEach((_, i) => (shares[i] = 1000 * (1 + Math.floor(i / 3000))));
     await writeMarket(
       folder,

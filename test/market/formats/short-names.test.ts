@@ -3,14 +3,14 @@ import { chunksOf, openDuckDb, quoteText, textsOf } from '#market/formats/duckdb
 import { createShortNames } from '#market/formats/short-names.js';
 
 /**
- * Identifiers of one byte, twelve bytes, two characters of two bytes each, and with surrounding spaces, which are
- * removed.
+ * Identifiers of one byte, of twelve bytes, of two characters with two bytes each, and with surrounding spaces, which
+ * the import removes.
  */
 const SPELLINGS = ['A', 'ABCDEFGHIJKL', 'ÄÖ', 'B', ' B ', 'BRK.B', 'US0378331005'];
 const COLUMNS = [0, 1, 5, 2, 2, 3, 4];
 const POSITIONS = new Map(SPELLINGS.map((text, s) => [text, COLUMNS[s]!]));
 
-/** Texts in random order, then by identifier, then in the order of each day. */
+/** Rows whose identifiers are in random order, sorted by identifier, and in a separate order for each day. */
 const ROWS = [
   ...Array.from({ length: 200 }, (_, i) => SPELLINGS[(i * i * 7 + 3 * i) % SPELLINGS.length]!),
   ...SPELLINGS.flatMap((text) => Array.from({ length: 30 }, () => text)),

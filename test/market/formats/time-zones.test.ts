@@ -10,7 +10,7 @@ import { contentOf, readFolder } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Midnights of 2 to 4 January 2024 in several time zones, in UTC; the last one is a close in New York. */
+/** UTC times of the midnights of 2 to 4 January 2024 in several time zones; the last entry is a close in New York. */
 const PLACES = [
   ['Europe/Berlin', '2024-01-01 23:00:00', 'pandas'],
   ['Asia/Tokyo', '2024-01-01 15:00:00', 'arrow'],
@@ -19,7 +19,7 @@ const PLACES = [
   ['UTC', '2024-01-02 00:00:00', 'pandas'],
 ] as const;
 
-const pandasNote = (timezone: string, dates = 'date'): string =>
+const formatPandasNote = (timezone: string, dates = 'date'): string =>
   JSON.stringify({
     index_columns: ['date'],
     columns: [
@@ -28,8 +28,8 @@ const pandasNote = (timezone: string, dates = 'date'): string =>
     ],
   });
 
-/** Returns the schema that Arrow stores in the metadata of a table: the first message of a stream. */
-async function arrowNote(timezone: string): Promise<string> {
+/** Returns the schema that Arrow stores in a table's metadata, which is the first message of a stream. */
+async function formatArrowNote(timezone: string): Promise<string> {
   const schema = new Schema([
     new Field('identifier', new Utf8()),
     new Field('date', new TimestampMillisecond(timezone)),
@@ -44,7 +44,8 @@ async function writeFile(
   path: string,
   [zone, first, by]: readonly [string, string, 'pandas' | 'arrow'],
 ): Promise<void> {
-  const note = by === 'pandas' ? `pandas: '${pandasNote(zone)}'` : `"ARROW:schema": '${await arrowNote(zone)}'`;
+  const note =
+    by === 'pandas' ? `pandas: '${formatPandasNote(zone)}'` : `"ARROW:schema": '${await formatArrowNote(zone)}'`;
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   await connection.run(
     `COPY (SELECT '${zone.replace('/', '-')}' AS identifier, TIMESTAMPTZ '${first}+00' + to_days(i::INT) AS date, 10.0 + i AS CLOSE FROM range(3) t(i)) TO '${path}' (FORMAT parquet, KV_METADATA {${note}})`,
@@ -77,7 +78,7 @@ test('the dates of another table are of its zone, too', async () => {
   await writeFile(join(folder, 'market.parquet'), ['UTC', '2024-01-02 00:00:00', 'pandas']);
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   await connection.run(
-    `COPY (SELECT 'UTC' AS identifier, TIMESTAMPTZ '2024-01-02 23:00:00+00' AS ex_date, 'DIVIDEND' AS type, 0.5 AS value) TO '${join(folder, 'corporate_actions.parquet')}' (FORMAT parquet, KV_METADATA {pandas: '${pandasNote('Europe/Berlin', 'ex_date')}'})`,
+    `COPY (SELECT 'UTC' AS identifier, TIMESTAMPTZ '2024-01-02 23:00:00+00' AS ex_date, 'DIVIDEND' AS type, 0.5 AS value) TO '${join(folder, 'corporate_actions.parquet')}' (FORMAT parquet, KV_METADATA {pandas: '${formatPandasNote('Europe/Berlin', 'ex_date')}'})`,
   );
   connection.closeSync();
   const { actions } = await contentOf(folder);

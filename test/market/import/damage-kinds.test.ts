@@ -24,7 +24,7 @@ describe.each(Object.entries(KINDS))('%s with', (_format, damages) => {
     const { isRead, findings } = await read();
     expect(listPlaces(findings.filter(({ severity }) => severity === 'error'))).toEqual(expected);
     expect(isRead).toBe(false);
-    // A readable sentence: no call stack, no class names, no bytes of the file.
+    // Messages are readable sentences: no call stack, no class names, no bytes of the file.
     for (const { message } of findings) expect(message).toMatch(/^\P{Cc}{10,400}$/u);
   });
 });

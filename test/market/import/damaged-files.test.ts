@@ -14,8 +14,8 @@ import { readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Returns a market large enough that damage falls into pages, dictionaries and footer. */
-async function marketFile(): Promise<Buffer> {
+/** Returns a market file that is large enough for damage in pages, dictionaries and footer. */
+async function createMarketFile(): Promise<Buffer> {
   const folder = join(await folderFor(), 'store');
   const random = createCounterRandom({ seed: 1, stream: 0 });
   const identifiers = Array.from({ length: 20 }, (_, n) => `N${String(n).padStart(2, '0')}`);
@@ -37,14 +37,19 @@ async function marketFile(): Promise<Buffer> {
   return readFileSync(join(folder, 'market.parquet'));
 }
 
-/** Number of damages of each kind: 58 in total in the soak, otherwise a few at both ends and in the middle. */
+/**
+ * Number of damaged files of each kind: 58 in total in the soak, otherwise a few at both ends and in the middle of the
+ * file.
+ */
 const [CUTS, TURNED, BLANKS] = IS_SOAK
   ? [[1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 40, [0, 0.3, 0.6, 0.95]]
   : [[1, 5, 10], 6, [0, 0.6, 0.95]];
 const DAMAGES = CUTS.length + TURNED + 2 * BLANKS.length;
 
-/** Yields damage of every kind: truncated at many lengths, inverted bytes, ranges of zeros and of ones. */
-function* damages(bytes: Buffer): Generator<readonly [string, Buffer]> {
+/**
+ * Yields damaged files of every kind: truncated at many lengths, with inverted bytes, and with ranges of zeros or ones.
+ */
+function* listDamages(bytes: Buffer): Generator<readonly [string, Buffer]> {
   const random = createCounterRandom({ seed: 2, stream: bytes.length });
   for (const i of CUTS) yield [`cut after ${i} tenths`, bytes.subarray(0, Math.floor((bytes.length * i) / 10.5))];
   for (let i = 0; i < TURNED; i++) {
@@ -77,14 +82,14 @@ describe('damage to a file always results in findings or a sound market', () => 
       JSON.stringify({ identifier: `N${i}`, date: '2024-01-02', CLOSE: i + 1 }),
     ).join('\n');
     const sound = name.endsWith('.parquet')
-      ? await marketFile()
+      ? await createMarketFile()
       : name.endsWith('.jsonl')
         ? Buffer.from(lines)
         : name.endsWith('.gz')
           ? gzipSync(csv)
           : Buffer.from(csv);
     let kinds = 0;
-    for (const [what, bytes] of damages(sound)) {
+    for (const [what, bytes] of listDamages(sound)) {
       const folder = await folderFor();
       await writeFiles(folder, { [name]: bytes });
       const { read, findings } = await readFolder(folder);
@@ -97,7 +102,7 @@ describe('damage to a file always results in findings or a sound market', () => 
   });
 
   test.each(['xlsx', 'csv'] as const)('an uploaded %s', async (kind) => {
-    for (const [what, bytes] of damages(Buffer.from(createImportTemplate(kind)))) {
+    for (const [what, bytes] of listDamages(Buffer.from(createImportTemplate(kind)))) {
       const problems = createProblems();
       const read = await readImport({ kind, bytes }, problems);
       expect([what, read === undefined]).toEqual([what, problems.errors > 0]);

@@ -29,7 +29,7 @@ const WIDE = { 'volume.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
 const LONG = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
 const TWICE = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
 
-/** Data that leaves a question about a field open, the answer to it, and the resulting closes of A. */
+/** Question about a field that data leaves open, the data, the answer, and the resulting closes of A. */
 const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answers, readonly number[]])[] = [
   ['field', WIDE, { field: 'CLOSE' }, [10, 11]],
   [
@@ -213,7 +213,7 @@ test('German headings, and days after the identifiers, are recognised', async ()
   });
   const pieces = 'Datum;Erster;Hoch;Tief;Schlusskurs;Stuecke;Volumen\n02.01.2024;10,5;11;10;10,7;100;1.070\n';
   expect((await inspectFiles({ 'A.csv': pieces, 'B.csv': pieces })).mapping).toMatchObject({
-    columns: { OPEN: 'Erster', CLOSE: 'Schlusskurs', VOLUME: 'Stuecke' }, // Volumen is money here.
+    columns: { OPEN: 'Erster', CLOSE: 'Schlusskurs', VOLUME: 'Stuecke' }, // Volumen contains traded money
   });
   const long = await inspectFiles({ 'BASF.csv': 'Datum;Kurs\n02.01.2024;45,10\n03.01.2024;45,25\n' });
   expect(long.mapping).toMatchObject({ layout: 'long', columns: { date: 'Datum', CLOSE: 'Kurs' }, decimal: ',' });

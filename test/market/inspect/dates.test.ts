@@ -15,7 +15,10 @@ const inspectTexts = (files: Readonly<Record<string, string>>) =>
     ).toString('base64'),
   });
 
-/** Many securities on 3 April 2024, so that a sample contains only that day, then one security on another day. */
+/**
+ * Returns prices of many securities on 3 April 2024, so that a sample contains only this day, followed by a security on
+ * another day.
+ */
 const formatPrices = (first: string, second: string) =>
   ['Day;Ticker;Px Last', ...Array.from({ length: SAMPLE_ROWS }, (_, n) => `${first};N${n};10`), `${second};N0;11`].join(
     '\n',

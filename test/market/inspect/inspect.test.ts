@@ -37,7 +37,7 @@ async function inspectFiles(files: Record<string, string>) {
 const readInspectedSheets = (sheets: readonly Sheet[]) =>
   inspect({ kind: 'xlsx', content: Buffer.from(writeWorkbook(sheets)).toString('base64') });
 
-/** Files of vendors with the closes of A, 10 and 11 on 2 and 3 January 2024. */
+/** Vendor files with the closes of A on 2 and 3 January 2024, 10 and 11. */
 const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>, mapping: Partial<Mapping>])[] = [
   [
     'Yahoo Finance',
@@ -146,7 +146,7 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
     { adjusted_close: 'Adj Close' },
   ],
   [
-    'Yahoo Finance', // A download of many securities at once.
+    'Yahoo Finance', // A download of several securities in one file.
     {
       'x.csv':
         'Price,Adj Close,Close,High,Low,Open,Volume\nTicker,A,A,A,A,A,A\nDate,,,,,,\n2024-01-02,9.9,10,10,10,10,5\n2024-01-03,10.89,11,11,11,11,5\n',
@@ -345,6 +345,6 @@ describe('hostile files', () => {
         ],
       },
     ]);
-    expect(findings.every(({ severity }) => severity !== 'error')).toBe(true); // Formulas are accepted as text.
+    expect(findings.every(({ severity }) => severity !== 'error')).toBe(true); // formulas are accepted as text
   });
 });

@@ -17,11 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** Returns the closes read from cells of a file, and the fields that require an answer. */
+/** Returns the closes read from the cells of a file, and the fields that require an answer from the user. */
 const closesOf = (delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) =>
   readAs(delimiter, { Close: cells }, answers);
 
-/** Returns the numbers read from cells of columns, row by row, and the fields that require an answer. */
+/**
+ * Returns the numbers read from the cells of columns, row by row, and the fields that require an answer from the user.
+ */
 async function readAs(delimiter: ',' | ';', columns: Record<string, readonly string[]>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   const quoteCell = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);

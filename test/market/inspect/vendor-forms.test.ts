@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** Inspects a folder as the service does: unreadable files are reported with the others. */
+/** Inspects a folder as the service does, including reports of unreadable files. */
 async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);

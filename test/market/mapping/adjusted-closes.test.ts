@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-const emptyFolder = () => join(root, String((folders += 1)));
+const createEmptyFolder = () => join(root, String((folders += 1)));
 
 async function readAdjusted(
   folder: string,
@@ -31,11 +31,11 @@ async function readAdjusted(
   return { read, actions, places: listPlaces(findings) };
 }
 
-async function derivedFrom(
+async function deriveActions(
   rows: readonly (readonly [string, number | string, number | string])[],
   ...rest: [('none' | 'splits' | 'total')?, string?]
 ) {
-  const folder = emptyFolder();
+  const folder = createEmptyFolder();
   const [adjustment, actions] = rest;
   const lines = rows.map(([date, close, adjusted]) => `${date},A,${close},${adjusted}`);
   await writeFiles(folder, {
@@ -47,7 +47,7 @@ async function derivedFrom(
 
 /**
  * Computes adjusted closes as vendors do: a dividend multiplies the prices before its ex-date by 1 - dividend /
- * previous close, a split divides them.
+ * previous close, and a split divides them.
  */
 function computeAdjustedGrowth(
   closes: readonly number[],
@@ -66,13 +66,13 @@ function computeAdjustedGrowth(
 
 describe('a dividend', () => {
   test('is the amount paid: previous close x (1 - multiple before / multiple after)', async () => {
-    // 2 per share after a close of 100: earlier closes are multiplied by 1 - 2 / 100.
+    // For a dividend of 2 per share after a close of 100, earlier closes are multiplied by 1 - 2 / 100.
     const factor = 98 / 100;
     const {
       actions,
       read,
       places: found,
-    } = await derivedFrom([
+    } = await deriveActions([
       ['2024-01-02', 99, 99 * factor],
       ['2024-01-03', 100, 100 * factor],
       ['2024-01-04', 95, 95],
@@ -96,14 +96,14 @@ describe('a dividend', () => {
       const adjusted = Math.fround(written * factor * (t < 2 ? 1 - dividend / Math.fround(before) : 1));
       return [formatDay(parseValidDay('2024-01-02') + t), written, adjusted] as const;
     });
-    expect((await derivedFrom(rows)).actions).toEqual([{ type: 'DIVIDEND', value: dividend, date: '2024-01-04' }]);
+    expect((await deriveActions(rows)).actions).toEqual([{ type: 'DIVIDEND', value: dividend, date: '2024-01-04' }]);
   });
 
   test('is none where adjusted closes differ by less than a millionth, as those do that a vendor rounds again', async () => {
     const rows = [90, 90, 90, 90.00005, 90.00005, 90.00005].map(
       (adjusted, t) => [formatDay(parseValidDay('2024-01-02') + t), 100, adjusted] as const,
     );
-    expect((await derivedFrom(rows)).actions).toEqual([]);
+    expect((await deriveActions(rows)).actions).toEqual([]);
   });
 
   test('is not rounding of the vendor: one multiple rounded to two decimals implies none', async () => {
@@ -111,11 +111,11 @@ describe('a dividend', () => {
       const close = 50 + ((t * 37) % 23) / 10;
       return [formatDay(parseValidDay('2024-01-02') + t), close, (close * 0.8931).toFixed(2)] as const;
     });
-    expect((await derivedFrom(rows)).actions).toEqual([]);
+    expect((await deriveActions(rows)).actions).toEqual([]);
   });
 
   test('cannot be negative: a multiple that falls is a warning, and growth after it is kept', async () => {
-    const { actions, places: found } = await derivedFrom([
+    const { actions, places: found } = await deriveActions([
       ['2024-01-02', 100, 100],
       ['2024-01-03', 100, 97],
       ['2024-01-04', 100, 98.9796],
@@ -125,7 +125,7 @@ describe('a dividend', () => {
   });
 
   test('is not derived from adjusted closes of 0 or less, as before a dividend above the price: those days are reported', async () => {
-    const { actions, places: found } = await derivedFrom([
+    const { actions, places: found } = await deriveActions([
       ['2024-01-02', 100, -1],
       ['2024-01-03', 100, -0.5],
       ['2024-01-04', 100, 98],
@@ -138,8 +138,8 @@ describe('a dividend', () => {
   test('is stated in one place only, and never for prices that include it', async () => {
     const rows = [['2024-01-02', 1, 1]] as const;
     const table = 'identifier,type,value,ex_date\nA,DIVIDEND,1,2024-01-02\n';
-    expect((await derivedFrom(rows, 'splits', table)).places).toEqual(['DUPLICATE_KEY mapping.adjusted_close']);
-    expect((await derivedFrom(rows, 'total')).places).toEqual(['NOT_IN_CHOICES mapping.adjusted_close']);
+    expect((await deriveActions(rows, 'splits', table)).places).toEqual(['DUPLICATE_KEY mapping.adjusted_close']);
+    expect((await deriveActions(rows, 'total')).places).toEqual(['NOT_IN_CHOICES mapping.adjusted_close']);
   });
 });
 
@@ -150,7 +150,7 @@ describe('a split', () => {
     [0.1, 1010],
     [20, 5.1],
   ])('of %d is distinguished from a dividend where closes are as traded', async (ratio, close) => {
-    const { actions } = await derivedFrom(
+    const { actions } = await deriveActions(
       [
         ['2024-01-02', 100, 100 / ratio],
         ['2024-01-03', close, close],
@@ -161,7 +161,7 @@ describe('a split', () => {
   });
 
   test('may pay a dividend on its day', async () => {
-    const { actions } = await derivedFrom(
+    const { actions } = await deriveActions(
       [
         ['2024-01-02', 100, 100.25],
         ['2024-01-03', 50, 101.262626],
@@ -175,11 +175,11 @@ describe('a split', () => {
   });
 });
 
-/** Common ratios of splits. */
+/** Common split ratios. */
 const SPLITS = [2, 3, 4, 1.5, 5, 10, 20, 0.1, 0.05, 1.25, 7, 0.5, 0.2, 50, 15];
 
 describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) => {
-  /** Returns a security with two years of dividends each quarter, one of them up to three sessions before its split. */
+  /** Returns a security with quarterly dividends over two years, one of them up to three sessions before its split. */
   function splitName(k: number) {
     const chance = seeded(decimals * 100 + k);
     const ratio = SPLITS[k % SPLITS.length]!;
@@ -204,14 +204,14 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       const { days, closes, planted, total } = splitName(k);
       const written = total.map((level) => ((level / total.at(-1)!) * closes.at(-1)!).toFixed(decimals));
       const rows = days.map((day, t) => [day, closes[t]!.toFixed(4), written[t]!] as const);
-      const { actions, places: found } = await derivedFrom(rows, 'none');
+      const { actions, places: found } = await deriveActions(rows, 'none');
       expect(actions.map(({ type, date }) => `${date} ${type}`)).toEqual(
         planted.map(({ type, date }) => `${date} ${type}`),
       );
       expect(actions.filter(({ type }) => type === 'SPLIT')).toEqual(planted.filter(({ type }) => type === 'SPLIT'));
       if (decimals > 2) expect(actions).toEqual(planted);
       expect(found).toEqual([]);
-      // Both ends of a growth are rounded: half a unit each.
+      // Both prices of a growth factor are rounded by half a unit.
       const unit = 10 ** -decimals;
       const first = Number(written[0]);
       computeAdjustedGrowth(closes, days, actions).forEach((level, t) => {
@@ -224,7 +224,7 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
 
 test('a dividend of more than half the price is flagged', async () => {
   // No ratio of small numbers equals 1 / (1 - 0.7284), with or without a twentieth of the price in cash.
-  const { actions, places: found } = await derivedFrom(
+  const { actions, places: found } = await deriveActions(
     [
       ['2024-01-02', 100, 20],
       ['2024-01-03', 30, 30 * (0.2 / (1 - 0.7284))],
@@ -245,7 +245,7 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
   const total = computeAdjustedGrowth(closes, days, planted);
   const last = total.at(-1)!;
   const adjusted = total.map((level) => ((level / last) * closes.at(-1)!).toFixed(6));
-  const { actions, places: found } = await derivedFrom(
+  const { actions, places: found } = await deriveActions(
     days.map((day, t) => [day, closes[t]!, adjusted[t]!] as const),
     'none',
   );
@@ -253,10 +253,13 @@ test('adjusted closes of ten years, rounded to six decimals, imply each split an
   expect(actions).toEqual(planted);
 });
 
-/** Real files with repaired dividends, and with the vendor's adjusted closes and dividends. */
+/** Real files with repaired dividends, and with adjusted closes and dividends of the vendor. */
 const REPAIRED = ['1398-HK', '4063-T', 'ABDP-L', 'ADIG-L', 'PSH-L', 'RGL-L', 'SERE-L', 'TENT-L', 'SAND', 'KEN-TA'];
 
-/** A dividend of which the vendor's column contains half, while its adjusted closes include all of it. */
+/**
+ * Returns true for a dividend that the vendor's column states at half its amount, while the adjusted closes reflect the
+ * whole amount.
+ */
 const isHalved = (name: string, date: string) => name === 'SAND' && date === '2024-01-16';
 
 describe.skipIf(!hasRealSets)('real adjusted closes', () => {
@@ -269,7 +272,7 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
       const columns = header.split(',');
       const rows = lines.map((line) => line.split(','));
       const of = (row: readonly string[], column: string) => Number(row[columns.indexOf(column)]);
-      const folder = emptyFolder();
+      const folder = createEmptyFolder();
       await writeFiles(folder, { '.keep': '' });
       await copyFile(source, join(folder, file));
       const { actions } = await readAdjusted(folder, {

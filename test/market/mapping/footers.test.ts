@@ -16,7 +16,7 @@ afterAll(() => rm(root, { recursive: true, force: true }));
 
 const FROM_FILE = Mapping.parse({ identifier_from: 'file:{identifier}.csv' });
 
-/** Returns rows, closes of security A, and findings. */
+/** Returns the rows, the closes of security A, and the findings. */
 async function read(text: string, mapping = FROM_FILE) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, { 'A.csv': `Date,Close,Volume\n${text}` });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-/** Reads files with a mapping, and returns the bars as `NAME date field` with their numbers, and the findings. */
+/** Reads files with a mapping. @returns bars as `NAME date field` with their numbers, and the findings */
 async function read(files: Record<string, string>, mapping: Partial<Mapping>, tables = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, files);
@@ -342,7 +342,7 @@ describe('wherever data enters', () => {
   });
 });
 
-/** Opens a DuckDB that may write files, like the program that wrote them. */
+/** Opens a DuckDB that may write files, as a vendor would. */
 async function parquetWriter() {
   const { DuckDBInstance } = await import('@duckdb/node-api');
   const connection = await (await DuckDBInstance.create(':memory:')).connect();

@@ -19,7 +19,7 @@ test('unreferenced versions do not accumulate in memory', async ({ skip }) => {
   await once(child, 'close');
   const whole = version.panels * version.bytes;
   expect(peak).toBeGreaterThan(whole);
-  // The new version, the previous one, and versions being collected; ten would be 960 MiB.
+  // Space for the new version, the previous version, and versions that are being collected; all ten would be 960 MiB.
   expect(peak).toBeLessThan(4 * whole + 80 * MIB);
 });
 

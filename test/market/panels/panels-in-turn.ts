@@ -3,15 +3,15 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { reportPanelMemory } from '#market/panels/gc-pressure.js';
 
 /**
- * A process that creates versions of panels one after the other, at most two at a time, and reports its peak resident
- * memory in bytes.
+ * Script of a process that creates versions of panels one after the other, with at most two alive, and reports its peak
+ * resident memory in bytes.
  */
 const [versions, panels, bytes] = process.argv.slice(2).map(Number) as [number, number, number];
 let held: SharedArrayBuffer[] = [];
 for (let version = 0; version < versions; version++) {
   const next = Array.from({ length: panels }, () => new SharedArrayBuffer(bytes));
   reportPanelMemory(next);
-  await setTimeout(20); // Reading a version takes longer.
+  await setTimeout(20); // reading a real version takes longer
   for (const panel of next) {
     new Uint8Array(panel).fill(1);
     await setImmediate();
@@ -20,4 +20,4 @@ for (let version = 0; version < versions; version++) {
 }
 if (held.length !== panels) throw new Error('the last version is held');
 const peak = 1024 * Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))![1]);
-process.send!(peak, () => process.disconnect()); // The test forked this process.
+process.send!(peak, () => process.disconnect()); // the test has forked this process

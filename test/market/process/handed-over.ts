@@ -3,7 +3,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { createOutgoingMarket } from '#market/process/outgoing-market.js';
 import type { HandOver, SharedMarket } from '#market/panels/shared-market.js';
 
-/** Writes a content to the first file with enough space, and reads it from there into shared memory. */
+/** Writes a content to the first file with enough space, and reads it back into shared memory. */
 export async function handedOver(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
   const incoming = createIncomingMarket();
   try {
@@ -15,7 +15,7 @@ export async function handedOver(files: readonly string[], content: MarketConten
   }
 }
 
-/** Returns the steps by which a content is transferred to files that nobody reads. */
+/** Returns the steps in which a content is transferred to files that no process reads. */
 export async function stepsOf(files: readonly string[], content: MarketContent): Promise<HandOver[]> {
   const steps: HandOver[] = [];
   await createOutgoingMarket(files, (step) => steps.push(step)).finish(content);

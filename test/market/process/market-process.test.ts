@@ -34,7 +34,7 @@ async function read(folder: string) {
   return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
 
-/** Returns files that tasks of this process have left in the hand-over folders. */
+/** Returns files that tasks of this process have left in the transfer folders. */
 const leftBehind = () =>
   ['/dev/shm', tmpdir()].flatMap((place) =>
     readdirSync(place).filter((name) => name.startsWith(`divisor-${process.pid}-`)),
@@ -87,7 +87,7 @@ test('Parquet files are read again and again, and changes of one of them are not
   const hashes = [await read(first), await read(second), await read(first)];
   cpSync(second, first, { recursive: true });
   hashes.push(await read(first));
-  // One process serves them while its memory is small, otherwise another one.
+  // One process serves all tasks while its memory is small; otherwise another process replaces it.
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
   expect([again, changed, a === b]).toEqual([a, b, false]);
@@ -250,7 +250,7 @@ test('panels in a file that this process cannot map are read from it, with their
   const base = await folderFor();
   const [days, assets] = [300, 7];
   const panel = new Uint8Array(Float64Array.from({ length: days * assets }, (_, cell) => cell + 0.5).buffer);
-  // As many bytes precede the first whole page as in no process.
+  // 24 bytes precede the first whole page: a layout that no process uses, so the file cannot be mapped.
   const file = { path: join(base, 'panel'), before: 24, bytes: 8192 };
   const end = file.before + file.bytes;
   writeFileSync(file.path, panel.subarray(file.before, end));

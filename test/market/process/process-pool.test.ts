@@ -4,13 +4,13 @@ import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { childrenOf, readersOf } from './reading-processes.js';
 
-/** Runs an import that is refused when it asks. @returns the processes at that time */
+/** Runs an import that is refused when it asks to continue. @returns the processes at this time */
 async function importRefused(): Promise<readonly number[]> {
   const market = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] };
   const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market } }));
   let working: readonly number[] = [];
   const onImport = () => {
-    working = readersOf(process.pid); // It waits for the answer.
+    working = readersOf(process.pid); // the import waits for the answer
     return Promise.reject(new Refusal('STORE_EXISTS', 'refused'));
   };
   const importing = runMarketTask('importBody', {}, { load: null, body, onImport });
@@ -18,7 +18,7 @@ async function importRefused(): Promise<readonly number[]> {
   return working;
 }
 
-/** Checks that the process ends after a refusal, and that another one waits. */
+/** Checks that the process ends after a refusal and that another process waits for tasks. */
 async function anotherWaits(working: readonly number[]): Promise<void> {
   await expect
     .poll(() => readersOf(process.pid).map((pid) => (working.includes(pid) ? 'working' : 'waiting')))
@@ -51,7 +51,7 @@ test('a process that was killed while it waited fails no task: another takes it'
   const body = new TextEncoder().encode('{');
   const [pool] = childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0);
   const waiting = readersOf(process.pid);
-  process.kill(pool!, 'SIGSTOP'); // It receives the end and the task at the same time.
+  process.kill(pool!, 'SIGSTOP'); // the pool receives the end and the task at the same time
   waiting.forEach((pid) => process.kill(pid, 'SIGKILL'));
   const importing = runMarketTask('importBody', {}, { load: null, body });
   process.kill(pool!, 'SIGCONT');

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 
-/** Returns running processes that a process has started. @param program part of their command line */
+/** Returns running child processes of a process. @param program part of their command line */
 export function childrenOf(pid: number, program = ''): number[] {
   const rows = execFileSync('ps', ['-eo', 'pid=,ppid=,stat=,args='], { encoding: 'utf8' })
     .trim()
@@ -15,9 +15,9 @@ export function childrenOf(pid: number, program = ''): number[] {
     .map(([id]) => Number(id));
 }
 
-/** Pauses requests of this process to its reading processes. @returns a function that resumes them */
+/** Pauses the requests of this process to its reader processes. @returns a function that resumes the requests */
 export function pauseReaders(): () => void {
-  prepareMarketProcess(); // Unless one has worked before.
+  prepareMarketProcess(); // starts the market process unless it is running already
   const signal = (name: NodeJS.Signals) =>
     childrenOf(process.pid, 'process-pool-main').forEach((pool) => process.kill(pool, name));
   signal('SIGSTOP');
@@ -25,7 +25,8 @@ export function pauseReaders(): () => void {
 }
 
 /**
- * Returns the processes of market tasks that a process uses or keeps waiting: children of the process that starts them.
+ * Returns the processes of market tasks that a process uses or keeps waiting; the process that starts them is their
+ * parent.
  */
 export function readersOf(pid: number): number[] {
   return childrenOf(pid).flatMap((child) => childrenOf(child));

@@ -14,7 +14,7 @@ import { computePriceSeries } from '#market/serving/price-series.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 
 const XNYS = openCalendars().get('XNYS')!;
-/** Terms of a holding that reinvests its payments in itself, which is the definition of an adjusted close. */
+/** Growth terms of a holding that reinvests its payments in itself, which is the definition of an adjusted close. */
 const TERMS = createGrowthTerms(
   TreatmentSpec.parse({ reinvestment: 'constituent', special_dividends: 'constituent', rights: 'constituent' }),
   'USD',
@@ -23,7 +23,7 @@ const TERMS = createGrowthTerms(
 
 /**
  * Compares the adjusted closes of every security with the growth of a holding, which other code computes from other
- * tables: from one bar to the next, and from the first to the last.
+ * tables: between consecutive bars, and from the first to the last.
  * @returns the largest relative difference, and the number of compared steps
  */
 function compareDisagreement(
@@ -32,7 +32,7 @@ function compareDisagreement(
   calendar: Calendar,
   calendars: Calendars,
 ): { readonly worst: number; readonly steps: number } {
-  // The effect of splits alone on a holding equals that of all actions in a market without cash and rights.
+  // Growth by splits alone equals the growth by all actions in a market without cash and rights.
   const actions =
     adjust === 'total'
       ? market.actions
@@ -158,8 +158,8 @@ describe('adjusted closes grow as a holding does, to 1e-12 from bar to bar and f
           const rights = new Set<string>();
           const actions = happenings
             .flatMap(([n, { type, value, at, cancelled, subscription }]): CorporateAction[] => {
-              // Keeps one rights issue per security and day, because a single one determines the value of a share
-              // without the right.
+              // Keeps one rights issue per security and day, because the value of a share without the right depends on
+              // a single issue.
               if (type === 'RIGHTS_ISSUE' && rights.has(`${n} ${at}`)) return [];
               rights.add(`${n} ${at}`);
               return [

@@ -22,7 +22,7 @@ const createAction = (
   ...rest,
 });
 
-/** Returns the bars of one security that is the only one in its store. */
+/** Returns the bars of a security that is the only one in its store. */
 function barsOf(
   rows: readonly (readonly [string, Record<string, number>])[],
   actions: readonly CorporateAction[] = [],
@@ -126,7 +126,7 @@ describe('prices of one security', () => {
       [createAction('SPLIT', 2, '2024-01-03'), createAction('DIVIDEND', 1, '2024-01-03')],
     );
     const adjusted = closes(bars, 'total');
-    expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // 3.2: s (p + cash) / previous p.
+    expect(adjusted[1]! / adjusted[0]!).toBeCloseTo((2 * (49 + 1)) / 100, 14); // definition in section 3.2: s (p + cash) / previous p
     expect(adjusted.slice(1)).toEqual([49, 50]);
   });
 
@@ -179,7 +179,7 @@ describe('prices of one security', () => {
           if (bars.fields.length === 0) return;
           const close = bars.fields[0]!.values;
           const { price: factor } = computeAdjustmentFactors(bars, close, 'total');
-          // By definition: growth of each session, carrying the price where there is no bar.
+          // Computes the growth of each session by definition; a missing price is carried forward.
           let grown = Number.NaN;
           let carried = Number.NaN;
           let first = -1;

@@ -104,8 +104,8 @@ describe('managed folders', () => {
     const before = createManagedFolders(root);
     const [named] = [await before.create('named'), await before.create('lost')];
     await mkdir(join(root, 'plain'));
-    await mkdir(join(root, '.draft-cut-short')); // A crash leaves such a folder before its mark is written.
-    await createManagedFolders(root).sweep(new Set([named])); // At the next start.
+    await mkdir(join(root, '.draft-cut-short')); // A crash before the marker file is written leaves such a folder.
+    await createManagedFolders(root).sweep(new Set([named])); // as at the next start
     expect((await readdir(root)).toSorted()).toEqual([named.slice(root.length + 1), 'plain'].toSorted());
   });
 });

@@ -32,7 +32,7 @@ const orderOf = (query: string, extra: Partial<SqlOrder> = {}): SqlOrder => ({
   ...extra,
 });
 
-/** Returns the tables that a query would read. */
+/** Returns the tables that a query needs. */
 async function needsOf(query: string, extra: Partial<SqlOrder> = {}): Promise<SqlNeeds> {
   const stop = new Error('stop');
   let found: SqlNeeds | undefined;

@@ -52,8 +52,8 @@ interface Account {
 }
 
 /**
- * Returns the reports of a market by security, in the order of their publication; the row of a delisting repeats the
- * last report and is omitted.
+ * Returns the company reports of a market by security, in the order of publication. The row of a delisting is omitted,
+ * because it repeats the last report.
  */
 function accountsOf({ reference }: MarketContent): Map<string, Account[]> {
   const at = (values: readonly ReferenceValue[], column: string) => values[reference.columns.indexOf(column)] ?? null;
@@ -95,7 +95,7 @@ describe('the accounts of a synthetic market', () => {
       expect(validFrom).toBe(published);
       const lag = published - periodEnd;
       expect(lag).toBeGreaterThanOrEqual(40);
-      // A prospectus may describe a year that ended fourteen months before; the next report follows it.
+      // A prospectus may describe a year that ended fourteen months earlier; later reports are more recent.
       if (published > listedOf.get(identifier)! + 100) expect(lag).toBeLessThanOrEqual(93);
       expect(toCivilDate(periodEnd + 1).day).toBe(1);
     }
@@ -158,7 +158,7 @@ describe('the accounts of a synthetic market', () => {
         .reduce((sum, { value, exDay }) => sum + value * sharesAtOpen(n, exDay), 0);
       expect(Math.abs(dividends - paid), `${identifier} ${formatDay(periodEnd)}`).toBeLessThanOrEqual(
         500 + 1e-9 * paid,
-      ); // Whole thousands.
+      ); // rounded to whole thousands
       checked += paid > 0 ? 1 : 0;
     }
     expect(checked).toBeGreaterThan(500);
@@ -177,11 +177,11 @@ describe('the accounts of a synthetic market', () => {
         if (before.periodEnd < listedOf.get(identifier)!) return;
         const [from, to] = [findFirstAtLeast(SESSIONS, before.periodEnd + 1), findLastAtMost(SESSIONS, periodEnd)];
         let issued = 0;
-        let rounding = 2000; // Four amounts in whole thousands.
+        let rounding = 2000; // four amounts, each in whole thousands
         for (let t = from; t <= to; t++) {
           const more = shares[t * NAMES + n]! - sharesAtOpen(n, SESSIONS[t]!);
           issued += more * close[t * NAMES + n]!;
-          rounding += Math.abs(more) * 0.005; // Closes are whole cents; the prices used for the accounts are not.
+          rounding += Math.abs(more) * 0.005; // Closes are whole cents; the prices behind the accounts are not.
         }
         expect(
           Math.abs(book - before.book - (earnings - dividends + issued)),
@@ -195,8 +195,8 @@ describe('the accounts of a synthetic market', () => {
 
   test('are of the size that the value of the shares, the sectors and a few bad years make them', () => {
     const middle = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]!;
-    // The centres of the sectors are between 12 and 24 times earnings and 1.2 and 4 times book value; each company is
-    // within a third of its sector.
+    // Each sector has a centre between 12 and 24 times earnings and between 1.2 and 4 times book value, and each
+    // company is within a third of its sector's centre.
     const yields = all.map(({ earningsYield }) => earningsYield);
     expect(1 / middle(yields)).toBeGreaterThan(12);
     expect(1 / middle(yields)).toBeLessThan(24);
@@ -209,7 +209,7 @@ describe('the accounts of a synthetic market', () => {
     const losses = yields.filter((value) => value < 0).length / yields.length;
     expect(losses).toBeGreaterThan(0.005);
     expect(losses).toBeLessThan(0.15);
-    // Seven of ten securities pay, with an overall yield of 2 %.
+    // Seven of ten securities pay dividends, with an overall yield of 2 %.
     const payout =
       all.reduce((sum, { dividends }) => sum + dividends, 0) / all.reduce((sum, { earnings }) => sum + earnings, 0);
     expect(payout).toBeGreaterThan(0.2);
@@ -225,7 +225,7 @@ describe('the accounts of a synthetic market', () => {
       if (periodEnd < listedOf.get(identifier)!) continue;
       const cell = findLastAtMost(SESSIONS, periodEnd) * NAMES + market.identifiers.indexOf(identifier);
       const worth = close[cell]! * shares[cell]!;
-      // A close is rounded by half a cent.
+      // The close is rounded by up to half a cent.
       expect(Math.abs(earningsYield - earnings / worth)).toBeLessThanOrEqual(
         1e-6 + (0.006 / close[cell]!) * Math.abs(earningsYield),
       );
@@ -245,7 +245,7 @@ describe('the accounts of a synthetic market', () => {
     });
     const alive = (session: number) =>
       Int32Array.from(sm.identifiers.keys()).filter((column) => sm.isPriceable(session, column, 5));
-    // The season in which most reports are published, session by session.
+    // The season in which most reports are published, one session at a time.
     const from = sm.sessionAt(parseValidDay('2013-02-01'));
     let changes = 0;
     let previous = '';
@@ -276,8 +276,8 @@ describe('the accounts of a synthetic market', () => {
 });
 
 /**
- * Returns shares on a session before issues and buybacks of that session: those of the previous session, multiplied by
- * its splits.
+ * Returns the shares of a session before its issues and buybacks: the previous session's shares, multiplied by the
+ * splits of the session.
  */
 function sharesAtOpen(n: number, day: number): number {
   const t = findLastAtMost(SESSIONS, day);

@@ -8,8 +8,8 @@ import { SECTORS } from '#market/synthetic/names.js';
 import type { SyntheticSpec } from '#market/synthetic/spec.js';
 
 /**
- * Tests known properties of daily returns on generated ones. Bounds come from the model's parameters or from the
- * standard error of the statistic, never from the output.
+ * Calendar of the tests, which check known properties of daily returns on generated returns. Bounds follow from the
+ * model's parameters or from the standard error of a statistic, never from the output.
  * @source Cont (2001), Quantitative Finance 1, 223-236: the stylised facts.
  */
 const { sessions: all } = openCalendars().get('XNYS')!;
@@ -35,13 +35,13 @@ const SPEC: SyntheticSpec = {
   missing_rate: 0,
 };
 
-/** Only prices: every security exists for the whole range and has no actions. */
+/** Market with prices only: every security exists throughout and has no corporate actions. */
 const still = generateMarket(
   { ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 },
   () => {},
 );
 const lively = generateMarket(SPEC, () => {});
-const acted = new Set(still.actions.map(({ identifier }) => identifier)); // Expensive shares are split nevertheless.
+const acted = new Set(still.actions.map(({ identifier }) => identifier)); // expensive shares are split nevertheless
 const columns = still.identifiers.flatMap((identifier, n) => (acted.has(identifier) ? [] : [n]));
 
 const createPanel = (name: string) => still.fields.get(name)!;
@@ -54,7 +54,7 @@ const returns = columns.map((n) => {
 const sectors = columns.map((n) =>
   String(still.reference.rows.get(still.identifiers[n]!)![0]!.values[still.reference.columns.indexOf('SECTOR')]),
 );
-/** The market: equal parts of every security. */
+/** Return of the market: the mean of all securities. */
 const market = Float64Array.from(
   { length: T },
   (_, t) => returns.reduce((sum, series) => sum + series[t]!, 0) / returns.length,
@@ -71,7 +71,7 @@ const centred = (values: Float64Array) => {
   return values.map((value) => value - middling);
 };
 const variance = (values: Float64Array) => mean(centred(values).map((value) => value * value));
-/** Of mean 0 and variance 1. */
+/** Standardises values to mean 0 and variance 1. */
 const standardised = (values: Float64Array) => {
   const deviation = Math.sqrt(variance(values));
   return centred(values).map((value) => value / deviation);
@@ -93,13 +93,13 @@ const kurtosis = (values: Float64Array) => mean(centred(values).map((value) => v
 const createSquares = (values: Float64Array) => values.map((value) => value * value);
 const annualise = (values: Float64Array) => Math.sqrt(252 * variance(values));
 
-/** Standard error of a correlation of independent values. */
+/** Standard error of the correlation of independent values. */
 const NOISE = 1 / Math.sqrt(T);
 
 describe('the returns of a synthetic market', () => {
   test('have the volatility that was asked for, of the market and of the securities', () => {
-    // Betas are around 1 and sectors average 0.5 / sqrt(8) of the market; with clustered volatility over ten years the
-    // error is a tenth.
+    // Betas are around 1 and sectors contribute 0.5 / sqrt(8) of the market's volatility. With clustered volatility
+    // over ten years, the error is a tenth.
     const expected = 0.16 * Math.sqrt(1 + 0.25 / 8);
     expect(annualise(market) / expected).toBeGreaterThan(0.8);
     expect(annualise(market) / expected).toBeLessThan(1.25);
@@ -109,8 +109,8 @@ describe('the returns of a synthetic market', () => {
   });
 
   test('have fat tails, daily ones fatter than monthly ones', () => {
-    // Shocks have a kurtosis of 6.4 before their volatility clusters; a sum of three parts is closer to 3. Real stocks:
-    // 4 to 15.
+    // Shocks have a kurtosis of 6.4 before their volatility clusters; a sum of three parts has a kurtosis closer to 3.
+    // Real stocks have 4 to 15.
     const daily = returns.map(kurtosis);
     expect(middle(daily)).toBeGreaterThan(4);
     expect(middle(daily)).toBeLessThan(15);
@@ -127,15 +127,14 @@ describe('the returns of a synthetic market', () => {
   });
 
   test('are not predicted by those of the day before', () => {
-    // 1.5 times as wide as pure noise, because volatile days have more weight. The mean over securities has the error
-    // of the common factor.
+    // The bound is 1.5 times as wide as for pure noise, because volatile days have more weight. The mean over
+    // securities has the error of the common factor.
     expect(Math.abs(computeAutocorrelation(market, 1))).toBeLessThan(4.5 * NOISE);
     expect(Math.abs(mean(returns.map((series) => computeAutocorrelation(series, 1))))).toBeLessThan(3 * NOISE);
   });
 
   test('have sizes that are, for weeks', () => {
-    // Squared returns of a GARCH process are correlated for as long as its variance persists: a half-life of 35 days at
-    // 0.98.
+    // Squared returns of a GARCH process are correlated while its variance persists: the half-life is 35 days at 0.98.
     for (const lag of [1, 5, 10, 20])
       expect(computeAutocorrelation(createSquares(market), lag), `lag ${lag}`).toBeGreaterThan(2 * NOISE);
     expect(middle(returns.map((series) => computeAutocorrelation(createSquares(series), 1)))).toBeGreaterThan(
@@ -154,8 +153,8 @@ describe('the returns of a synthetic market', () => {
     for (let i = 0; i < returns.length; i++)
       for (let j = 0; j < i; j++)
         (sectors[i] === sectors[j] ? within : across).push(computeProduct(standard[i]!, standard[j]!));
-    // Shares of the variance: market 0.0256, sector 0.0064, specific 0.0625. The tolerance for ten years of clustered
-    // volatility is a tenth.
+    // Variance contributions are 0.0256 of the market, 0.0064 of the sector and 0.0625 specific. The tolerance for ten
+    // years of clustered volatility is a tenth.
     const total = 0.0256 + 0.0064 + 0.0625;
     expect(Math.abs(mean(across) - 0.0256 / total)).toBeLessThan(0.1);
     expect(Math.abs(mean(within) - 0.032 / total)).toBeLessThan(0.1);
@@ -170,9 +169,9 @@ describe('the returns of a synthetic market', () => {
         matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : computeProduct(standard[i]!, standard[j]!);
     const values = new Float64Array(n);
     expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
-    // The specific parts of the returns, 0.66 of their variance, have eigenvalues up to this value. Source: Marchenko &
-    // Pastur (1967). The market moves the securities that the sectors move: it is one of their directions, not an
-    // additional one.
+    // Upper edge of the eigenvalues of the specific returns, which are 0.66 of the variance. Source: Marchenko & Pastur
+    // (1967). The sectors together move every security like the market, so the market is one of their directions rather
+    // than an additional one.
     const edge = 0.75 * (1 + Math.sqrt(n / T)) ** 2;
     const common = [...values].filter((value) => value > edge);
     expect(common).toHaveLength(SPEC.sectors);
@@ -199,7 +198,7 @@ describe('the names of a synthetic market', () => {
   const years = T / 252;
   const countActions = (type: string) => lively.actions.filter((action) => action.type === type).length;
   const expectRate = (count: number, rate: number) => {
-    // A Poisson number deviates from its mean by more than four standard deviations once in 16,000 times.
+    // A Poisson variable deviates from its mean by more than four standard deviations with probability 1 in 16,000.
     const expected = rate * SPEC.assets * years;
     expect(Math.abs(count - expected), `${count} of ${expected}`).toBeLessThan(4 * Math.sqrt(expected) + 1);
   };
@@ -226,7 +225,7 @@ describe('the names of a synthetic market', () => {
       const cell = findLastAtMost(SESSIONS, exDay) * names + lively.identifiers.indexOf(identifier);
       if (type === 'DIVIDEND' && close[cell]! > 0) paid += value * shares[cell]!;
     }
-    // Sizes are so uneven that a few large securities dominate: the tolerance is half of the mean yield.
+    // Sizes are so uneven that a few large securities dominate, so the tolerance is half of the mean yield.
     const yieldAnnual = paid / (held / lively.dates.length) / years;
     expect(yieldAnnual).toBeGreaterThan(0.01);
     expect(yieldAnnual).toBeLessThan(0.03);
@@ -238,8 +237,8 @@ describe('the names of a synthetic market', () => {
       .map((_, n) => lively.fields.get('CLOSE')![n]! * lively.fields.get('SHARES_OUTSTANDING')![n]!)
       .filter((cap) => cap > 0)
       .toSorted((a, b) => b - a);
-    // By Zipf's law the k-th largest of n has 1 / k of the size of the largest: the first tenth has ln(n / 10) / ln(n)
-    // of all, 0.57.
+    // By Zipf's law the k-th largest of n has 1 / k of the largest size, so the first tenth has ln(n / 10) / ln(n) =
+    // 0.57 of the total.
     const share =
       caps.slice(0, caps.length / 10).reduce((sum, cap) => sum + cap, 0) / caps.reduce((sum, cap) => sum + cap, 0);
     expect(share).toBeGreaterThan(0.4);

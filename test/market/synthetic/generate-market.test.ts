@@ -39,7 +39,7 @@ const market = make();
 
 const createPanel = ({ fields }: MarketContent, name: string) => fields.get(name)!;
 
-/** Yields bars with their positions, in the order of the panel. */
+/** Yields bars with their positions, in panel order. */
 function* listBars(content: MarketContent) {
   const close = createPanel(content, 'CLOSE');
   const names = content.identifiers.length;

@@ -13,8 +13,8 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Panels of two blocks of days that are large enough for a separate thread. */
-function largePanels(seed: number): Panels {
+/** Returns panels of two blocks of days, large enough for a separate thread. */
+function createLargePanels(seed: number): Panels {
   const days = 2 * BLOCK_DAYS;
   const assets = Math.ceil(THREAD_BYTES_MIN / (2 * 8 * days));
   const panelOf = (first: number): Float64Array => {
@@ -34,9 +34,9 @@ function largePanels(seed: number): Panels {
 
 test('blocks of large panels have the digests that they have on one thread, and those of panels before are forgotten', async () => {
   const growing = createGrowingDigests();
-  growing.begin(largePanels(5));
+  growing.begin(createLargePanels(5));
   growing.complete(0, 2 * BLOCK_DAYS);
-  const panels = largePanels(7);
+  const panels = createLargePanels(7);
   growing.begin(panels);
   growing.complete(BLOCK_DAYS, 2 * BLOCK_DAYS);
   growing.complete(0, BLOCK_DAYS);

@@ -5,13 +5,13 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Number of batches, and of the cells of each; a panel of them has separate pages. */
+/** Number of batches. A panel of several batches has separate pages. */
 const BATCHES = 9;
 const CELLS = 500_000;
 
 /**
- * Order of the batches in which cells arrive: one after the other, again after others, and after the panels themselves
- * closed them.
+ * Orders in which cells of batches arrive: one batch after the other, again after other batches, and after the panels
+ * have closed the batches themselves.
  */
 const ORDERS = [
   ['batch by batch', [0, 1, 2, 3, 4, 5, 6, 7, 8]],
@@ -23,7 +23,7 @@ const ORDERS = [
 test('values written batch by batch are in the panels, in any order', async ({ skip }) => {
   const usual = findMemoryLimit();
   try {
-    // Half of it has room for three batches.
+    // half of the budget has room for three batches
     limitMemory({ panelBytes: 60 * 2 ** 20, folder: await folderFor(), keepsNames: true });
     if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
     const panels = [0, 1].map(() => new Float64Array(allocatePanels(BATCHES * CELLS * 8, 2 ** 30)));
@@ -62,7 +62,7 @@ function fill(
     const visit = visits.get(batch) ?? 0;
     visits.set(batch, visit + 1);
     const all = order.filter((other) => other === batch).length;
-    // Each visit fills its share of the batch.
+    // Each visit fills an equal share of the batch.
     const [from, to] = [visit, visit + 1].map((k) => Math.floor((k * CELLS) / all));
     for (const field of [0, 1]) room.cellsOf(batch, field).fill(valueOf(batch, field), from, to);
     if (!order.includes(batch, n + 1)) room.close(batch, () => done.push(batch));

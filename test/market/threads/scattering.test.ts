@@ -14,11 +14,11 @@ import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
 
-/** Stripes of 32 days and batches of 64. */
+/** Number of securities, with stripes of 32 days and batches of 64 days. */
 const NAMES = 400;
 const DAYS = 100;
 
-/** Threads call DuckDB through the optional package koffi, on Linux. */
+/** Threads call DuckDB through the optional package koffi on Linux. */
 const scatterers = startScattering('');
 const areThere = await scatterers.areReady();
 await scatterers.end();
@@ -29,7 +29,7 @@ const BARS = `SELECT DATE '2020-01-01' + t::INTEGER AS date, 'ID' || n AS identi
   CLOSE + 1 AS HIGH, CLOSE - 0.5 AS OPEN
   FROM range(${DAYS}) a(t), range(${NAMES}) b(n) WHERE hash(n, t) % 10 > 0`;
 
-/** Writes files of rows, divided by a remainder of the day or in another way. */
+/** Writes files of rows, divided by the day modulo the number of files or in another way. */
 async function write(
   rows: string,
   count = 1,
@@ -52,9 +52,9 @@ async function write(
 interface Outcome {
   readonly read: MarketRead | undefined;
   readonly codes: readonly string[];
-  /** Reported days. */
+  /** Days that the threads reported. */
   readonly days: readonly number[];
-  /** Digests of blocks of days that the threads computed. */
+  /** Digests that the threads computed for blocks of days. */
   readonly digests: ReadonlyMap<number, string>;
 }
 
@@ -92,7 +92,7 @@ async function read(files: Awaited<ReturnType<typeof write>>, isApart: boolean):
   }
 }
 
-/** Day, name, close and volume of every row. */
+/** Expected day, identifier, close and volume of every row. */
 const expectedBars = callOnce(async () => {
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   const written = await connection.runAndReadAll(`SELECT t, 'ID' || n, CLOSE::DOUBLE, VOLUME::DOUBLE FROM (${BARS})`);
@@ -136,7 +136,7 @@ test.runIf(areThere).each([
   },
 );
 
-/** Panels of more than 33 MiB each, most of whose cells are empty. */
+/** Size of panels with more than 33 MiB each, whose cells are mostly empty. */
 const LONG = { days: 1500, names: 3200 };
 const FEW_BARS = `SELECT DATE '2010-01-01' + t::INTEGER AS date, 'ID' || n AS identifier, t, n,
   1 + hash(t, n) % 1000 AS CLOSE, hash(t, n) % 999 AS VOLUME, 2.5 AS HIGH, 1.5 AS OPEN

@@ -67,7 +67,7 @@ test('a copy of the version before, of whole panels, is read', () => {
 
 const NAMES = Array.from({ length: 1200 }, (_, n) => `N${n}`);
 
-/** Closes of two decimals. */
+/** Returns a content whose closes have two decimals. */
 function contentOf(identifiers: readonly string[], days: number): MarketContent {
   const close = new Float64Array(new SharedArrayBuffer(8 * days * identifiers.length));
   for (let cell = 0; cell < close.length; cell++) close[cell] = (100 + (cell % 1013)) / 100;

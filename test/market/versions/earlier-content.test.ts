@@ -11,7 +11,7 @@ import { restoreContent } from '#market/versions/earlier-content.js';
 import { seeded } from '../../seeded.js';
 import { copyOf } from './copy-of.js';
 
-/** A market as plain values: bars by field, day and security. */
+/** Market as plain values: bars by field, day and security. */
 interface Plain {
   readonly days: readonly number[];
   readonly names: readonly string[];
@@ -59,7 +59,9 @@ const dividend = (identifier: string, exDay: number, value: number): CorporateAc
   subscriptionPrice: null,
 });
 
-/** Returns the market after another day, correction, listing, delisting, dividend or column. */
+/**
+ * Returns the market after one change: an appended day, a correction, a listing, a delisting, a dividend or a column.
+ */
 function changeMarket(market: Plain, random: () => number): Plain {
   const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
   const draw = random();
@@ -180,7 +182,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
     ]),
   );
   expect(late.changes.every(({ date }) => date === isLate.date)).toBe(true);
-  // In the opposite direction the same values are removed, and those of the added day.
+  // In the opposite direction these values are removed, together with the values of the added day.
   const gone = differenceOf(after, before, { limit: 99, isAppendedListed: false }).changes;
   const turned = late.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
   expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
@@ -200,7 +202,7 @@ test('rows are counted as added, changed and removed, and cells are reported wit
     fields: new Map([['CLOSE', closes]]),
     actions: [dividend('A', 101, 0.6)],
   });
-  const counts = { added: 2, changed: 2, removed: 1 }; // Two bars; a bar and the dividend; a bar.
+  const counts = { added: 2, changed: 2, removed: 1 }; // two bars added, a bar and the dividend changed, a bar removed
   const bars = { added: 2, changed: 1, removed: 1 };
   expect(changeCounts(before, after)).toEqual({ ...counts, bars });
   const { cells, rows, changes, appended, isCut } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
@@ -233,7 +235,7 @@ test('a column that came changes the bars that have a value in it, in the list o
   const volume = new Map([
     [formatKey(100, 'A'), 5],
     [formatKey(102, 'C'), 6],
-    [formatKey(103, 'B'), 7], // A bar of an added day, which has no close.
+    [formatKey(103, 'B'), 7], // a bar of the added day, without a close
   ]);
   const days = [...FIRST.days, 103];
   const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });

@@ -28,7 +28,7 @@ interface Vintage {
   readonly content: MarketData;
 }
 
-/** Returns the data visible to decisions in several vintages, the earliest first. */
+/** Returns the data known to decisions from several vintages, ordered from the earliest. */
 function knownOf(vintages: readonly Vintage[]): KnownMarkets {
   const last = vintages.at(-1)!;
   const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
@@ -39,31 +39,31 @@ function knownOf(vintages: readonly Vintage[]): KnownMarkets {
 }
 
 /**
- * Returns a market up to a date, with an additional column whose first value identifies the vintage: each differs from
- * its first day on.
+ * Returns a market up to a date, with an additional column that identifies the vintage by its first value, so that
+ * vintages differ from the first day on.
  */
-function upTo(market: MarketData, row: number): MarketData {
+function cutMarketAt(market: MarketData, row: number): MarketData {
   const cells = (row + 1) * market.identifiers.length;
   const mark = new Float64Array(cells).fill(row, 0, 1);
   const panels = [...market.fields].map(([name, panel]) => [name, panel.slice(0, cells)] as const);
   return { ...market, dates: market.dates.slice(0, row + 1), fields: new Map([...panels, ['VINTAGE', mark]]) };
 }
 
-/** Returns a vintage of each day from one on, each known on its last date. */
-function daily(from: number, count: number, marketOn: (row: number) => MarketData): Vintage[] {
+/** Returns one vintage per day from a row on, each known on its last date. */
+function createDailyVintages(from: number, count: number, marketOn: (row: number) => MarketData): Vintage[] {
   return Array.from({ length: count - from }, (_, i) => {
-    const content = upTo(marketOn(from + i), from + i);
+    const content = cutMarketAt(marketOn(from + i), from + i);
     return { knownOn: content.dates.at(-1)!, content };
   });
 }
 
-/** A definition of any kind, with the definitions that it depends on. */
+/** Random definitions of any kind, with the definitions on which they depend. */
 const randomRun = fc.oneof(
   randomDefinition.map(({ document, parent }) => ({ document, documents: { P: parent } })),
   randomDerivation.map(({ document, parent }) => ({ document, documents: { P: parent } })),
 );
 
-/** Weights as decided: those in force at the effective close also depend on later prices. */
+/** Returns the weights as decided; the weights in force at the effective close also depend on later prices. */
 const listDecidedWeights = ({ index }: Run): unknown[] =>
   index.compositions.list.map(({ date, session, targets, ...composition }) => {
     const { columns, weights } = targets ?? composition;
@@ -82,7 +82,7 @@ test('decisions on the data known at the time are those of a plain run, bit for 
   fc.assert(
     fc.property(randomMarket, randomRun, ({ market: priced }, { document, documents }) => {
       const market = addVolume(priced);
-      const vintages = daily(1, market.dates.length, () => market);
+      const vintages = createDailyVintages(1, market.dates.length, () => market);
       const last = vintages.at(-1)!.content;
       const plain = tryRun(last, document, requestOf(documents));
       if (plain === undefined) return;
@@ -110,10 +110,10 @@ test('a correction changes no decision from before it was known', () => {
         const close = right.fields.get('CLOSE')!.slice();
         for (const cell of wrong) close[(20 + (cell % 20)) * right.identifiers.length + (cell % 7)]! *= 1.5;
         const uncorrected: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };
-        const vintages = daily(1, right.dates.length, (at) => (at < row ? uncorrected : right));
+        const vintages = createDailyVintages(1, right.dates.length, (at) => (at < row ? uncorrected : right));
         const last = vintages.at(-1)!.content;
         const known = tryRun(last, document, requestOf(documents, knownOf(vintages)));
-        const never = tryRun(upTo(uncorrected, right.dates.length - 1), document, requestOf(documents));
+        const never = tryRun(cutMarketAt(uncorrected, right.dates.length - 1), document, requestOf(documents));
         const plain = tryRun(last, document, requestOf(documents));
         if (known === undefined || never === undefined || plain === undefined) return;
         const countDecisions = ({ index: { compositions } }: Run): number =>
@@ -133,7 +133,7 @@ test('a correction changes no decision from before it was known', () => {
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 const right = { A: [10, 10, 20, 20, 30], B: [10, 10, 10, 10, 10] };
-/** The price of B was 30 on the 3rd and 4th, until it was corrected on the evening of the 5th. */
+/** B had a price of 30 on the 3rd and 4th, which was corrected on the evening of the 5th. */
 const wrong = { A: right.A, B: [10, 30, 30, 10, 10] };
 const DAILY = IndexDocument.parse({
   id: 'X',
@@ -168,7 +168,7 @@ test('weights are from the prices that were known, levels from those that are kn
   index.compositions.list.forEach((composition, i) => {
     for (const [k, weight] of composition.weights.entries()) expect(weight).toBeCloseTo(weights[i]![k]!, 14);
   });
-  // A doubles on the 4th at a weight of 1/4, and rises by half on the 8th at a weight of 2/3.
+  // A has a weight of 1/4 and doubles on the 4th; it has a weight of 2/3 and rises by half on the 8th.
   const levels = [100, 100, 125, 125, 125 * (4 / 3)];
   levels.forEach((value, i) => expect(level[i]).toBeCloseTo(value, 10));
 });
@@ -206,7 +206,7 @@ test.each(['MAIN', 'OTHER'])('indices that a decision asks for are as they were 
 });
 
 test('a day whose prices came on the next one is decided on the day before', () => {
-  // Weekdays except the last.
+  // all weekdays except the last
   const late = vintages.map(({ content }, i) => ({ knownOn: parseValidDay(DATES[i]!) + 1, content }));
   const { index } = run(
     cut(right, 5),

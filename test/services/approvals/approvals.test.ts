@@ -18,7 +18,7 @@ import {
 import { runService, type Answer, type RunningService } from '../running-service.js';
 import { waitFor } from '../../waiting.js';
 
-/** A sequence for a family whose publication requires a second person; each test depends on the previous one. */
+/** Service for indices whose publication requires a second person; each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const keys: Record<string, Record<string, string>> = {};
@@ -30,7 +30,7 @@ function newKey(name: string, scopes: readonly Scope[]): string {
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
 }
 
-/** Returns the service for requests of a person. */
+/** Returns a client of the service that sends requests as a person. */
 const as = (who: string): RunningService => ({
   ...service,
   ask: (method, path, body, headers) => service.ask(method, path, body, { ...keys[who], ...headers }),
@@ -93,7 +93,7 @@ test('a schedule holds back closes until a second person approves them, and then
   });
   expect(Date.parse(approval!.expires_at) - Date.parse(approval!.requested_at)).toBe(48 * 3_600_000);
   await performed(as('ada'), day1);
-  expect(await listApprovals()).toHaveLength(1); // Equal closes share one pending request.
+  expect(await listApprovals()).toHaveLength(1); // equal closes share one pending request
 
   expect((await decide('ben', 1, 'approve', 'Agrees with ours')).body).toMatchObject({ state: 'approved', missing: 0 });
   const done = await waitFor(async () => {
@@ -128,14 +128,14 @@ test('the requester of a change cannot decide it, also with another key of the s
   expect((await decide('dora', id, 'comment', 'Who has the vendor on the phone?')).body.state).toBe('pending');
   expect((await decide('ben', id, 'reject', 'BB is wrong')).body.state).toBe('rejected');
   expect(codeOf(await decide('cleo', id, 'approve'))).toBe('409 APPROVAL_CLOSED');
-  // The day does not request the same figures again by itself.
+  // The day does not repeat its request for the same figures.
   const isBlocked = ({ code, reason }: HeldIndex) => code === 'APPROVAL_CLOSED' && reason.endsWith('BB is wrong');
   await waitFor(async () => expect((await dayOf(as('ada'), day2)).held.some(isBlocked)).toBe(true));
   expect(await listApprovals('?state=pending')).toEqual([]);
   expect(await listPublishedDates(as('ada'), 'CORE')).toEqual(SESSIONS.slice(0, 10));
 });
 
-/** Reads the changed history again. */
+/** Refreshes the store with the changed history again. */
 async function refreshHistory(): Promise<void> {
   const { body } = await as('ada').ask<{ job_id: string }>('POST', '/data/sync', { full: true });
   expect((await as('ada').finished(body.job_id)).status).toBe('succeeded');
@@ -147,7 +147,7 @@ test('a rejected change is requested again, and its approval covers exactly its 
   await decide('ben', approval!.approval_id, 'approve');
   await waitFor(async () => expect(await listPublishedDates(as('ada'), 'CORE')).toHaveLength(11));
 
-  // A price is corrected after the request: the approval of the first figures publishes nothing.
+  // A price is corrected after the request, so approving the first figures publishes nothing.
   await folder.write(fileOf(day3));
   await performed(as('ada'), day3);
   const [first] = await listApprovals('?state=pending');
@@ -185,7 +185,7 @@ test('a restatement follows the rule of restatements, and counts each person onc
   expect(codeOf(await ask())).toBe('409 APPROVAL_REQUIRED');
   expect((await decide('dora', number, 'approve')).body.state).toBe('approved');
   expect((await ask()).body).toMatchObject({ restated: 1 });
-  expect((await ask()).body).toMatchObject({ restated: 0 }); // The restatement is complete: nothing is left to approve.
+  expect((await ask()).body).toMatchObject({ restated: 0 }); // the restatement is complete, so nothing is left to approve
 });
 
 test('a definition with published closes changes only with approval, any other at once', async () => {
@@ -196,11 +196,11 @@ test('a definition with published closes changes only with approval, any other a
   const number = refused.body.error.detail['approval_id'] as number;
   const fields = [{ field: 'Name', path: '/name', before: 'CORE', after: 'Core, amended' }];
   expect(await factsOf(number)).toMatchObject({ kind: 'amend', changes: [{ effective_from: null, fields }] });
-  expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // Without the scope `write`.
+  expect(codeOf(await decide('dora', number, 'approve'))).toBe('403 APPROVAL_FORBIDDEN'); // the key lacks the scope `write`
   await decide('ben', number, 'approve');
   expect(codeOf(await put({ ...change, name: 'Something else' }))).toBe('409 APPROVAL_REQUIRED');
   expect((await put(change)).status).toBe(200);
-  expect((await put(change)).status).toBe(200); // Nothing changes.
+  expect((await put(change)).status).toBe(200); // the document does not change
   expect((await as('cleo').ask('PUT', '/indices/EVEN', createDefinition('EVEN', 'EqualWeight'))).status).toBe(200);
   expect(codeOf(await as('cleo').ask<Failure>('DELETE', '/indices/CORE'))).toBe('409 APPROVAL_REQUIRED');
   expect((await as('cleo').ask('GET', '/indices/CORE')).status).toBe(200);
@@ -275,12 +275,12 @@ test('a corporate action is decided by two persons, of whom the second sees its 
   const facts = await factsOf(id);
   expect(facts).toMatchObject({ kind: 'action', decision: 'confirmed', terms: { type: 'SPLIT', value: 2 } });
   if (facts?.kind !== 'action') throw new Error('not the facts of an action');
-  expect(facts.differences).toHaveLength(1); // The issuer says 3 for 1.
+  expect(facts.differences).toHaveLength(1); // the issuer states a ratio of 3 for 1
   const even = facts.effects.find(({ index_id: index }) => index === 'EVEN')!;
   expect(even.shares_after! / even.shares_before!).toBeCloseTo(2, 12);
   expect(even.divisor_after).toBeCloseTo(even.divisor_before!, 12);
   expect(codeOf(await decide('ada', id, 'approve'))).toBe('403 APPROVAL_FORBIDDEN');
   expect((await decide('ben', id, 'approve')).body.state).toBe('approved');
-  expect(codeOf(await decideAction('rejected'))).toBe('409 APPROVAL_REQUIRED'); // Approved was another decision.
+  expect(codeOf(await decideAction('rejected'))).toBe('409 APPROVAL_REQUIRED'); // the approval concerned another decision
   expect((await decideAction('confirmed')).body).toMatchObject({ state: 'confirmed' });
 });

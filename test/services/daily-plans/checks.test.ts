@@ -14,7 +14,7 @@ import {
   waitSettledDay,
 } from './family.js';
 
-/** A sequence for a family whose data is checked before publication; each test depends on the previous one. */
+/** Service for indices whose data is checked before publication; each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
@@ -28,7 +28,8 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 /**
- * Findings of the step: index, check, security, state. Indices are checked concurrently, so their order is not fixed.
+ * Returns the findings of the step: index, check, security, state. Indices are checked concurrently, so their order
+ * varies.
  */
 const findingsOf = (day: ScheduleDay) =>
   day.steps
@@ -109,7 +110,7 @@ test('a wrong price holds back the indices with the security until a person waiv
   const statementOf = async (id: string) =>
     (await service.ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.judgements;
   expect(await statementOf('CORE')).toMatchObject([{ check: 'moves', findings: [{ identifier: 'AA' }] }]);
-  expect(await statementOf('CORE-FEE')).toHaveLength(1); // It is derived from CORE.
+  expect(await statementOf('CORE-FEE')).toHaveLength(1); // CORE-FEE is derived from CORE
   expect(await statementOf('EVEN')).toEqual([]);
 });
 

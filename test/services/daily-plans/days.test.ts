@@ -15,7 +15,7 @@ import {
   SESSIONS,
 } from './family.js';
 
-/** A sequence of days of a family that the service performs; each test depends on the previous one. */
+/** Service that performs a sequence of days for a family of indices; each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const [day1, day2, day3, day4] = SESSIONS.slice(9) as [string, string, string, string];
@@ -127,7 +127,7 @@ test('an index whose closes are refused holds back what is made from it and noth
   expect(day.held.map(({ index_id, code }) => [index_id, code])).toEqual([
     ['CORE', 'PARTIAL_CLOSES'],
     ['CORE-FEE', 'PARTIAL_CLOSES'],
-    ['EVEN', 'RESTATEMENT'], // Its definition changed after closes were published.
+    ['EVEN', 'RESTATEMENT'], // the definition changed after closes were published
   ]);
   expect(day.held[1]!.reason).toMatch(/^Its parent CORE is held back/);
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
@@ -191,7 +191,7 @@ test('the list shows days, newest first, with the next one', async () => {
     [day3, 'skipped', null],
     [day2, 'done', null],
   ]);
-  expect(body.next).toBeNull(); // It is not enabled.
+  expect(body.next).toBeNull(); // the schedule is not enabled
   const before = await service.ask<{ days: { date: string }[] }>('GET', `/schedules/close/days?before=${day2}`);
   expect(before.body.days.map(({ date }) => date)).toEqual([day1]);
   const latestOf = async (query: string) => {

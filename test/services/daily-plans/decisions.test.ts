@@ -5,7 +5,7 @@ import { readDay } from '#services/daily-plans/stored-days.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { Blocked, runnerWorld, type RunnerWorld } from './runner-world.js';
 
-/** Decisions of people, and of other processes, while a day is performed. */
+/** Runners of a day during which people and other processes record decisions. */
 let world: RunnerWorld;
 beforeEach(async () => void (world = await runnerWorld('2026-11-23T23:29:00Z')));
 afterEach(() => world.close());
@@ -14,7 +14,7 @@ const MONDAY = '2026-11-23';
 const ADA = { author: 'ada', keyId: null, note: null, requestId: 'request' };
 const computeMinutes = (count: number) => (world.now += count * 60_000);
 
-/** Adds a waiver to a stored day, as a person does. */
+/** Adds a waiver to a stored day, as a person would. */
 function waive(date: string): Promise<void> {
   const given = { check: 'moves' as const, index_id: 'CORE', identifier: null, reason: 'Confirmed by the exchange.' };
   return world.documents.transaction(async (tx) => {

@@ -8,7 +8,7 @@ import { runService, type RunningService } from '../running-service.js';
 import { startSmtpServer } from '../delivery/smtp-server.js';
 import { FAMILY, familyOn, performed, putSchedule, SESSIONS } from './family.js';
 
-/** A sequence for clients of a family; each test depends on the previous one. */
+/** Service that delivers files to the clients of a family of indices; each test depends on the previous test. */
 let service: RunningService;
 let out: string;
 let mail: Awaited<ReturnType<typeof startSmtpServer>>;
@@ -144,7 +144,7 @@ test('a second round sends nothing again; deliver again sends what is not there'
   expect(mail.taken.length).toBe(1);
   rmSync(join(out, 'acme', name));
   await performed(service, day);
-  expect(existsSync(join(out, 'acme', name))).toBe(false); // The client has moved it.
+  expect(existsSync(join(out, 'acme', name))).toBe(false); // the client has moved the file
   await performed(service, day, { again: ['deliver'] });
   expect(existsSync(join(out, 'acme', name))).toBe(true);
   expect(mail.taken.length).toBe(2);

@@ -19,7 +19,7 @@ function sessionsFrom(start: string, count: number): readonly string[] {
   return days.slice(0, count).map(formatDay);
 }
 
-/** Closes of every security by session: the same in every test. */
+/** Closes of every security by session, equal in every test. */
 const CLOSES: readonly (readonly number[])[] = (() => {
   const random = seeded(7);
   let row = SECURITIES.map((_, i) => 20 + 10 * i);
@@ -29,8 +29,8 @@ const CLOSES: readonly (readonly number[])[] = (() => {
 export type Edit = (price: number, security: string) => number | null;
 
 /**
- * Returns the file of a session as a vendor delivers it.
- * @param edit changes a delivered price; null if it is missing
+ * Returns the vendor's file for a session.
+ * @param edit changes a delivered price; null removes it
  */
 export function fileOf(date: string, edit: Edit = (price) => price): Readonly<Record<string, string>> {
   const k = SESSIONS.indexOf(date);
@@ -51,10 +51,10 @@ export const createDefinition = (id: string, weighting: string, change: object =
   ...change,
 });
 
-/** A family of three: an index, a second one, and an overlay on the first. */
+/** Ids of a family of three: two indices, and an overlay on the first index. */
 export const FAMILY = ['CORE', 'EVEN', 'CORE-FEE'];
 
-/** Stores the market's first sessions and the family. */
+/** Creates the market's first sessions and the family on a service. */
 export async function familyOn(service: RunningService, count: number) {
   const files = SESSIONS.slice(0, count).reduce<Record<string, string>>(
     (all, date) => ({ ...all, ...fileOf(date) }),
@@ -79,7 +79,7 @@ export async function familyOn(service: RunningService, count: number) {
   return folder;
 }
 
-/** Returns a schedule that begins with the last of the market's initial sessions. */
+/** Returns a schedule that begins with the last of the initial sessions. */
 export const schedule = (change: object): object => ({
   name: 'Close',
   indices: FAMILY,
@@ -94,7 +94,7 @@ export const schedule = (change: object): object => ({
 export const dayOf = async (service: RunningService, date: string, id = 'close') =>
   (await service.ask<ScheduleDay>('GET', `/schedules/${id}/days/${date}`)).body;
 
-/** Waits until a day has ended a round. */
+/** Waits until a round of a day has ended. */
 export async function waitSettledDay(service: RunningService, date: string, id = 'close'): Promise<ScheduleDay> {
   return waitFor(async () => {
     const day = await dayOf(service, date, id);
@@ -105,7 +105,7 @@ export async function waitSettledDay(service: RunningService, date: string, id =
   });
 }
 
-/** Starts a day and waits for the end of its round. */
+/** Starts a day and waits until its round has ended. */
 export async function performed(service: RunningService, date: string, request: object = {}, id = 'close') {
   const before = (await dayOf(service, date, id)).rounds ?? 0;
   const { status, body } = await service.ask('POST', `/schedules/${id}/days/${date}/run`, request);
@@ -120,7 +120,7 @@ export async function performed(service: RunningService, date: string, request: 
 export const putSchedule = (service: RunningService, change: object = {}, id = 'close') =>
   service.ask<Schedule>('PUT', `/schedules/${id}`, schedule(change));
 
-/** Returns the dates of the published log of an index, in its order. */
+/** Returns the dates in the published log of an index, in log order. */
 export async function listPublishedDates(service: RunningService, indexId: string): Promise<string[]> {
   const { body } = await service.ask<{ readonly entries?: readonly PublicationEntry[] }>(
     'GET',

@@ -16,33 +16,33 @@ import { openStore } from '#store/open-store.js';
 import type { DocumentStore } from '#store/port.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
-/** Work of steps, in order: `run CORE 2026-11-23`. */
+/** Completed work of steps, in order, such as `run CORE 2026-11-23`. */
 export type Done = string[];
 
-/** Returns the failure of a step for an index, if any. */
+/** Function that returns the failure of a step for an index, or undefined. */
 export type Fault = (step: StepType, indexId: string, date: string) => Promise<void> | void;
 
-/** Runners over one store, with steps that only record their calls. */
+/** Runners over one store, whose steps only record their calls. */
 export interface RunnerWorld {
   readonly documents: DocumentStore;
   readonly days: StoredDays;
-  /** Decisions of people. */
+  /** Days as people change them by decisions. */
   readonly people: Days;
   readonly done: Done;
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   now: number;
   /** Returns the reason why the author of the schedule may not perform a day. */
   authorFault: () => string | undefined;
   put(change?: object, id?: string): Promise<void>;
   runner(fault?: Fault): DayRunner;
-  /** A process that is never heard of again once its fault does not return. */
+  /** Returns the runner of a process that never responds again once its fault does not return. */
   doomedRunner(fault: Fault): DayRunner;
   day(date: string, id?: string): Promise<DayDocument | undefined>;
   close(): Promise<void>;
 }
 
 const unused = () => Promise.reject(new Error('not part of this test'));
-/** No second persons, waiting clients or files. */
+/** Settings without second persons, waiting clients or files. */
 const NOBODY = {
   changes: { watch: () => ({ next: unused }) },
   artifacts: { stream: unused },
@@ -93,7 +93,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
       await tx.put('index', document.id, document);
   });
 
-  /** Performs a step like the real ones: completed work is not repeated. */
+  /** Returns a step that, like the real steps, does not repeat completed work. */
   const performer =
     (type: StepType, fault: Fault): Performer<never> =>
     async ({ waves, isOpen, item, put, day }: StepContext<unknown>) => {
@@ -154,7 +154,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
 
   function begin(fault: Fault): DayRunner {
     const types: StepType[] = ['refresh', 'run', 'publish', 'export', 'render'];
-    // One for each type.
+    // one performer per step type
     const performers = Object.fromEntries(types.map((type) => [type, performer(type, fault)])) as unknown as Performers;
     const clock = { now: readTime, monotonicMs: readTime, after: () => () => {} };
     return createDayRunner({
@@ -170,7 +170,7 @@ export async function runnerWorld(start: string): Promise<RunnerWorld> {
   }
 }
 
-/** A fault that blocks its index. */
+/** Failure that blocks only its index. */
 export class Blocked extends Error {
   readonly code: string | null;
   constructor(message: string, code: string | null = null) {

@@ -42,7 +42,7 @@ test('a family of 200 indices is performed in one plan, each index after those t
     source_index_id: idOf(source),
     overlay: { type: 'decrement', percent: 0.05 },
   });
-  // A hundred indices, and two overlays on each of the first fifty.
+  // A hundred indices, with two overlays on each of the first fifty.
   const family = Array.from({ length: 200 }, (_, k) => ({
     id: idOf(k),
     name: idOf(k),
@@ -164,7 +164,7 @@ test.for(['refresh', 'run', 'publish'] as const)(
     const silent = world.doomedRunner(async (step, id) => {
       if (step !== where || id !== 'EVEN') return;
       died();
-      await new Promise(() => {}); // The process does not respond any more.
+      await new Promise(() => {}); // the process does not respond any more
     });
     void silent.tick();
     await isDead;
@@ -174,7 +174,7 @@ test.for(['refresh', 'run', 'publish'] as const)(
     world.now += LEASE_MS + 1;
     await heir.tick();
     expect((await world.day(MONDAY))!.state).toBe('done');
-    // No completed work is repeated.
+    // Completed work is not repeated.
     expect(world.done.toSorted()).toEqual(wholeDay(MONDAY).toSorted());
   },
 );

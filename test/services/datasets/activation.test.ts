@@ -24,14 +24,14 @@ async function generated(id: string, seed: number, market: object): Promise<Data
   return result as DataStore;
 }
 
-/** Returns the content hash that the run of an index states as its input. */
+/** Returns the content hash that the run of an index records as its input. */
 async function contentOf(id: string): Promise<string> {
   const { status, result } = await service.finished(`backtest:${id}`);
   expect(status).toBe('succeeded');
   return (result as { readonly store_content_hash: string }).store_content_hash;
 }
 
-/** Runs PINNED while its store is deleted. @returns true if the run had not ended */
+/** Runs PINNED while its store is deleted. @returns true if the run had not ended before the deletion */
 async function outlivesItsStore(): Promise<boolean> {
   const first = await generated('first', 1, { activate: true });
   await service.ask('PUT', '/indices/PINNED', { ...INDEX, id: 'PINNED' });
@@ -51,7 +51,7 @@ async function outlivesItsStore(): Promise<boolean> {
 }
 
 test('a run reads to its end the store that was served when it began, though another is served and its own is deleted meanwhile', async () => {
-  // It is small: reading it takes a fraction of the time of the run on the first store.
+  // The second store is small: reading it takes a fraction of the time of the run on the first store.
   const second = await generated('second', 2, { activate: false, assets: 12 });
   while (!(await outlivesItsStore()));
   await service.ask('PUT', '/indices/ALONE', { ...INDEX, id: 'ALONE' });

@@ -66,7 +66,7 @@ describe('a refresh of later days', () => {
     const after = await desk.store();
     expect(after.content_hash).toBe(before.content_hash);
     expect(changesOf(after)).toEqual([`warning HISTORY_CHANGED ${path}`]);
-    // A change is reported until it is accepted.
+    // A change is reported until a user accepts it.
     expect((await desk.refresh()).left_out).toMatchObject(leftOut);
     const full = await desk.refresh({ full: true });
     expect(full.left_out).toBeNull();
@@ -106,7 +106,7 @@ describe('a refresh of later days', () => {
       [10, 11],
       [20, 21, 22],
     ]);
-    // A change that was not accepted is found again, and disappears when the source contains the stored history again.
+    // A change that was not accepted is found again, and disappears when the source has the stored history again.
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, rejected: [rejected] });
     await desk.write(createActions('A,DIVIDEND,0.5,2024-01-03', 'B,DIVIDEND,0.1,2024-01-04'));
     expect(await desk.refresh()).toMatchObject({ rows_added: 1, rejected: [] });

@@ -4,13 +4,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DataVersions } from '#contract/stores/data-versions.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for a store that grows and is corrected; each test depends on the previous one. */
+/** Service with a store that grows and is corrected; each test depends on the previous test. */
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
 const FROM = Date.UTC(2023, 0, 2);
 
-/** Weekdays from 2023-01-02. */
+/** Returns weekdays from 2023-01-02 on. */
 const listDays = (count: number): string[] =>
   Array.from({ length: 2 * count }, (_, i) => new Date(FROM + i * 86_400_000))
     .filter((day) => day.getUTCDay() % 6 !== 0)
@@ -44,7 +44,7 @@ async function jobOf(path: string, body: object): Promise<{ readonly status: str
   return service.finished(started.job_id) as Promise<{ readonly status: string; readonly result: unknown }>;
 }
 
-/** Returns the levels of a backtest, with the hash of all of its inputs. */
+/** Returns the levels of a backtest, with the hash of all inputs. */
 async function readLevels(asKnownOn?: number | string): Promise<unknown> {
   const job = await jobOf('/analytics/KNOWN/backtest', asKnownOn === undefined ? {} : { as_known_on: asKnownOn });
   expect(job).toMatchObject({ status: 'succeeded' });
@@ -56,7 +56,7 @@ async function readLevels(asKnownOn?: number | string): Promise<unknown> {
 const findVersions = async (): Promise<DataVersions> =>
   (await service.ask<DataVersions>('GET', '/data/stores/m/versions')).body;
 
-/** The answer about the data at a moment. */
+/** Returns the responses about the data as known at a time. */
 const readAnswers = async (query = '', body: object = {}): Promise<unknown[]> =>
   Promise.all([
     service.ask('GET', `/data/prices/B${query}`).then((answer) => answer.body),
@@ -64,7 +64,7 @@ const readAnswers = async (query = '', body: object = {}): Promise<unknown[]> =>
     service.ask('POST', '/indices/KNOWN/preview', { as_of: '2023-02-01', ...body }).then((answer) => answer.body),
   ]);
 
-/** Volatilities that were estimated while the second version was served. */
+/** Volatilities estimated while the second version was served. */
 let estimatedThen: unknown;
 
 const createVolatilities = ({ result }: { readonly result: unknown }): unknown =>
@@ -85,7 +85,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Returns an answer without times. */
+/** Returns a response without times. */
 const timeless = (answer: unknown): unknown =>
   JSON.parse(JSON.stringify(answer), (member, value: unknown) =>
     ['stale', 'run_at', 'took_ms'].includes(member) ? null : value,
@@ -244,7 +244,7 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
     code: 'NO_DATA_KNOWN',
     message: expect.stringContaining('forgotten, as the store keeps ') as string,
   });
-  // Its runs are deleted with the index; its publications are not.
+  // The index's runs are deleted with it, but its publications are not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
   await importStore(createTables(42, CORRECTED), 'append');
   expect(await readable()).toEqual([[4, true], ...kept]);
@@ -265,7 +265,8 @@ test('a folder that changed while the service was stopped keeps the contents tha
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
   const responses = [await readPrices()];
-  // Two more days, a correction that a start does not accept, and one of a folder that is no longer served.
+  // Adds two days, then a correction that a start does not accept, then a correction in a folder that is no longer
+  // served.
   for (const closes of [
     [1, 2, 7],
     [1, 2, 7, 9],
@@ -323,7 +324,7 @@ test('an import that is not activated keeps what was served of its store before'
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
   const before = await readable();
   const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
-  await importStore(createTables(45, CORRECTED), 'append'); // The folder is served until then.
+  await importStore(createTables(45, CORRECTED), 'append'); // the folder is served until the import
   expect(await readable()).toEqual([[6, true], ...before]);
   expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
   expect((await findVersions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });

@@ -7,7 +7,10 @@ import { contentOf, runWithDesk } from './refresh-desk.js';
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 const CLOSE = 10;
 
-/** Returns a vendor's file of one security: a dividend multiplies earlier prices by 1 - dividend / previous close. */
+/**
+ * Returns a vendor's file of a security, in which a dividend multiplies earlier prices by 1 - dividend / previous
+ * close.
+ */
 function vendorFile(days: number, dividends: Readonly<Record<string, number>>) {
   let factor = 1;
   const rows = DAYS.slice(0, days)
@@ -48,7 +51,7 @@ test('a refresh serves dividends derived from adjusted closes of new days; with 
     expect(await refresh({ full: true })).toMatchObject({ rows_added: 2, rows_changed: 1 });
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
 
-    // In addition, a table of actions that adjusted closes do not show.
+    // Adds a table of actions that the adjusted closes do not reflect.
     await write({ 'corporate_actions.csv': 'identifier,type,value,ex_date\nA,DELISTING,9,2024-02-01\n' });
     expect(await refresh()).toMatchObject({ rows_added: 1, rows_changed: 0 });
     expect(await refresh()).toMatchObject({ rows_added: 0, rows_changed: 0, findings: [] });
@@ -62,7 +65,10 @@ test('a refresh keeps dividends that a vendor rounds otherwise after a new one',
   runWithDesk(async ({ write, load, refresh, store }) => {
     const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
     const days = [...DAYS, '2024-01-09'];
-    /** Adjusted closes of a quarter of the close, with two decimals: half a cent of them is two cents of a dividend. */
+    /**
+     * Adjusted closes are a quarter of the closes with two decimals, so half a cent of rounding is two cents of a
+     * dividend.
+     */
     const file = (count: number, last: number) => {
       const rows = days.slice(0, count).map((day, t) => {
         const factor = 0.25 * (t < 2 ? 1 - 1.23 / 41.2 : 1) * (t < 5 && count > 5 ? 1 - last / 40.8 : 1);

@@ -38,7 +38,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
         { rows_added: 2, identifiers_added: 0 },
       ],
       [createBars('2024-01-08', ['A,2024-01-08,14', 'A,2024-01-09,15']), { rows_added: 1, dates_added: 1 }],
-      // Rewritten unchanged, and with other rows.
+      // The file is rewritten unchanged, and with changed rows.
       [
         { ...createBars('2024-01-10', ['B,2024-01-10,16']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' },
         { rows_added: 1 },
@@ -136,7 +136,7 @@ test('only files that have come or changed are read again, and tables of which n
       ['corporate_actions', 'universes', 'series'],
     ]);
 
-    // A file written just before it was read may have been written again in the same tick of the clock.
+    // A file written just before its reading may have been written again within the same clock tick.
     const { changedAt } = files.market[0]!;
     expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
@@ -212,7 +212,7 @@ test('a reading process that is killed fails its job, and the next one reads', (
       () => childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0),
     ]) {
       const kill = () => victims().forEach((pid) => process.kill(pid, 'SIGKILL'));
-      // A read that ended before it was killed is repeated.
+      // A read that ends before the kill is repeated.
       let failure: unknown;
       while (failure === undefined)
         failure = await refresh({ full: true, onReading: kill }).then(
@@ -274,7 +274,7 @@ test('a hole of the whole market before new dates is reported by the refresh and
     );
     await load();
     expect((await store()).findings).toEqual([]);
-    // From 10 January to 1 February lie the weekdays 10 to 12, 15 to 19, 22 to 26, 29 to 31 and 1.
+    // From 10 January to 1 February, the weekdays are 10 to 12, 15 to 19, 22 to 26, 29 to 31 and 1.
     await write(createBars('2024-02', ['A,2024-02-02,10']));
     const hole = [{ severity: 'warning', code: 'GAP_LONG', path: 'market[2024-02-02]' }];
     const { findings } = await refresh();

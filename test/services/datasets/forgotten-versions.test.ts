@@ -15,7 +15,7 @@ import { createMemoryEngine } from '../../store/memory-engine.js';
 
 const COUNT = 2 * FORGOTTEN_AT_ONCE + 7;
 
-/** A store with a number of versions. */
+/** Writes a store with a number of versions. */
 async function writeVersions(documents: DocumentStore, latest: number): Promise<void> {
   const known_at = '2024-01-02T00:00:00.000000+00:00';
   const head = { latest, content_hash: 'c', known_at, readable_from: 1, copy: null };
@@ -26,7 +26,7 @@ async function writeVersions(documents: DocumentStore, latest: number): Promise<
   });
 }
 
-/** Serves contents of a new store, as imports do. */
+/** Serves several contents of a new store one after the other, as imports do. */
 async function serveVersions(documents: DocumentStore, count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const draft = { datasetId: 'm', contentHash: `content ${i}`, source: 'import', previous: null } as const;
@@ -67,7 +67,7 @@ test('no number of a deleted store is given again, however often its id is used'
     await forgetAll(documents, 'm', await documents.transaction((tx) => forgetDataVersions(tx, 'm')));
     expect(await countStored(documents)).toBe(0);
   }
-  await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // A store that was never served.
+  await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // the store was never served
   await serveVersions(documents, 1);
   given.push(...(await documents.ids('data-version')));
   expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));

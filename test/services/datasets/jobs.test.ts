@@ -39,7 +39,7 @@ function handleOf(datasetId: string, price: number): MarketHandle {
   });
 }
 
-/** Stores other than the served one, each with the content 1. */
+/** Creates stores besides the served store, each with content 1. */
 const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarkets) =>
   createStoreMarkets({
     documents,
@@ -48,7 +48,7 @@ const storesOf = ({ documents }: Pick<Store, 'documents'>, markets: ServedMarket
     keptBytesMax: 2 ** 30,
   });
 
-/** Runs store jobs over a real document store, with a reader that finds one bar at a price. */
+/** Runs a test of store jobs over a real document store, with a reader that finds one bar at a price. */
 async function addJobs(
   work: (parts: {
     readonly store: Store;
@@ -116,7 +116,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   jobId: 'job',
   signal: new AbortController().signal,
   report: () => {},
-  compute: async () => outcome as never, // The only requested task.
+  compute: async () => outcome as never, // the only task that the jobs request
   computed: () => {},
   inParts: () => Promise.reject(new Error('it has one part')),
   outputs: () => {
@@ -127,7 +127,7 @@ const attempt = (outcome?: unknown): Attempt => ({
   share: () => Promise.reject(new Error('nothing is kept')),
 });
 
-/** Ends a job as the engine does: in one transaction. */
+/** Ends a job as the engine does, in one transaction. */
 async function end(store: Store, completion: Completion, refusal?: Error): Promise<void> {
   await store.documents.transaction(async (tx) => {
     await completion.effect?.(tx);
@@ -135,7 +135,7 @@ async function end(store: Store, completion: Completion, refusal?: Error): Promi
   });
 }
 
-/** A synthetic store of ten names and a quarter. */
+/** Request for a synthetic store of ten securities over a quarter. */
 const GENERATE = {
   store_id: 'made',
   name: 'made',
@@ -217,7 +217,7 @@ test('a refresh whose end cannot be written serves the version before it, and on
     ]);
     const late = await refresh();
     await end(store, await jobs.load.run({ store_id: 'new' }, attempt()));
-    await end(store, late); // The content of its store, which is no longer active.
+    await end(store, late); // the content of the job's store, which is no longer active
     expect((await bodyOf(store, 'old')).active).toBe(false);
     expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
@@ -252,7 +252,7 @@ test('a refresh that fills the disk reports it, removes its files, and the store
     try {
       await end(store, await jobs.generate.run(GENERATE, attempt()));
       const before = await bodyOf(store, 'made');
-      // Five years of the same securities are about ten times the size of the volume.
+      // Five years of these securities are about ten times as large as the volume.
       await expect(
         jobs.refresh.run(
           { store_id: 'made', until: '2024-12-31', full: false, dry_run: false, fail_on: [] },

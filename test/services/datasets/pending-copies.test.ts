@@ -20,7 +20,7 @@ const TASKS = {
   'earlier-market': earlierMarket,
 } as const;
 
-/** Returns a market of one security with given closes, as a load creates it. */
+/** Returns a served market of one security with given closes, as loading creates it. */
 async function marketOf(...closes: readonly number[]): Promise<ServedMarket> {
   const content = {
     identifiers: ['A'],
@@ -39,11 +39,11 @@ interface Desk {
   readonly versions: DataVersions;
   readonly failures: unknown[];
   serve(market: ServedMarket): Promise<void>;
-  /** Allows waiting and later copies. */
+  /** Allows waiting and later copies to be made. */
   release(): void;
 }
 
-/** Creates a process on documents and files whose threads make no copy until they are released. */
+/** Creates a process on documents and files; its threads make no copies until they are released. */
 function desk({ documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore }): Desk {
   const markets = createServedMarkets();
   let release = (): void => {};
@@ -136,14 +136,14 @@ test('a content is served before it is copied, and the replaced one remains avai
 
 test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
   const at = await createPlaces();
-  await desk(at).serve(await marketOf(1, 2)); // Never released, because its process ends.
+  await desk(at).serve(await marketOf(1, 2)); // never released, because the process ends
   const next = desk(at);
   expect(await listCopies(next)).toEqual(['missing', [1, true]]);
   await next.serve(await marketOf(1, 2));
   next.release();
   await next.versions.close();
   expect(await listCopies(next)).toEqual(['made', [1, true]]);
-  // At the third start the source has other content: the copy provides the previous one.
+  // At the third start the source has other content; the copy provides the previous content.
   const third = desk(at);
   await third.serve(await marketOf(3, 2));
   expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
@@ -166,7 +166,8 @@ test('a copy is renewed behind the answers while that before it holds', async ()
   await first.versions.close();
   const second = desk(at);
   for (let close = 2; close <= 6; close++) await second.serve(await marketOf(close));
-  // Nothing was released since: a start that finds other content has all of the first copy and its changes.
+  // No copy has been released since. A start that finds other content has the whole first copy, and reports changes
+  // from it.
   const third = desk(at);
   await third.serve(await marketOf(100));
   expect([...(await third.versions.at(6)).served.market.fields.get('CLOSE')!]).toEqual([6]);

@@ -10,7 +10,7 @@ import { familyOn, fileOf, performed, putSchedule, SESSIONS, createDefinition } 
 import { changesOf } from './served-folder.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for a wrong price that fails a check; each test depends on the previous one. */
+/** Service with a wrong price that fails a check; each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const keys: Record<string, Record<string, string>> = {};
@@ -33,7 +33,7 @@ const closeNow = async () => {
   return (await as('ada').ask<{ prices: { data: number[][] } }>('GET', path)).body.prices.data[0]![0];
 };
 
-/** Submits a change, has a second person approve it, and waits until it is applied. */
+/** Submits a change, has it approved by a second person, and waits until it is applied. */
 async function changeApproved(
   request: object,
   end = 'succeeded',
@@ -138,7 +138,7 @@ test('a start that reads the source again applies a change that no refresh has a
   expect(await closeNow()).toBe(price);
   const { end, findings } = await folder.store();
   expect([end, changesOf({ findings })]).toEqual([SESSIONS[12], []]);
-  // Nothing is left for the next refresh.
+  // The next refresh finds no pending change.
   await service.ask('POST', '/data/stores/vendor/refresh', {}, keys['ada']);
   expect((await as('ada').finished('refresh:vendor')).result).toMatchObject({ rows_changed: 0, dates_added: 1 });
   expect(await closeNow()).toBe(price);

@@ -22,7 +22,7 @@ import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/market/refresh-market.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
-/** Later than all writes of a test, so that every file counts as unchanged for a long time. */
+/** Time later than all writes of a test, so that every file counts as unchanged for a long time. */
 export const AT = '2100-01-04T00:00:00.000Z';
 
 const documentOf = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
@@ -67,20 +67,20 @@ interface Desk {
   /** The folder of the store. */
   readonly location: string;
   write(files: Record<string, string>): Promise<void>;
-  /** @param onReading called when the reading has begun */
+  /** @param onReading called when reading has begun */
   load(onReading?: () => void): Promise<void>;
   refresh(wish?: Wish): Promise<RefreshReport>;
   /** Returns the content hash of the served version. */
   served(): string | undefined;
-  /** Returns the store as described by its document. */
+  /** Returns the document of the store. */
   store(): Promise<DatasetDocument>;
-  /** Returns the document of a store on a copy of the folder, read as a whole. */
+  /** Returns the document of a store on a copy of the folder that was read as a whole. */
   readWhole(): Promise<DatasetDocument>;
 }
 
 const terms = { files: localStoreFiles, calendarsInUse: async () => ({ codes: [] }), timestamp: () => AT };
 
-/** Stores other than the served one, read from their sources. */
+/** Creates stores besides the served store, which are read from their sources. */
 function storesOf({
   documents,
   markets,
@@ -98,7 +98,7 @@ function storesOf({
   });
 }
 
-/** Runs a test on a served folder with the jobs of stores, without the queue. */
+/** Runs a test on a served folder with the jobs of stores, but without a queue. */
 export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await temporaryFolder();
   const home = await openHome(join(base, 'home'));
@@ -130,7 +130,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
     jobId: 'job',
     signal: new AbortController().signal,
     report: () => {},
-    // The only requested task.
+    // the only task that the jobs request
     compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never,
     computed: () => {},
     outputs: () => {
@@ -177,7 +177,7 @@ export async function runWithDesk(work: (desk: Desk) => Promise<void>, mapping: 
         const [id, copy] = [`copy-${++copies}`, join(base, `copy-${copies}`)];
         await cp(location, copy, { recursive: true });
         await put(id, copy);
-        const served = markets.served()!; // The store that was loaded first.
+        const served = markets.served()!; // the store that was loaded first
         await run(jobs.load, { store_id: id });
         markets.serve(served);
         await documents.transaction(async (tx) =>

@@ -15,7 +15,7 @@ const CLOSES = [301.2, 305.4, 304.8, 309.16, 312.88, 311.24];
 const DIVIDEND = 0.82;
 const EX = 2;
 
-/** Returns a vendor's file of a number of days, on a share basis, with a dividend and an optional wrong close. */
+/** Returns a vendor's file of a number of days on a share basis, with a dividend and optionally a wrong close. */
 function vendorFile(count: number, { split = 1, wrong = -1 } = {}): string {
   const rows = DAYS.slice(0, count).map((day, t) => {
     const close = (CLOSES[t]! * (t === wrong ? 1.01 : 1)) / split;
@@ -31,7 +31,9 @@ const mapping = {
   adjusted_close: 'Adj Close',
 };
 
-/** Returns the last level with dividends reinvested, by hand: (close + dividend) / previous close, on one basis. */
+/**
+ * Computes the last level with reinvested dividends by hand: (close + dividend) / previous close, on one share basis.
+ */
 const expected = (count: number) =>
   CLOSES.slice(1, count).reduce(
     (level, close, t) => (level * (close + (t + 1 === EX ? DIVIDEND : 0))) / CLOSES[t]!,
@@ -61,7 +63,7 @@ test('a level continues over a split that the vendor restated, and ignores a clo
   expect((await service.ask('PUT', '/indices/ONE', index)).status).toBe(200);
   expect(await readLastLevel()).toBeCloseTo(expected(5), 9);
 
-  // A changed close would imply other dividends as well: none of them is served.
+  // A changed close would imply other dividends as well; none of these is served.
   await write(vendorFile(6, { wrong: 1 }));
   expect(await refresh()).toMatchObject({ rows_added: 0, rejected: [{ identifier: 'AAPL', held_back: 1 }] });
   expect(await readLastLevel()).toBeCloseTo(expected(5), 9);
@@ -71,7 +73,7 @@ test('a level continues over a split that the vendor restated, and ignores a clo
     dates_added: 1,
     split_restatements: [{ identifier: 'AAPL', ratio: 4, date: '2024-01-09' }],
   });
-  // Closes are rounded to cents: 312.88 / 4 and 301.2 / 4 are exact, the others are within half a cent of 75.
+  // Closes are rounded to cents: 312.88 / 4 and 301.2 / 4 are exact, and other closes are within half a cent of 75.
   expect(Math.abs((await readLastLevel()) / expected(6) - 1)).toBeLessThan(1e-5);
   expect(
     (

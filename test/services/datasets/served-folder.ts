@@ -10,7 +10,7 @@ export const formatBars = (rows: readonly string[], columns = 'CLOSE') =>
   `identifier,date,${columns}\n${rows.join('\n')}\n`;
 export const FIRST = ['A,2024-01-02,10', 'B,2024-01-02,20', 'A,2024-01-03,11', 'B,2024-01-03,21'];
 
-/** A folder that is served. */
+/** Creates a folder as a store and serves it. */
 export async function serveFolder(service: RunningService, id: string, files: Readonly<Record<string, string>>) {
   const folder = join(service.root, id);
   const write = async (named: Readonly<Record<string, string>>) => {
@@ -52,7 +52,7 @@ const CHANGES: readonly string[] = ['HISTORY_CHANGED', 'DATES_ADDED', 'SPLIT_RES
 
 type Told = Pick<Finding, 'severity' | 'code' | 'path'>;
 
-/** Findings about content that differs from the previously served content. */
+/** Returns the findings about content that differs from the previously served content. */
 export const changesOf = ({ findings }: { readonly findings?: readonly Told[] | undefined }) =>
   (findings ?? [])
     .filter(({ code }) => CHANGES.includes(code))

@@ -7,7 +7,7 @@ import { runService, type RunningService } from '../running-service.js';
 const NAMES = ['A', 'B', 'C', 'D'];
 const SEEDS: Readonly<Record<string, number>> = { desk: 1, east: 2, west: 3 };
 
-/** Starts a service with stores of the same securities at different prices; `desk` is active. */
+/** Starts a service with several stores of the same securities at different prices; `desk` is the active store. */
 async function serviceOf(stores: readonly string[], flags: readonly string[] = []): Promise<RunningService> {
   const service = await runService(flags);
   for (const store of stores) {
@@ -53,7 +53,7 @@ const INDICES: readonly (readonly [string, string | null])[] = [
 ];
 
 let service: RunningService;
-/** Figures of services with a single store, by store. */
+/** Figures of services with a single store, by store name. */
 const alone = new Map<string, unknown>();
 const ask = <T>(method: string, path: string, body?: unknown) => answered<T>(service, method, path, body);
 const levelsOf = async (id: string, from = service) =>

@@ -15,7 +15,7 @@ const NAMES = ['A', 'B'];
 /** Bytes of the panels of one store. */
 const STORE_BYTES = 8 * DAYS * NAMES.length;
 
-/** Returns a market of constant closes; the first close is the version. */
+/** Returns a market of constant closes; the version number is the first close. */
 function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
   const market = {
     datasetId,
@@ -31,7 +31,7 @@ function marketOf(datasetId: string, version: number): Promise<ServedMarket> {
   return prepareServedMarket(shareMarket(market), '2026-01-01T00:00:00+00:00');
 }
 
-/** Stores of which `desk` is active; their contents have versions. */
+/** Creates stores with versioned contents, of which `desk` is active. */
 async function storeWorld(keptBytesMax: number) {
   const versions = new Map<string, number>();
   const markets = createServedMarkets();
@@ -44,7 +44,7 @@ async function storeWorld(keptBytesMax: number) {
       const body = { ...datasetDocument(id, { active: id === 'desk' }), content_hash: `${id} ${version}` };
       return { id, body, etag: '', updatedAt: '' };
     },
-  } as unknown as DocumentStore; // The only members that are read.
+  } as unknown as DocumentStore; // only the members that the code under test reads
   const reads: { gate?: Promise<void> } = {};
   const stores = createStoreMarkets({
     documents,

@@ -18,7 +18,7 @@ const refusalOf = async (document: DatasetDocument) => {
     assertIdle: async () => {},
     isServed: () => true,
   };
-  // It is refused before other members are used.
+  // The submission is refused before it uses other members.
   const { refresh } = createDatasetSubmissions({ activity, kinds: {} } as DatasetSubmissionsDependencies);
   return refresh('old', { until: null, full: false, dry_run: false, fail_on: [] }, null).catch(
     (refusal: unknown) => refusal,

@@ -32,7 +32,7 @@ test('after a restart a folder that holds the same is served without being read'
   const before = await closes();
   const goOn = pauseReaders();
   onTestFinished(goOn);
-  await utimes(file, new Date(), new Date()); // Its time is changed; its bytes are the same.
+  await utimes(file, new Date(), new Date()); // changes the file's time, but not its bytes
   await service.restart();
   await expect.poll(isReady).toBe(true);
   expect(await closes()).toEqual(before);
@@ -59,7 +59,7 @@ test('a day that comes after a start from the copy is found by a refresh', async
   await service.resumed();
   await writeFile(file, formatCsv(10, 11, 12, 13));
   await service.ask('POST', '/data/stores/desk/refresh');
-  // Including the row that a start added.
+  // Includes the row that a start added.
   expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded', result: { rows_added: 2 } });
   expect(await store()).toMatchObject({ end: '2024-01-05' });
 });

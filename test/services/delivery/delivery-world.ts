@@ -27,7 +27,7 @@ export interface WorldOptions {
   readonly keys?: GivenKeys;
 }
 
-/** Deliveries with everything but days: files in memory, real targets. */
+/** Creates a delivery service without scheduled days: files in memory, real targets. */
 export async function deliveryWorld(options: WorldOptions = {}) {
   const base = await temporaryFolder();
   const root = join(base, 'out');
@@ -60,7 +60,7 @@ export async function deliveryWorld(options: WorldOptions = {}) {
   const contents = new Map<string, Buffer>();
   const read: string[] = [];
 
-  /** A file of the day with a content. */
+  /** Creates a file of the day with a content. */
   const file = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
     const bytes = Buffer.from(text);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
@@ -81,11 +81,11 @@ export async function deliveryWorld(options: WorldOptions = {}) {
     root,
     places,
     records,
-    /** Files whose content was read for sending. */
+    /** files whose content was read in order to be sent */
     read,
     file,
     clientOf,
-    /** Delivers to the first target of a client, as a round of a day does. */
+    /** Delivers to the first target of a client, like a round of a day. */
     async deliver(
       client: ReadClient,
       files: readonly DayFile[],

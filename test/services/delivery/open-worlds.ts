@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { afterEach } from 'vitest';
 import { deliveryWorld, type DeliveryWorld, type WorldOptions } from './delivery-world.js';
 
-/** Opens worlds for the tests of a file; each closes after its test. */
+/** Opens worlds for the tests of a file; each world is closed after its test. */
 export function openWorlds() {
   const closing: (() => unknown)[] = [];
   afterEach(async () => {
     for (const close of closing.splice(0).toReversed()) await close();
   });
   return {
-    /** Actions after the test, in reverse order. */
+    /** actions after the test, run in reverse order */
     closing,
     async open(options: WorldOptions = {}): Promise<DeliveryWorld> {
       const world = await deliveryWorld(options);
@@ -19,7 +19,7 @@ export function openWorlds() {
   };
 }
 
-/** Returns the lines of the log of a world. */
+/** Returns the log lines of a world. */
 export const linesIn = async (world: DeliveryWorld) =>
   (await world.record()).log.map(({ path, message }) => `${path ?? '*'}: ${message}`);
 

@@ -5,25 +5,25 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 
-/** OpenSSH on loopback with one user, the user of this process. */
+/** An OpenSSH server on loopback with a single user, the user of this process. */
 export interface SftpServer {
   readonly port: number;
   readonly user: string;
   /** Private key of the user. */
   readonly key: string;
-  /** Fingerprint of the host. */
+  /** Fingerprint of the host key. */
   readonly fingerprint: string;
-  /** A folder on the server. */
+  /** Upload folder on the server. */
   readonly folder: string;
   stop(): Promise<void>;
-  /** Listens again on the same port. */
+  /** Starts listening again on the same port. */
   start(): Promise<void>;
 }
 
 const SSHD = '/usr/sbin/sshd';
 const SFTP = ['/usr/lib/openssh/sftp-server', '/usr/libexec/openssh/sftp-server', '/usr/lib/ssh/sftp-server'];
 
-/** Returns the reason why no server can be started; undefined if one can. */
+/** Returns the reason why the server cannot be started; undefined if it can. */
 export function missingSftpServer(): string | undefined {
   if (!existsSync(SSHD)) return `${SSHD} is not installed`;
   return SFTP.some((path) => existsSync(path)) ? undefined : 'openssh-sftp-server is not installed';

@@ -1,14 +1,14 @@
 import { createServer, type AddressInfo } from 'node:net';
 
-/** A mail that the server accepted. */
+/** An email that the server accepted. */
 export interface TakenMail {
   readonly from: string;
   readonly to: readonly string[];
-  /** Headers and parts, as sent. */
+  /** Headers and body parts, as sent. */
   readonly text: string;
 }
 
-/** A minimal mail server that accepts every mail, or refuses with the text of `answer`. @source RFC 5321 */
+/** Starts a minimal SMTP server that accepts every email, or refuses with the text in `answer`. @source RFC 5321 */
 export async function startSmtpServer() {
   const taken: TakenMail[] = [];
   const state = { answer: '250 taken', isDeaf: false };
@@ -59,7 +59,7 @@ export async function startSmtpServer() {
   };
 }
 
-/** Returns an attachment of a mail, decoded. */
+/** Returns a decoded attachment of an email. */
 export function attachmentOf({ text }: TakenMail, name: string): Buffer | undefined {
   const part = text
     .split('\r\n--')

@@ -13,7 +13,7 @@ import {
 } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for an exchange that is closed without notice; each test depends on the previous one. */
+/** Service with an exchange that closes without notice; each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const day = (k: number): string => SESSIONS[k]!;
@@ -57,9 +57,9 @@ const staleOf = async (id: string) =>
 const levelsOf = async (id: string) =>
   (await service.ask<{ levels: { index: string[] } }>('GET', `/analytics/${id}/levels`)).body.levels;
 
-/** The last session of June 2023, on which the monthly index is rebalanced. */
+/** Last session of June 2023, on which the monthly index is rebalanced. */
 const MONTH_END = '2023-06-30';
-/** A session on which indices are rebalanced, after the end of every run. */
+/** Session with rebalances after the end of every run. */
 const LATER = '2023-12-29';
 
 test('a dry run lists sessions, rebalances and published closes that would change, and stores nothing', async () => {
@@ -82,7 +82,7 @@ test('a dry run lists sessions, rebalances and published closes that would chang
   expect(await staleOf('CORE')).toBeNull();
 });
 
-/** Sessions after the end of the run, up to the end of its month. */
+/** Sessions from the end of the run to the end of its month. */
 const REST_OF_MONTH = [17, 18, 19, 20, 21, 24, 25, 26, 27, 28, 31].map((date) => `2023-07-${date}`);
 
 test.each([
@@ -131,7 +131,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   expect((await put([createClosure(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
   const stale = (await staleOf('CORE'))!;
   expect(stale.reasons).toEqual([`The calendar XNYS changed since this run: ${MONTH_END}.`]);
-  expect(await levelsOf('CORE')).toEqual(before); // Levels of the stored run, on its own calendar.
+  expect(await levelsOf('CORE')).toEqual(before); // levels of the stored run on its own calendar
   await rerun('CORE');
   expect((await levelsOf('CORE')).index).toEqual(before.index.filter((date) => date !== MONTH_END));
   expect(await staleOf('CORE')).toBeNull();
@@ -148,7 +148,7 @@ test('a published close on the closed day stands, and the error policy restates 
   const before = await listPublishedDates(service, 'CORE');
   const { body } = await service.ask('POST', '/analytics/CORE/publish', { error_policy: POLICY });
   const later = before.filter((date) => date > MONTH_END);
-  // The rebalance moved to the next session: the close before the closed day is unchanged.
+  // The rebalance has moved to the next session; the close before the closed day is unchanged.
   const error = { decision: 'restated', first: MONTH_END, material_from: MONTH_END, restated: later.length };
   expect(body).toMatchObject({ published: 0, restated: later.length, error });
   expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...later]);
@@ -189,7 +189,7 @@ test('versions are listed, compared and restored, also after a restart', async (
 
 test('an open day of a closed exchange ends with the reason, and the next day publishes with the version used', async () => {
   const date = day(30);
-  expect((await performed(service, date)).state).toBe('waiting'); // There are no prices.
+  expect((await performed(service, date)).state).toBe('waiting'); // there are no prices
   const { body } = await put([createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER)]);
   expect(body.effect.schedules).toEqual([{ schedule_id: 'close', ended: [date], missing: [] }]);
   await service.ask('GET', `/schedules/close/days/${date}?wait=30`);
@@ -200,7 +200,7 @@ test('an open day of a closed exchange ends with the reason, and the next day pu
   const kept = [createClosure(MONTH_END), createClosure(date, 'Day of mourning'), createClosure(LATER)];
   const { effect } = (await put([...kept, createClosure(day(31))], true)).body;
   expect(effect.removed).toEqual([day(31)]);
-  expect(effect.schedules).toEqual([]); // A day that is done stays done.
+  expect(effect.schedules).toEqual([]); // a completed day stays completed
   const { entries } = (await service.ask<{ entries: PublicationEntry[] }>('GET', '/analytics/EVEN/published')).body;
   expect(entries.map((entry) => entry.date)).not.toContain(date);
   expect(entries.at(-1)).toMatchObject({ date: day(31), calendar_version: body.version });
@@ -217,5 +217,5 @@ test('bars of a closed day are reported by the next refresh', async () => {
 
 test('a published run with a closure is recomputed from its bundle', async () => {
   const bundle = await service.download('/analytics/EVEN/published/bundle');
-  expect(bundle.status).toBe(200); // Its closes were recomputed from it.
+  expect(bundle.status).toBe(200); // the closes were recomputed from the bundle
 });

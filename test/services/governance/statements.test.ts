@@ -3,7 +3,7 @@ import type { BenchmarkStatement, GovernanceOverview, MethodologyChange, Procedu
 import { createDefinition, familyOn, performed, putSchedule, SESSIONS } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for a published index with procedures and decisions; each test depends on the previous one. */
+/** Service with a published index, procedures and decisions; each test depends on the previous test. */
 let service: RunningService;
 const day = (k: number): string => SESSIONS[k]!;
 const statementOf = async (id: string) =>
@@ -51,12 +51,12 @@ test('a statement counts the published closes, and lists the decisions of people
   const before = await statementOf('CORE');
   expect(before.publication).toEqual({ first: day(0), through: day(9), closes: 10, restatements: 0 });
   expect((await statementOf('EVEN')).publication).toBeNull();
-  // A run without a reason is not a judgement.
+  // A run without a reason does not count as a judgement.
   expect(before.discretion).toMatchObject({ judgements: [], overrides: [] });
   const again = { again: ['publish'], reason: 'Asked by a client' };
   await performed(service, day(9), again);
   expect((await statementOf('CORE')).discretion.judgements).toMatchObject([{ reason: 'Asked by a client' }]);
-  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // It has no schedule.
+  expect((await statementOf('EVEN')).discretion.judgements).toEqual([]); // the index has no schedule
   const { body } = await service.ask<GovernanceOverview>('GET', '/governance');
   expect(body.registers).toMatchObject({ clients: 0, errors: 0, judgements: 2 });
   expect(body.statements).toContainEqual({ index_id: 'CORE', published_through: day(9), entries: 10, errors: 0 });
@@ -70,14 +70,14 @@ test('a statement lists prices that people gave in place of those of the source'
   await service.finished('refresh:vendor');
   const own = (await statementOf('CORE')).discretion.overrides;
   expect(own).toMatchObject([{ ...request, author: 'local', approval_id: null, approved_by: [] }]);
-  expect((await statementOf('EVEN')).discretion.overrides).toEqual([]); // It was never run.
+  expect((await statementOf('EVEN')).discretion.overrides).toEqual([]); // the index was never run
   const { body } = await service.ask(
     'PUT',
     '/indices/LATER',
     createDefinition('LATER', 'EqualWeight', { base_date: day(9) }),
   );
   expect(body, JSON.stringify(body)).toHaveProperty('index');
-  expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // Before its base date.
+  expect((await statementOf('LATER')).discretion.overrides).toEqual([]); // before the base date of the index
 });
 
 test('the change log has the sentences that each version removed and added', async () => {

@@ -37,7 +37,7 @@ test('the log has cancelled jobs, refused keys and the reads that are asked for,
         .map(({ action, id, author, key_id, note }) => [action, id, author, key_id, note]);
     expect(await of('job')).toEqual([['cancelled', 'generate:m', 'desk', record.id, null]]);
     await expect.poll(() => of('authentication')).toEqual([['refused', '127.0.0.1', '', undefined, null]]);
-    expect(await of('read')).toEqual([]); // A refusal leaves no entry.
+    expect(await of('read')).toEqual([]); // a refused request leaves no entry
     await service.ask('GET', '/data/reference', undefined, key);
     await service.restart();
     expect((await service.ask<Log>('GET', '/audit', undefined, key)).status).toBe(200);

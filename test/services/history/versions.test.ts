@@ -10,7 +10,7 @@ import { runService, type RunningService } from '../running-service.js';
 
 type AuditLog = z.infer<typeof AuditLogSchema>;
 
-/** Versions as clients see them, family by family, with named keys. */
+/** Service with versions of each family of documents as clients see them, with named keys. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
@@ -43,7 +43,7 @@ const index = (id: string, over: object = {}) => ({
   ...over,
 });
 
-/** Address of a document of each family, and two states of it. */
+/** Paths of a document of each family, and two states of the document. */
 const FAMILIES = [
   ['an index', '/indices/AA', index('AA'), index('AA', { name: 'Other' })],
   [
@@ -234,7 +234,7 @@ describe('the declaration of a data store', () => {
     ]);
     expect(new Set(logged.body.entries.map(({ author }) => author))).toEqual(new Set(['anna']));
     const other = { ...more, store_id: 'three', name: 'Three', on_exists: 'refuse', activate: true };
-    expect((await ask('POST', '/data/import', other)).status).toBe(201); // The served store cannot be deleted.
+    expect((await ask('POST', '/data/import', other)).status).toBe(201); // the served store cannot be deleted
   });
 
   test('comes back as it was, but not once its data was deleted with it', async () => {

@@ -5,7 +5,7 @@ import type { IndexDeletion } from '#contract/indices/definition.js';
 import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Jobs about a deleted index or strategy are cancelled and deleted, with their files. */
+/** Service whose jobs about a deleted index or strategy are cancelled and deleted, with their files. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -29,7 +29,7 @@ const createDefinition = (id: string) => ({
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
 
-/** Returns files of results in the home; unreferenced ones are removed a minute later, or when the service stops. */
+/** Returns result files in the home; unreferenced files are removed a minute later, or when the service stops. */
 async function readFiles(): Promise<string[]> {
   await service.restart();
   await service.resumed();
@@ -43,7 +43,7 @@ async function runJob(path: string, body: unknown = {}): Promise<JobStatus> {
   return service.finished(status.job_id);
 }
 
-/** Creates an index with a run and a result of every kind of job about it. */
+/** Creates an index with a run and with a result of every kind of job about it. */
 async function worked(id: string): Promise<readonly string[]> {
   expect((await service.ask('PUT', `/indices/${id}`, createDefinition(id))).status).toBe(200);
   const jobs = [
@@ -60,7 +60,7 @@ async function worked(id: string): Promise<readonly string[]> {
   return jobs.map(({ job_id: jobId }) => jobId);
 }
 
-/** Waits for a state in which the job has not ended. */
+/** Waits for a state before the end of the job. */
 async function waitForState(jobId: string, state: string): Promise<void> {
   while ((await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body.status !== state)
     await new Promise((resolve) => setTimeout(resolve, 5));
@@ -118,7 +118,7 @@ test.each([
   expect((await runJob('/analytics/BUSY/backtest')).error).toBeNull();
   const { body: running } = await service.ask<JobStatus>('POST', path, request);
   await waitForState(running.job_id, 'running');
-  // It waits for that job on the only worker.
+  // The job waits for the running job on the only worker.
   const waiting = (await service.ask<JobStatus>('POST', '/analytics/BUSY/backtest', { transaction_cost_bps: 1 })).body;
   expect(waiting.status).toBe('pending');
   expect((await service.ask('DELETE', '/indices/BUSY')).status).toBe(200);
@@ -143,7 +143,7 @@ test('a running backtest of a deleted index is cancelled, and one that comes too
       let result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
       while (result.body.status === 'running' || result.body.status === 'pending')
         result = await service.ask<JobStatus>('GET', `/jobs/${body.job_id}?wait=30`);
-      // Cancelled and deleted, or accepted during the deletion and detected at its end.
+      // The job was cancelled and deleted, or accepted during the deletion and detected at its end.
       if (result.status === 200)
         expect([result.body.status, result.body.error?.code]).toEqual(['failed', 'INDEX_DELETED']);
       else expect(result.status).toBe(404);

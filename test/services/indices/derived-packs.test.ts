@@ -30,7 +30,7 @@ const market = generateMarket(
   () => {},
 );
 
-/** Quarterly with a lag, with a review of weights in the other months. */
+/** Index with quarterly rebalances with a lag, and a review of weights in the other months. */
 const source = {
   id: 'SOURCE',
   name: 'Source',
@@ -67,7 +67,7 @@ beforeAll(async () => {
   await client.call('createIndex', {
     body: { id: 'DERIVED', name: 'Derived', calendar, base_date, rebalance, derivation },
   });
-  // The source changes afterwards: the derived index keeps its schedule.
+  // The source changes later, but the derived index keeps its schedule.
   await client.call('putIndex', { params: { index_id: 'SOURCE' }, body: { ...source, reviews } as never });
   await client.run('startBacktest', { params, body: {} });
 });

@@ -12,7 +12,7 @@ import type {
 
 type Entry = StoredDocument | UnreadableDocument;
 
-/** Documents in memory; a transaction that throws leaves them unchanged. */
+/** Creates a document store in memory; a transaction that throws leaves the documents unchanged. */
 function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
   const entries = new Map<string, Entry>();
   let writes = 0;
@@ -83,10 +83,10 @@ function setUp(live: readonly string[] = []) {
     ids: async () => [],
     isLive: async (jobId) => live.includes(jobId),
     async cancel(jobId) {
-      // It is cancelled before anything is removed.
+      // the job is cancelled before anything is removed
       expect(documents.entries.has(`index ${jobId.split(':')[1]}`)).toBe(true);
       cancelled.push(jobId);
-      return {} as Awaited<ReturnType<Jobs['cancel']>>; // The service does not read it.
+      return {} as Awaited<ReturnType<Jobs['cancel']>>; // the service does not read the result
     },
   };
   const calendar = { code: 'XNYS', name: '', region: '', tz: '', coverage: { from: 0, publishedTo: 1, to: 1 } };

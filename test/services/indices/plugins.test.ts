@@ -34,7 +34,7 @@ const definition = {
   },
 };
 
-/** An expression for each of the three, if there is one. */
+/** Expression for each of the three plug-ins, where one exists. */
 const byExpressions = {
   ...definition,
   id: 'WRITTEN',

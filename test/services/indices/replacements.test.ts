@@ -34,7 +34,7 @@ const market = generateMarket(
 const PRICES = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE']);
 const N = market.identifiers.length;
 const dateOf = (row: number): string => formatDay(market.dates[row]!);
-/** Returns identifiers by market value on a row, the largest first. */
+/** Returns identifiers by market value on a row, largest first. */
 function ranked(row: number): string[] {
   const [close, shares] = [market.fields.get('CLOSE')!, market.fields.get('SHARES_OUTSTANDING')!];
   return market.identifiers
@@ -48,7 +48,10 @@ const [FIRST, SECOND, THIRD] = ranked(1) as [string, string, string];
 let service: RunningService;
 let client: DivisorClient;
 
-/** The largest security is acquired on GONE, and the second largest loses almost all of its value on FELL. */
+/**
+ * The largest security is acquired on the day GONE, and the second largest loses almost all of its value on the day
+ * FELL.
+ */
 beforeAll(async () => {
   const [gone, fell] = [FIRST, SECOND].map((name) => market.identifiers.indexOf(name)) as [number, number];
   for (const [field, panel] of market.fields)
@@ -96,7 +99,7 @@ const pack = (id: string, row: number) =>
     body: { as_of: dateOf(row), accounts: [{ name: 'F', cash: 1e9 }] },
   });
 
-/** Compares the target weights of a pack's orders with the weights that the index held on a date. */
+/** Compares the target weights in a pack's orders with the weights that the index held on a date. */
 async function expectTraded(id: string, packed: Awaited<ReturnType<typeof pack>>, row: number): Promise<void> {
   const { weights: held } = await client.call('getWeights', {
     params: { index_id: id },

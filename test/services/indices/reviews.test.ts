@@ -7,7 +7,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** 2024 in New York, of eight securities. */
+/** Sessions of 2024 in New York, with prices of eight securities. */
 const SESSIONS = openCalendars()
   .get('XNYS')!
   .sessions.filter((day) => formatDay(day).startsWith('2024'));
@@ -31,7 +31,7 @@ const market = generateMarket(
   () => {},
 );
 
-/** Quarterly on third Fridays over three closes, with a review of weights in the other months. */
+/** Index with quarterly rebalances on third Fridays over three closes, and a review of weights in the other months. */
 const document = {
   id: 'R',
   name: 'Reviewed',
@@ -152,7 +152,7 @@ test('a preview of a reference date and an explanation have the weights of the r
     query: { as_of: '2024-02-20' },
   });
   expect(explained).toMatchObject({ reviews: ['monthly'], decision_date: '2024-02-12', included: true });
-  // The selection is that of the base date, the weight that of the review.
+  // The selection dates from the base date, the weight from the review.
   expect(explained.rules.map(({ rule_id, kept }) => [rule_id, kept])).toEqual([['top', true]]);
   expect(explained.weighting!.uncapped_weight).toBe(0.25);
   expect(explained.weight).toBeCloseTo(monthly!.weights[identifier!]!, 15);

@@ -27,7 +27,7 @@ beforeEach(async () => {
     isLive: async (id: string) => live.has(id),
     cancel: async (id: string) => {
       cancelled.push(id);
-      return {} as JobStatus; // It is not read.
+      return {} as JobStatus; // the result is not read
     },
   };
   strategies = createStrategies({

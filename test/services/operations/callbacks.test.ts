@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { runService, type RunningService } from '../running-service.js';
 import { waitUntil } from '../../waiting.js';
 
-/** Key that signs callbacks of the service. */
+/** Key with which the service signs callbacks. */
 const KEY = Buffer.from('a key of at least 24 bytes, for tests');
 
 interface Received {
@@ -14,7 +14,7 @@ interface Received {
   readonly body: string;
 }
 
-/** A receiver that answers as the test determines. */
+/** Creates a receiver of callbacks whose responses the test determines. */
 async function createReceiver() {
   const received: Received[] = [];
   const state = { status: 204, redirect: '', isSilent: false };
@@ -34,7 +34,7 @@ async function createReceiver() {
     host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
     received,
     state,
-    /** Resolves when this number of messages has arrived. */
+    /** Resolves after at least this number of messages has arrived. */
     async count(least: number) {
       while (received.length < least) await new Promise<void>((resolve) => void (arrived = resolve));
     },
@@ -63,7 +63,7 @@ const generate = async (id: string, path: string) => {
   expect([status, body.callbacks]).toMatchObject([202, [{ url: formatUrl(path), state: 'waiting', attempts: 0 }]]);
   return body;
 };
-/** Returns the callback of a job once it is in a state. */
+/** Waits until the callback of a job is in a state, and returns it. */
 const waitForCallback = (jobId: string, state: string) =>
   waitUntil(async () => {
     const { callbacks } = (await service.ask<JobStatus>('GET', `/jobs/${jobId}`)).body;
@@ -112,7 +112,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   await service.restart(async () => {
     Object.assign(hooks.state, { isSilent: false, status: 204 });
   });
-  // The interrupted attempt does not count.
+  // The interrupted attempt is not counted.
   expect(await waitForCallback(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });
 

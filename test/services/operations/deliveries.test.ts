@@ -13,7 +13,7 @@ const newFolder = temporaryFolders();
 const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
-/** Creates deliveries on separate documents. @param answers of the receiver in order; the last one repeats */
+/** Creates deliveries on separate documents. @param answers responses of the receiver in order; the last one repeats */
 async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['hooks.test']) {
   const home = await openHome(await newFolder());
   const { documents, close } = await openStore({ home, onFailure: () => {} });
@@ -32,7 +32,7 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
       await tx.put('delivery', id, { ...delivery, body: '{}' } satisfies Delivery);
       tx.publish({ type: 'delivery-due', delivery_id: id });
     });
-  /** Advances time until a condition holds. */
+  /** Advances time until a condition is true. */
   const advanceUntil = async (holds: () => boolean | Promise<boolean>) => {
     while (!(await holds())) await time.pass(1000);
   };
@@ -59,7 +59,7 @@ test('a message is sent until its receiver accepts it, after pauses that double'
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
   const pauses = here.sent.slice(1).map(({ atMs }, i) => atMs - here.sent[i]!.atMs);
-  // At least as long as requested; a step of this clock is a second.
+  // The pause is at least as long as requested; this clock advances in steps of a second.
   for (const [i, pauseMs] of pauses.entries()) expect(pauseMs).toBeGreaterThanOrEqual(1000 * 2 ** i);
   expect(here.sent.map(({ delivery }) => delivery.delivery_id)).toEqual(['a', 'a', 'a', 'a']);
   await deliveries.close();
@@ -139,7 +139,7 @@ test('private networks are reached where they are allowed, and never where metad
   const allowed = createCallbackDestinations({ hosts: [], isPrivateAllowed: true, hasSecret: true }).isAddressAllowed;
   expect(['127.0.0.1', '10.0.0.1', '192.168.1.1', 'fd00::1', '8.8.8.8'].map(allowed)).toEqual(Array(5).fill(true));
   expect(['169.254.169.254', 'fe80::1', '0.0.0.0', '224.0.0.1', '::'].map(allowed)).toEqual(Array(5).fill(false));
-  // Of IPv4 in an address of IPv6: compatible, mapped, translated, and by 6to4 and NAT64.
+  // IPv4 addresses embedded in IPv6 addresses: compatible, mapped, translated, and by 6to4 and NAT64.
   const within = ['::169.254.169.254', '::127.0.0.1', '::ffff:169.254.169.254', '::ffff:0:169.254.169.254'];
   expect([...within, '2002:a9fe:a9fe::', '64:ff9b::a9fe:a9fe'].filter(allowed)).toEqual([]);
   expect(['::1', '::ffff:127.0.0.1'].filter(allowed)).toHaveLength(2);

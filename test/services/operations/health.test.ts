@@ -92,7 +92,7 @@ test('health lists the latest 20 changes of its state with their causes', async 
     outage.is = change % 2 === 0;
     await look();
   }
-  await new Promise((resolve) => setImmediate(resolve)); // Callers of one turn get the same answer.
+  await new Promise((resolve) => setImmediate(resolve)); // callers within one turn of the event loop share a response
   const later = (await health()).states;
   expect([later.length, later.at(-1)]).toEqual([20, { since, ...ok }]);
 });
@@ -124,7 +124,7 @@ test('health reports the jobs and the store as of its last read of each', async 
   expect(await later.health()).toMatchObject({ jobs: { pending: 0 }, store: { active: 'main' } });
 });
 
-/** The part of a request that both handlers read. */
+/** Returns the part of a request that both handlers read. */
 const askedBy = (scopes: readonly Scope[]) =>
   ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
 

@@ -43,7 +43,7 @@ test('a limited key is stored without the digest that releases without limits lo
     const stored = (await documents.get('key', record.id)) as { readonly body: Record<string, unknown> };
     expect([stored.body['sha256'], stored.body['limited_sha256']]).toEqual([undefined, record.sha256]);
     expect((await open()).verify(key, '10.0.0.1')).toMatchObject({ keyId: record.id });
-    await documents.transaction(async (tx) => void (await tx.put('key', record.id, record))); // As stored by 0.3.0.
+    await documents.transaction(async (tx) => void (await tx.put('key', record.id, record))); // as release 0.3.0 stored it
     expect((await open()).verify(key, '10.0.0.1')).toMatchObject({ keyId: record.id });
   }
 });
@@ -99,7 +99,7 @@ test('a rotated key is accepted together with its successor for the overlap, wit
   now = Date.parse('2026-11-25T12:00:00Z');
   const { key, record } = await keys.rotate(old.record.id, 3_600_000);
   expect(record).toMatchObject(terms);
-  expect(Date.parse(record.expires!)).toBe(Date.parse('2026-12-05T12:00:00Z')); // Ten days, like the first one.
+  expect(Date.parse(record.expires!)).toBe(Date.parse('2026-12-05T12:00:00Z')); // valid for ten days, like the first key
   expect([keys.verify(old.key, '10.1.1.1') !== undefined, keys.verify(key, '10.1.1.1') !== undefined]).toEqual([
     true,
     true,

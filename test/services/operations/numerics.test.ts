@@ -20,7 +20,7 @@ const closes = NAMES.map(() => {
   return DAYS.map(() => (level = Math.round(level * (1 + 0.0005 + 0.012 * random.normal()) * 1e4) / 1e4));
 });
 
-/** 252 times the sample covariance of two securities over the closes of a range. */
+/** Computes 252 times the sample covariance of two securities over a range of closes. */
 function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number {
   const [x, y] = [i, j].map((name) =>
     closes[name]!.slice(from + 1, to).map((close, t) => close / closes[name]![from + t]! - 1),
@@ -32,7 +32,7 @@ function covarianceOf(i: number, j: number, from = 0, to = DAYS.length): number 
 
 const SETTINGS = ['native', 'wasm', 'tensorflow', 'auto', 'reference'] as const;
 
-/** Every engine can be requested by its name: a missing one is replaced, and `/health` reports the reason. */
+/** Every engine can be requested by name. A missing engine is replaced, and `/health` reports the reason. */
 describe.each(SETTINGS)('a service on %s', (setting) => {
   let service: RunningService;
   let choice: Awaited<ReturnType<typeof openEngine>>;
@@ -58,7 +58,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
     ).toBe(201);
   });
   afterAll(() => service.close());
-  /** The health report names the chosen engine, which works as under its own name. */
+  /** With `auto`, the health report names the chosen engine, which is also tested under its own name. */
   const worked = test.skipIf(setting === 'auto' && !IS_SOAK);
 
   test('reports in its health the running engine and why others do not run', async () => {
@@ -90,7 +90,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
       ),
     );
     expect(Math.max(...errors)).toBeLessThan(precision === 'float64' ? 1e-12 : 1e-5);
-    // The engine computed it in float32.
+    // the engine computed in float32
     if (precision === 'float32') expect(Math.max(...errors)).toBeGreaterThan(1e-12);
   });
 
@@ -107,7 +107,7 @@ describe.each(SETTINGS)('a service on %s', (setting) => {
   };
 
   worked('weighs indices in float64, whatever it is', async () => {
-    // Thirty returns before Good Friday, without a holiday between them.
+    // The thirty returns before Good Friday contain no holiday.
     const document = {
       ...index,
       base_date: '2023-03-01',

@@ -5,12 +5,15 @@ import type { JobStatus } from '#jobs/status.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../running-service.js';
 
-/** Weekdays of three years, of which the service keeps the sessions. */
+/** Weekdays of three years, from which the service keeps the sessions. */
 const DAYS = Array.from({ length: 1095 }, (_, i) => new Date(Date.UTC(2022, 0, 3 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
 const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
-/** LATE has prices on 450 sessions: 89 % of the last 504, which a derived index uses, and 60 % of all sessions. */
+/**
+ * First day of LATE, which has prices on 450 sessions: 89 % of the last 504 sessions, which a derived index uses, and
+ * 60 % of all sessions.
+ */
 const LISTED = DAYS.length - 470;
 
 function listRows(): unknown[][] {
@@ -83,7 +86,7 @@ describe('a preview of an optimisation', () => {
       expect(found).toContainEqual(
         expect.stringMatching(/^1 of 5 securities have no risk estimate: LATE \(.*they are excluded\.$/),
       );
-    // The last 504 sessions, which a derived index uses, cover it.
+    // The prices of LATE cover enough of the last 504 sessions, which a derived index uses.
     const derived = { id: 'D', name: 'D', objective: 'min_variance', constraints: rowsOf };
     expect((await service.ask('POST', '/indices/P/optimise', derived)).status).toBe(200);
     const { body: later } = await service.ask<PreviewResponse>('POST', '/indices/D/preview', { as_of: DAYS.at(-1) });

@@ -56,7 +56,7 @@ describe('the backtest of an account', () => {
     const view = (await run('taxes', { dividend_rate: 0 })).result as AccountBacktestView;
     expect(view.years.map(({ year }) => year)).toEqual([2023]);
     const [{ short_gain: short, long_gain: long, tax }] = view.years as [AccountBacktestView['years'][number]];
-    expect(long).toBe(0); // Nothing was held for more than a year.
+    expect(long).toBe(0); // no lot was held for more than a year
     expectClose(tax, 0.37 * Math.max(0, short), 1_000_000);
     const paid = view.entries.filter(({ kind }) => kind === 'tax');
     expect(paid.map(({ date, amount }) => [date, -amount])).toEqual(tax > 0 ? [['2024-01-02', tax]] : []);

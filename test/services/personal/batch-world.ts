@@ -15,17 +15,17 @@ const INDEX = {
 };
 const TERMS = { parent: 'CORE', risk_model: 'factors' };
 
-/** A service with an index and a model of its factors, on which batches run. */
+/** A service with an index and a factor risk model, on which batches of accounts run. */
 export interface BatchWorld {
   readonly service: RunningService;
   readonly common: CommonJson;
-  /** Submits a batch and returns its job. */
+  /** Submits a batch and returns its job id. */
   start(batchId: string, accounts: readonly unknown[], terms?: object): Promise<string>;
-  /** Runs a batch that must succeed. */
+  /** Runs a batch that must succeed, and waits for its end. */
   batch(batchId: string, accounts: readonly unknown[], terms?: object): Promise<BatchView>;
   /** Returns all accounts of a batch, in order. */
   resultsOf(batchId: string): Promise<AccountResult[]>;
-  /** Returns accounts of about a million with lots of up to three years. */
+  /** Returns accounts of about a million each, with lots that are up to three years old. */
   accountsOf(count: number, more?: (at: number) => object): readonly TestAccount[];
 }
 
@@ -35,7 +35,7 @@ export interface TestAccount {
   readonly lots: { identifier: string; shares: number; cost: number; acquired: string }[];
 }
 
-/** @param start first day of the data @param running service to use; a new one by default */
+/** @param start first day of the data @param running service to use; default: a new service */
 export async function openBatches(start = MARKET.start, running?: RunningService): Promise<BatchWorld> {
   const service = running ?? (await runService());
   await service.ask('POST', '/data/synthetic', { ...MARKET, start });

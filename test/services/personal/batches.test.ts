@@ -262,7 +262,7 @@ describe('a batch of accounts', () => {
     const sent = await world.service.download(`/optimise/batches?${query}`, {
       method: 'POST',
       headers: { 'content-type': 'text/csv' },
-      // Acquisitions after the data are moved into them.
+      // Acquisition dates after the end of the data are moved into its range.
       body: text.replaceAll('2024-1', '2023-1'),
     });
     expect(sent.status).toBe(202);
@@ -297,7 +297,7 @@ describe('a batch of accounts', () => {
   });
 });
 
-/** Returns a function that writes rows as a Parquet file. */
+/** Returns a function that converts rows to a Parquet file. */
 async function parquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
   const folder = await temporaryFolder();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();

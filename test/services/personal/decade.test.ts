@@ -28,8 +28,8 @@ async function decadeOf(method: string): Promise<AccountBacktestView> {
 }
 
 /**
- * Returns the largest difference between the cash of a session and the previous cash with the entries of the session,
- * as a part of the account's value.
+ * Returns the largest difference between the cash of a session and the previous cash plus the entries of the session,
+ * as a fraction of the account's value.
  */
 function largestDifference({ sessions, entries }: AccountBacktestView): number {
   const movements = new Map<string, number>();
@@ -40,7 +40,7 @@ function largestDifference({ sessions, entries }: AccountBacktestView): number {
     movements.delete(date);
     before = cash;
   }
-  expect([...movements.keys()]).toEqual([]); // Every movement is on a session.
+  expect([...movements.keys()]).toEqual([]); // every movement is dated on a session
   return worst;
 }
 

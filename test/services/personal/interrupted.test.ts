@@ -4,11 +4,11 @@ import type { JobStatus } from '#jobs/status.js';
 import { IS_SOAK } from '../../soak.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 
-/** Maximum time until a cancelled batch releases its thread on an idle machine. */
+/** Maximum milliseconds until a cancelled batch releases its thread on an idle machine. */
 const BACK_MS = 2500;
-/** Number of accounts of a batch that lasts until it is interrupted. */
+/** Number of accounts in a batch that is still running when it is interrupted. */
 const MANY = IS_SOAK ? 160 : 96;
-/** Number of accounts of a batch that would take twenty times as long as its first part. */
+/** Number of accounts in a batch that would take twenty times as long as its first part. */
 const LONG = 640;
 
 let world: BatchWorld;
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.service.close());
 
-/** Resolves once a share of the accounts is solved. @returns the state of the job */
+/** Resolves after a share of the accounts is solved. @returns the state of the job */
 async function inTheMiddle(jobId: string, share = 0.2): Promise<JobStatus> {
   for (;;) {
     const { body } = await world.service.ask<JobStatus>('GET', `/jobs/${jobId}`);
@@ -51,7 +51,7 @@ describe('a batch that is interrupted', () => {
     const start = performance.now();
     const { body } = await world.service.ask<JobStatus>('DELETE', `/jobs/${jobId}`);
     expect(body.status).toBe('cancelled');
-    await world.batch('next', [one]); // The service has one thread for jobs.
+    await world.batch('next', [one]); // the service has one thread for jobs
     expect(performance.now() - start).toBeLessThan(IS_SOAK ? BACK_MS : Math.max(BACK_MS, 5 * firstPartMs));
     const { status } = await world.service.ask('GET', '/optimise/batches/cancelled/accounts?block=0');
     expect(status).toBe(404);

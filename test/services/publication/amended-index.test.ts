@@ -7,7 +7,7 @@ import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for an index that is amended between publications; each test depends on the previous one. */
+/** Service with an index that is amended between publications; each test depends on the previous test. */
 let service: RunningService;
 let sessions: readonly string[];
 
@@ -41,7 +41,7 @@ const publish = () => service.ask<Publication>('POST', '/analytics/AMD/publish',
 const createEntries = async () =>
   (await service.ask<{ readonly entries: PublicationEntry[] }>('GET', '/analytics/AMD/published')).body.entries;
 
-/** Writes bars of four securities on the first sessions. */
+/** Writes the prices of four securities on the first sessions. */
 function writeBars(count: number): void {
   const rows = sessions
     .slice(0, count)

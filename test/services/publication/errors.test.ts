@@ -7,7 +7,7 @@ import { verifyLog } from '#store/publication/verify-log.js';
 import { familyOn, fileOf, performed, putSchedule, SESSIONS, type Edit } from '../daily-plans/family.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for an index whose vendor corrects prices; each test depends on the previous one. */
+/** Service with an index whose vendor corrects prices; each test depends on the previous test. */
 let service: RunningService;
 let folder: Awaited<ReturnType<typeof familyOn>>;
 const day = (k: number): string => SESSIONS[k]!;
@@ -25,7 +25,7 @@ async function rerun(): Promise<void> {
   expect((await service.finished('backtest:CORE')).status).toBe('succeeded');
 }
 
-/** Delivers a session for the first time, or again. */
+/** Delivers the file of a session for the first time, or again. */
 async function delivered(k: number, edit?: Edit): Promise<void> {
   await folder.write(fileOf(day(k), edit));
   const { body } = await service.ask<{ job_id: string }>('POST', '/data/sync', { full: true });
@@ -56,11 +56,11 @@ test('levels that differ by rounding only are no changed levels', () => {
 });
 
 test('a difference below the threshold is left, and the next close has the notice once', async () => {
-  await delivered(9, scaled('FF', 1.0005)); // One of six equal weights: about a basis point.
+  await delivered(9, scaled('FF', 1.0005)); // a change in one of six equal weights, about a basis point in total
   await delivered(10);
   await rerun();
   const refused = await service.refusal('POST', '/analytics/CORE/publish', {});
-  expect(refused.code).toBe('RESTATEMENT'); // Without a policy.
+  expect(refused.code).toBe('RESTATEMENT'); // without a restatement policy
   const before = await createEntries();
   const answer = await publish({ error_policy: policy });
   expect(answer).toMatchObject({ published: 1, restated: 0, error: { decision: 'left', dates: 1, first: day(9) } });
@@ -69,7 +69,7 @@ test('a difference below the threshold is left, and the next close has the notic
   expect(log[10]).toMatchObject({ kind: 'close', date: day(10), reason: answer.error!.notice });
   const [error, ...others] = await register();
   expect(others).toEqual([]);
-  // By hand: the published level compared with that of the run.
+  // Computed by hand: the published level compared with the level of the run.
   const { published, run, change_bps } = error!.largest!;
   expect(change_bps).toBeCloseTo(10_000 * (run / published - 1), 9);
   expect(Math.abs(change_bps)).toBeLessThan(5);
@@ -77,7 +77,7 @@ test('a difference below the threshold is left, and the next close has the notic
   await delivered(11);
   await rerun();
   expect(await publish({ error_policy: policy })).toMatchObject({ published: 1, error: { decision: 'left' } });
-  expect(await register()).toHaveLength(1); // It is already registered.
+  expect(await register()).toHaveLength(1); // the error is already registered
   expect((await createEntries()).at(-1)!.reason).toBeNull();
 });
 
@@ -96,7 +96,7 @@ test('a material error within the window is restated from its first material dat
   expect(error).toMatchObject({ seq: 2, decision: 'restated', restated: 1, material_from: day(11), policy });
   expect(log.find(({ kind }) => kind === 'restatement')!.reason).toBe(error!.reason);
   expect(error!.notice).toContain(`CORE: the close of ${day(11)} was published again. Largest change`);
-  expect(error!.first).toBe(day(9)); // The immaterial difference is part of it, and stays as published.
+  expect(error!.first).toBe(day(9)); // the immaterial difference is part of the error, but stays published
 });
 
 test('a material error before the window is announced, and published closes stand', async () => {

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Exit status and text of the page of Python. */
+/** Runs the guide's Python verification of a log. @returns exit status and output */
 export async function inPython(words: readonly string[]): Promise<{ readonly status: number; readonly text: string }> {
   try {
     const { stdout } = await run('python3', ['src/clients/python/verify_published.py', ...words]);

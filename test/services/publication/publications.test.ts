@@ -18,7 +18,7 @@ import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 import { inPython } from './in-python.js';
 
-/** A sequence for an index whose closes are published; each test depends on the previous one. */
+/** Service with an index whose closes are published; each test depends on the previous test. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
@@ -44,7 +44,7 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
   }
 }
 
-/** The size in the refusal of a publication. */
+/** Size of the changes in a refused publication. */
 interface Refused {
   readonly dates: readonly string[];
   readonly levels_changed: number;
@@ -100,7 +100,7 @@ test('closes are published once: existing ones are not repeated, later ones are 
   expect((await ask('GET', '/analytics/PUB/runs')).body).toMatchObject({ has_published: true });
   expect(first).toMatchObject({ restated: 0, through: '2023-03-31', run_id: runs[0]!.run_id, stale: null });
   expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
-  const rest = (await publish({ through: '2023-07-02' })).body; // The Sunday after the last session.
+  const rest = (await publish({ through: '2023-07-02' })).body; // the Sunday after the last session
   const levels = await rowsOf('levels');
   expect(first.published + rest.published).toBe(levels.length);
   const entries = await entriesOf();
@@ -136,7 +136,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect([refusal.status, refusal.body.error.code]).toEqual([409, 'RESTATEMENT']);
   const { dates, largest, levels_changed: changed } = refusal.body.error.detail;
   expect(dates).toEqual(before.slice(0, 100).map(({ date }) => date));
-  // Computed from the levels of the export, which every client can read.
+  // Computed from the exported levels, which every client can read.
   const levels = new Map((await rowsOf('levels')).map((row) => [String(row['date']), row]));
   const ratios = before.flatMap((entry) =>
     (['price', 'total', 'net'] as const).map((variant) => {
@@ -171,8 +171,8 @@ test('a new key signs afterwards, and the log shows which key signed what', asyn
   const [old] = await keysOf();
   expect((await ask('POST', '/publication/keys', undefined, 'desk')).status).toBe(403);
   const before = (await entriesOf()).length;
-  await ask('GET', '/audit'); // The old key also signs the audit log.
-  // The clock steps back before the last signature of the old key, whose signatures remain valid.
+  await ask('GET', '/audit'); // signs the audit log with the old key as well
+  // The clock steps back to before the last signature of the old key, whose signatures must remain valid.
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await entriesOf()).at(-1)!.at) - 10_000);
   expect((await ask('POST', '/publication/keys')).status).toBe(200);
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'EqualWeight' }));
@@ -210,7 +210,7 @@ test('the log verifies without the service, by the command and by a page of Pyth
   await expect(verifyPublished([at('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
   expect(await inPython([at('log'), at('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
-  // Signatures in pure Python are slow: a few entries around the change of the key suffice.
+  // Signatures in pure Python are slow, so a few entries around the key change suffice.
   const some = text.split('\n').slice(0, 6).join('\n') + '\n';
   await writeFile(at('some'), some);
   expect(await inPython([at('log')])).toMatchObject({
@@ -263,11 +263,11 @@ test('the audit log shows the publisher and the author of the definition, only t
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
-  // Checks the log of a client against its chain and the keys that signed publications.
+  // Checks the log as a client would, against its hash chain and the keys that signed publications.
   const signing = new Map(body.keys.map((key) => [key.key_id, key]));
   const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signing });
   expect(verdict).toMatchObject({ ...body.head, sealed: body.head.seq });
-  expect(body.keys.length).toBeGreaterThan(1); // One was replaced.
+  expect(body.keys.length).toBeGreaterThan(1); // one key was replaced
   const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
   const seals = lines
     .trimEnd()
@@ -279,13 +279,13 @@ test('the audit log shows the publisher and the author of the definition, only t
   expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });
   const run = body.entries.find(({ kind }) => kind === 'run')!;
   expect(run.request_id).not.toBe('');
-  expect(run.author).toBe('root'); // The key that requested the backtest.
+  expect(run.author).toBe('root'); // the name of the key that requested the backtest
   const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
     .body;
   const told = body.entries.flatMap(({ run_id: id }) => id ?? []);
   expect(told).toEqual(expect.arrayContaining(runs.map(({ run_id: id }) => id)));
   expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
-  // A time is compared as a moment, whatever its zone and its fraction are.
+  // Times are compared as instants, whatever their time zones and fractions are.
   const times = body.entries.map(({ at }) => at);
   const middle = times[Math.floor(times.length / 2)]!;
   const elsewhere = new Date(Date.parse(middle) + 2 * 3_600_000).toISOString().replace('Z', '+02:00');
@@ -336,7 +336,7 @@ test('closes that rest on bars of only some names are refused with their counts,
     ['close', 'Halted (Published with 1 of 4 names without a bar of that date.)'],
   ]);
 
-  // One missing security of four counts as a halt, two as a partial delivery.
+  // One missing security of four counts as a trading halt, two as a partial delivery.
   const health = await ask<{ readonly store: object }>('GET', '/health');
   expect(health.body.store).toMatchObject({ active: 'partial', partial_dates: { total: 1, latest: ['2024-01-04'] } });
   const audit = await ask('GET', '/data/stores/partial/audit');

@@ -1,7 +1,7 @@
 import type { PortfolioBookPayload } from '#clients/typescript/divisor.js';
 import type { Pdf, PlacedText } from '../../views/report/read-pdf.js';
 
-/** Returns lines below a title at the left edge of its half of a page, down to the next title. */
+/** Returns the lines below a title, at the left edge of the title's half of the page, down to the next title. */
 export function linesRightOf({ pages }: Pdf, title: string): string[] {
   const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
   const head = texts.find(({ text }) => text === title)!;
@@ -19,8 +19,8 @@ export function linesRightOf({ pages }: Pdf, title: string): string[] {
 }
 
 /**
- * Returns half of the traded amount of a date divided by the value of the portfolio: the turnover of the weights, apart
- * from costs.
+ * Returns half of the traded amount of a date divided by the portfolio value, which is the turnover of the weights
+ * apart from costs.
  */
 export function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
   const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];

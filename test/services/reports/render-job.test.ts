@@ -31,10 +31,10 @@ const run = (version: number) => ({
 });
 
 interface World {
-  /** The stored run at each look-up, null after its deletion; the last one repeats. */
+  /** Stored run at each look-up, null after its deletion; the last value repeats. */
   readonly runs: readonly (object | null)[];
   readonly hasIndex?: boolean;
-  /** Outcome of each attempt to draw; the last one repeats. */
+  /** Outcome of each attempt to draw; the last value repeats. */
   readonly draws: readonly ('unreadable' | 'drawn')[];
 }
 

@@ -15,7 +15,7 @@ import { liveService, type LiveService } from '../../real/live.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { linesRightOf, turnoverOn } from './printed-figures.js';
 
-/** Checks for external tools that also read the documents. */
+/** Returns true if an external tool that also reads the documents is installed. */
 const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
 const TOOLS = { pdftotext: has('pdftotext'), pdffonts: has('pdffonts'), qpdf: has('qpdf') };
 for (const [tool, isHere] of Object.entries(TOOLS))
@@ -83,7 +83,7 @@ afterAll(async () => {
 
 const factsheets = new Map<string, ReturnType<typeof drawFactsheet>>();
 
-/** Returns the factsheet of the run of an index, drawn once. */
+/** Returns the factsheet of an index's run, drawn once. */
 function createFactsheet(id: string): ReturnType<typeof drawFactsheet> {
   const drawn = factsheets.get(id) ?? drawFactsheet(id);
   factsheets.set(id, drawn);
@@ -98,7 +98,7 @@ async function drawFactsheet(index_id: string) {
   return { bytes, path };
 }
 
-/** Returns every figure that a factsheet may print, read from the routes of the service and formatted. */
+/** Returns every figure that a factsheet may print, read from the service's routes and formatted. */
 async function figuresOf(index_id: string): Promise<Set<string>> {
   const params = { index_id };
   const overview = await client.call('getOverview', { params });
@@ -137,13 +137,15 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
 const monthlyReturns = (overview: OverviewView) => returnsBy('2020-01'.length, overview);
 const yearlyReturns = (overview: OverviewView) => returnsBy('2020'.length, overview);
 
-/** Returns the last level of each month or year (a beginning of dates) divided by the previous one. */
+/**
+ * Returns the last level of each month or year divided by the previous one; `length` is the length of the date prefix.
+ */
 function returnsBy(length: number, { level: { index, data } }: OverviewView): number[] {
   const ends = index.flatMap((date, i) => (index[i + 1]?.slice(0, length) === date.slice(0, length) ? [] : [data[i]!]));
   return ends.map((level, i) => level / (i === 0 ? data[0]! : ends[i - 1]!) - 1);
 }
 
-/** Largest weight, cap and weight redistributed by the cap, at the latest rebalances. */
+/** Formats the largest weight, the cap, and the weight redistributed by the cap at the latest rebalances. */
 function rebalanceFigures({ rebalances }: BookPayload): string[] {
   return rebalances
     .slice(-4)
@@ -152,10 +154,10 @@ function rebalanceFigures({ rebalances }: BookPayload): string[] {
     );
 }
 
-/** Figures with two decimals: all except counts, dates and the ticks of axes, which need none here. */
+/** Matches figures with two decimals: all figures except counts, dates and axis ticks, which are not checked. */
 const FIGURE = /(?<![\d.,-])-?\d{1,3}(?:,?\d{3})*\.\d{2}%?(?![\d.])/g;
 
-/** The lines of the latest rebalances, each with its first percentage, the turnover. */
+/** Returns the lines of the latest rebalances, each with its first percentage, the turnover. */
 const turnoversIn = (text: string): Map<string, string> =>
   new Map(
     [...text.matchAll(/^\s*(\d{4}-\d{2}-\d{2})\s+\d+\s+\d+\s+\d+\s+(-?[\d.,]+%)/gm)].map((match) => [
@@ -238,7 +240,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const { path } = await createFactsheet(id);
     const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
     expect(rows.length).toBeGreaterThan(0);
-    // name, type, encoding, embedded, subset, unicode, object
+    // columns: name, type, encoding, embedded, subset, unicode, object
     for (const row of rows) expect(row).toMatch(/ yes yes yes +\d+ +\d+$/);
   });
 
@@ -251,7 +253,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
 });
 
 describe('a derived index', () => {
-  /** Annualised deviation of the differences of daily returns, from the levels in the record. */
+  /** Computes the annualised deviation of the daily return differences, from the levels in the record. */
   const realised = (own: SeriesPayload, parent: SeriesPayload): number => {
     const levels = new Map(parent.index.map((date, i) => [date, parent.data[i]!]));
     const shared = own.index.flatMap((date, i) => {
@@ -266,7 +268,7 @@ describe('a derived index', () => {
   test.each(['DERIVED', 'HEDGED'])('%s shows the tracking error that it had to its parent', async (index_id) => {
     const params = { index_id };
     const { portfolio, index } = await client.call('getRecord', { params });
-    // The first value of the portfolio is its capital, the day before its first date.
+    // The first portfolio value is the capital on the day before the first date of the index.
     const nav = { ...portfolio.nav, index: portfolio.nav.index.slice(1), data: portfolio.nav.data.slice(1) };
     const expected = realised(nav, index.target!.levels);
     expect(expected).toBeGreaterThan(0.001);

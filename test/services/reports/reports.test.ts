@@ -299,7 +299,7 @@ describe('renders', () => {
     expect(results).toContainEqual(first.renders[0]);
     const { renders } = await listRenders(`template_id=REBALANCE-A4&limit=2&before=${ids[1]}`);
     expect(renders.map(({ render_id: id }) => id)).toEqual([ids[0]]);
-    // A stored template does not belong to an index.
+    // A stored template is not specific to an index.
     expect((await listRenders('index_id=RUN')).renders.map(({ template_id: id }) => id)).not.toContain('BOUND');
     expect(await listRenders('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
   });

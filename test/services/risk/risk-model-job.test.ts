@@ -15,10 +15,10 @@ function partsOutput(outputs: Readonly<Record<string, string>>) {
   return { figures: refTo(`figures of ${rows.join()}`), rows: rows.map(refTo) };
 }
 
-/** Outputs of parts that another node computed. */
+/** Outputs of parts that another node has computed. */
 type Elsewhere = readonly { artifact: object; files: readonly object[]; parts: readonly number[] }[];
 
-/** Runs a job whose tasks are recorded. @param covered number of securities that can be estimated */
+/** Runs a job and records its tasks. @param covered number of securities that can be estimated */
 async function runJob(
   identifiers: readonly string[],
   settings: object,

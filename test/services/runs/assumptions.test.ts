@@ -9,7 +9,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** An assumption about a store is reported wherever a definition depends on it. */
+/** Service for assumptions about a store, which must be reported wherever a definition depends on them. */
 let service: RunningService;
 beforeAll(async () => {
   service = await runService();
@@ -60,7 +60,7 @@ const ASSUMPTIONS: ReadonlySet<string> = new Set([
   'UNKNOWN_IDENTIFIER',
 ]);
 
-/** Returns assumptions by the place that reported them. */
+/** Returns the assumptions, by the response that reported them. */
 async function findingsOf(document: Readonly<Record<string, unknown>> & { readonly id: string }) {
   const listCodes = (findings: readonly Finding[]) =>
     findings.filter(({ code }) => ASSUMPTIONS.has(code)).map(({ code, path }) => `${code} ${path}`);
@@ -193,7 +193,7 @@ describe('the currency of a store', () => {
       )
     ).body;
     expect(after.full_run_reason).toBe('history_changed');
-    expect(after.store_content_hash).toBe(before.store_content_hash); // The values are the same.
+    expect(after.store_content_hash).toBe(before.store_content_hash); // the values are unchanged
     expect(after.run_hash).not.toBe(before.run_hash);
     await change({ currency: 'EUR' });
     await findingsOf(index('EUR'));

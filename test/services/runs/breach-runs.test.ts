@@ -8,7 +8,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** Six securities that drift apart: two of them occasionally exceed a fifth of the index. */
+/** Market of six securities that drift apart, so that two of them sometimes exceed a fifth of the index. */
 const WHOLE: MarketContent = generateMarket(
   {
     seed: 5,
@@ -45,7 +45,7 @@ const INDEX = {
   },
 } as const;
 const params = { index_id: 'W' };
-/** Number of sessions of the first run, and of the last one that is extended by a day. */
+/** Numbers of sessions of the first run, and of the last run that is extended by a day. */
 const [FIRST, LAST] = [200, 203];
 
 let services: RunningService[] = [];
@@ -67,7 +67,10 @@ function cutMarket(rows: number): MarketContent {
   };
 }
 
-/** Returns all answers of a service about the index: appended day by day, computed in full, swept, and changed. */
+/**
+ * Returns all responses of a service about the index: extended day by day, computed in full, in a sweep, and after a
+ * change.
+ */
 async function toldBy(service: RunningService) {
   const client = createDivisorClient({ url: service.url() });
   const folder = join(service.root, 'desk');
@@ -111,7 +114,7 @@ test('an index that breaches rebalance has the same bits for any workers, extend
   const causes = whole.rebalances.map(({ cause }) => cause);
   expect(causes[0]).toBe('schedule');
   expect(causes).toContain('breach');
-  // The record equals the list, composition by composition.
+  // The record contains the compositions of the list, one by one.
   expect(whole.snapshots.map(({ date, cause }) => [date, cause])).toEqual(
     whole.rebalances.map(({ date, cause }) => [date, cause]),
   );
@@ -134,7 +137,7 @@ test('a change of the definition says what calls for a decision on its date', as
   const called = await whatIf(breach);
   expect([called.before.cause, called.after.cause]).toEqual(['breach', null]);
   expect(called.before.limits!.rule).toBe('UCITS_20_35');
-  // Equal weights of six leave the second largest issuer a headroom of a fifth less a sixth.
+  // Six equal weights leave the second largest issuer a headroom of a fifth minus a sixth.
   expect(called.before.limits!.headroom).toBeCloseTo(0.2 - 1 / 6, 12);
   expect(called.after.limits).toBeUndefined();
   const first = await whatIf(rebalances[0]!.decision_date!);
@@ -196,7 +199,7 @@ test('a rebalance that a breach called for is announced from its session on, in 
   expect(before!.upcoming).not.toContain(effective);
   expect([on!.upcoming[0], on!.announcements![effective]]).toEqual([effective, decided]);
 
-  // Two sessions separate the breach and its trade: a run that ends on the session between them includes the decision.
+  // The trade follows the breach by two sessions; a run that ends on the session in between includes the decision.
   const between = isoDay(rowOf(decided!) + 1);
   expect(between < effective).toBe(true);
   const overlay = {

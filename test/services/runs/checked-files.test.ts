@@ -16,10 +16,10 @@ import { findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { REMEMBERED_BYTES_MIN } from '#workers/run-files/checked-files.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for a store that grows; each test depends on the previous one. */
+/** Service with a store that grows; each test depends on the previous test. */
 let service: RunningService;
 
-/** Sessions that are added to the store. */
+/** Sessions that are appended to the store. */
 const DAYS = ['2022-12-21', '2022-12-22', '2022-12-23', '2022-12-27', '2022-12-28', '2022-12-29', '2022-12-30'];
 
 async function runToEnd(path: string, body: unknown) {
@@ -32,7 +32,7 @@ async function runToEnd(path: string, body: unknown) {
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 const pathOf = (name: string): string => join(formatFolder(), name);
 
-/** Files of a whole run, which its extension compares with their hashes. */
+/** Returns the files of a run computed as a whole, which an extension compares with their hashes. */
 async function wholeRun(id: string): Promise<{ readonly columns: string; readonly prices: string }> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const before = new Set(await readdir(formatFolder()));
@@ -42,17 +42,20 @@ async function wholeRun(id: string): Promise<{ readonly columns: string; readonl
   return { columns: pathOf(columns), prices: pathOf(findPricesFile(columns)) };
 }
 
-/** Adds a day to the store. */
+/** Appends a day to the store. */
 const grow = () => runToEnd('/data/stores/m/refresh', { until: DAYS.shift()! });
 
-/** Bytes that this process, which contains the service, has read so far from files and connections; Linux only. */
+/**
+ * Returns the bytes that this process, which includes the service, has read so far from files and connections; Linux
+ * only.
+ */
 const readSoFar = (): number => Number(/^rchar: (\d+)/.exec(readFileSync('/proc/self/io', 'utf8'))![1]);
 
-/** Returns the origin of a new run and the bytes that the service read for it. */
+/** Extends a run. @returns its origin, and the bytes that the service read for it */
 async function extended(id: string) {
   const before = readSoFar();
   const { body } = await service.ask<{ readonly job_id: string }>('POST', `/analytics/${id}/backtest`, {});
-  // They contain no result, which would be read to write them.
+  // events contain no result, for which files would be read
   const events = await service.download(`/jobs/${body.job_id}/events`);
   await events.text();
   const read = readSoFar() - before;
@@ -91,12 +94,12 @@ test.runIf(process.platform === 'linux')(
   'an extension reads no file that the service wrote and nobody touched; after a restart it reads them',
   async () => {
     const first = await wholeRun('FIRST');
-    const second = await wholeRun('SECOND'); // Its prices are those of the first run if one thread computed both.
+    const second = await wholeRun('SECOND'); // shares the prices of the first run if one thread computed both
     await grow();
     for (const [id, { columns, prices }] of Object.entries({ FIRST: first, SECOND: second })) {
       const { from, read } = await extended(id);
       expect(from).not.toBeNull();
-      // It copies half of the columns; with the prices, or all columns, it would read more than their size.
+      // The extension copies half of the columns. With the prices or all columns, it would read more than their size.
       expect(statSync(prices).size).toBeGreaterThan(statSync(columns).size / 2);
       expect(read).toBeLessThan(statSync(columns).size);
     }
@@ -139,7 +142,7 @@ test.each(['columns', 'prices'] as const)(
 test('a silent change on disk is found in columns that an extension copies', async () => {
   const { columns } = await wholeRun('FIRST');
   const before = new Set(await readdir(formatFolder()));
-  // Its columns are cached if they are larger than about 256 KiB.
+  // Columns are cached if they are larger than about 256 KiB.
   await runToEnd('/data/stores/m/refresh', { until: '2023-02-03' });
   expect((await extended('FIRST')).from).not.toBeNull();
   const inodes = new Set([...before].map((name) => statSync(pathOf(name)).ino));

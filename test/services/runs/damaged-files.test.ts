@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence of damages to stored results on disk, with repeated requests, on one market. */
+/** Service whose stored results are damaged on disk in several ways, with repeated requests on one market. */
 let service: RunningService;
 
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
-/** Ways in which a file of a result is lost. */
+/** Ways in which a result file is lost. */
 const DAMAGES: Readonly<Record<string, (path: string) => Promise<void>>> = {
   'has a flipped bit': async (path) => {
     const bytes = readFileSync(path);
@@ -22,7 +22,7 @@ const DAMAGES: Readonly<Record<string, (path: string) => Promise<void>>> = {
 };
 
 /**
- * Damages all files. Runs share some files under several names: a change in place is made once, and a deletion removes
+ * Damages all files. Runs share some files under several names: a file is changed in place only once, and deleted under
  * all names.
  */
 async function damageAll(damage: (path: string) => Promise<void>): Promise<void> {
@@ -39,7 +39,7 @@ async function runToEnd(path: string, body: unknown) {
   return job;
 }
 
-/** Returns a body without the time and origin of its computation and the id of its run. */
+/** Returns a body without the time and origin of its computation and without its run id. */
 async function readContent(path: string): Promise<unknown> {
   const answer = await service.download(path);
   const text = await answer.text();

@@ -5,7 +5,10 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { assertFirstKnown } from '#services/runs/known-decisions.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
-/** OLD has bars from the first date on, NEW from the fourth; the currency pair is not a security of an index. */
+/**
+ * Closes by security: OLD has prices from the first date on, NEW from the fourth. The currency pair is not a security
+ * of an index.
+ */
 const CLOSES: Readonly<Record<string, readonly number[]>> = {
   OLD: [1, 1, 1, 1, 1],
   NEW: [NaN, NaN, NaN, 2, 2],
@@ -40,7 +43,10 @@ const index = (universe: unknown, base = DATES[0]!) =>
     pipeline: { weighting: { type: 'EqualWeight' } },
   })!;
 
-/** The refused decision if the first version was known on the third date; null if there is none. */
+/**
+ * Returns the decision that is refused if the first data version was known on the third date; null if no decision is
+ * refused.
+ */
 function findRefusedDecision(names: readonly string[], universe: unknown, base?: string): unknown {
   const document = index(universe, base);
   const span = { market: createMarket(names), end: null, documents: { I: document }, calendars: openCalendars() };

@@ -31,19 +31,19 @@ const RUN: RunDocument = {
   },
 };
 
-/** Returns the files of the folder that this process has open. */
+/** Returns the files in the folder that this process has open. */
 const openFiles = (): string[] =>
   readdirSync('/proc/self/fd').flatMap((fd) => {
     try {
       const path = readlinkSync(`/proc/self/fd/${fd}`);
       return path.startsWith(folder) ? [path.slice(folder.length + 1)] : [];
     } catch {
-      return []; // A handle of the listing.
+      return []; // the handle of the directory listing itself
     }
   });
 
 interface Scene {
-  /** Number of parts, and the one that fails. */
+  /** Number of parts; another member is the part that fails. */
   readonly parts: number;
   readonly fails?: number;
 }
@@ -55,7 +55,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
     const { at } = input.from;
     if (at === fails) throw new Error('the thread was lost');
     const bytes = new TextEncoder().encode(`part ${at};`);
-    // Half of it has room.
+    // only half of the bytes fit
     const length = bytes.length >> 1;
     new Uint8Array(input.room).set(bytes.subarray(0, length));
     return { length, rest: bytes.slice(length), next: at + 1 < parts ? { at: at + 1, rows: at + 1 } : null };
@@ -71,14 +71,14 @@ function exportsOf({ parts, fails = -1 }: Scene) {
   return { asked: requests, exports: createExports(dependencies) };
 }
 
-/** Opens the stream of an export of several parts. */
+/** Opens the stream of an export in several parts. */
 async function streamOf({ open }: RunExport): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
   const body = await open(signal);
   expect(body.bytes).toBeUndefined();
   return (body as { stream: ReadableStream<Uint8Array<ArrayBuffer>> }).stream;
 }
 
-/** Returns the text of an export, whatever the sizes of its pieces are. */
+/** Returns the text of an export, independent of its chunk sizes. */
 async function textOf({ open }: RunExport): Promise<string> {
   const { bytes, ...body } = await open(signal);
   const stream = 'stream' in body ? (body.stream as ReadableStream<Uint8Array<ArrayBuffer>>) : undefined;

@@ -29,8 +29,8 @@ beforeAll(openExports);
 afterAll(closeExports);
 
 /**
- * A format writes the cells of a table independently of their origin: one index and one strategy are tested; in the
- * soak also short identifiers.
+ * Ids whose exports are written. A format writes table cells independently of their origin, so one index and one
+ * strategy are tested, and in the soak also short identifiers.
  */
 const WRITTEN = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
 
@@ -200,7 +200,7 @@ describe('what is answered', () => {
   test('an export that is being read is not disturbed by a newer run', async () => {
     const path = pathOf({ id: 'WIDE', table: 'weights' }, 'csv');
     const whole = await (await fetch(`${service.url}${path}`)).text();
-    expect(whole.length).toBeGreaterThan(2 * 2 ** 20); // Parts are about a megabyte.
+    expect(whole.length).toBeGreaterThan(2 * 2 ** 20); // parts have about a megabyte
     const reader = (await fetch(`${service.url}${path}`)).body!.getReader();
     const parts = [(await reader.read()).value!];
     await service.job('/analytics/WIDE/backtest', { end: '2021-06-30' });

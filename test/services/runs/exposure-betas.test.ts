@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Returns the total returns of a security by session. */
+/** Returns the total returns of a security, by session. */
 async function returnsOf(identifier: string): Promise<ReadonlyMap<string, number>> {
   const query = { end: DATE, adjust: 'total' } as const;
   const { prices } = await client.call('getPrices', { params: { identifier }, query });
@@ -34,7 +34,7 @@ async function returnsOf(identifier: string): Promise<ReadonlyMap<string, number
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Slopes of the returns of securities on the mean of all of them, over the last 252 sessions. */
+/** Computes the slopes of returns on the mean return of all securities, over the last 252 sessions. */
 async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<string, number>> {
   const returns = await Promise.all(identifiers.map(returnsOf));
   const sessions = [...new Set(returns.flatMap((of) => [...of.keys()]))].toSorted().slice(-252);
@@ -64,6 +64,6 @@ test('BETA is the datapoint of the rules: against the equally weighted universe,
   const field = view.fields[0]!;
   const at = view.dates.indexOf(DATE);
   expect(field.mean[at]).toBeCloseTo(expected, 10);
-  // The whole universe, equally weighted three months before, is about the market against which it is measured.
+  // The equally weighted universe of three months earlier is nearly the market against which it is measured.
   expect(field.benchmark!.mean[at]).toBeCloseTo(1, 1);
 });

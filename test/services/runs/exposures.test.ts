@@ -54,7 +54,7 @@ test('a datapoint is averaged over what is held, and over what the benchmark hol
     expect(percentiles.p50[k]! / capOf.get(median.identifier)!).toBeCloseTo(1, 12);
   }
   benchmark!.mean.forEach((value, k) => {
-    // The benchmark also holds the small securities.
+    // the benchmark also holds the small securities
     expect(value).toBeLessThan(mean[k]!);
     expect(benchmark!.percentiles.p10[k]).toBeLessThan(percentiles.p10[k]!);
   });
@@ -78,7 +78,7 @@ test('a benchmark is the same to the last bit by its stored run and by a new run
   await client.call('createIndex', { body: { ...INDEX, id: 'STORED', name: 'All', pipeline } });
   for (const interval of ['native', 'monthly'] as const) {
     const body = { transaction_cost_bps: 20, ...(interval === 'monthly' ? { start: '2022-09-01' } : {}) };
-    await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // A shorter run replaces it.
+    await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // a shorter run replaces the stored run
     const query = { fields: ['MARKET_CAP', 'BETA'], by: 'COUNTRY', interval };
     const readView = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
     expect(await readView('STORED')).toEqual({ ...(await readView('ALL')), benchmark: 'STORED' });
@@ -87,7 +87,7 @@ test('a benchmark is the same to the last bit by its stored run and by a new run
 
 test('turnover is that of the rebalances, wherever a date begins', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
-  // The first one is the purchase.
+  // The first rebalance is the purchase.
   const traded = rebalances.slice(1).reduce((sum, { turnover }) => sum + (turnover ?? 0), 0);
   for (const interval of ['native', 'monthly'] as const) {
     const { turnover } = await client.call('getExposures', { params, query: { interval } });
@@ -270,7 +270,7 @@ test('of one security, level and points over the level before are the total retu
   expect(trailing.yield).toBeCloseTo(sum / Number(price.data.at(-1)), 14);
 });
 
-/** Returns a held security with the ex-date of an ordinary dividend within some days. */
+/** Returns a held security that has an ordinary dividend with its ex-date within a range of days. */
 async function payerWithin(start: string, end: string): Promise<string> {
   for (const { identifier } of (await client.call('getWeights', { params, query: {} })).weights) {
     const { actions } = await client.call('getCorporateActions', { params: { identifier } });
@@ -339,7 +339,7 @@ test('an action that took effect is reported with weights and divisor of the clo
   const dividends = actions.filter(({ type }) => type === 'DIVIDEND');
   for (const { shares_before, shares_after, divisor_before, divisor_after, ex_date, identifier } of dividends) {
     if (actions.filter((other) => other.ex_date === ex_date).length > 1 || /-(09-30|12-30)$/.test(ex_date)) continue;
-    // The shares and the divisor of a price index do not change at an ordinary dividend.
+    // The shares and the divisor of a price index do not change on an ordinary dividend.
     expect([identifier, shares_after! / shares_before]).toEqual([identifier, expect.closeTo(1, 10)]);
     expect(divisor_after! / divisor_before!).toBeCloseTo(1, 10);
   }

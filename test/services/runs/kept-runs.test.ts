@@ -9,7 +9,7 @@ import type { CompareView } from '#contract/analytics/compare.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for an index that is run repeatedly; each test depends on the previous one. */
+/** Service with an index that is run repeatedly; each test depends on the previous test. */
 let service: RunningService;
 
 const createDefinition = (weighting: object) => ({
@@ -29,20 +29,20 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
 const listRuns = async (query = ''): Promise<StoredRuns> =>
   (await service.ask<StoredRuns>('GET', `/analytics/KEPT/runs${query}`)).body;
 
-/** Returns an answer without the state of its run, which depends on the time. */
+/** Returns a response without the state of its run, which depends on the time. */
 async function viewOf(path: string): Promise<unknown> {
   const { status, body } = await service.ask('GET', path.replace('{identifier}', identifier));
   expect(status, `${path} ${JSON.stringify(body).slice(0, 300)}`).toBe(200);
   return { ...body, stale: null };
 }
 
-/** Returns the path of a view of the newest run, or of a given one. */
+/** Returns the path of a view of the newest run or of a given run. */
 const ofRun = (view: string, runId?: string): string =>
   `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
-/** The values of the path parameters, and further inputs of an operation. */
+/** Values of path parameters, and further inputs of operations. */
 const WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
-/** A held security, known once there is a run. */
+/** A held security, known after the first run. */
 let identifier = '';
 const NEEDS: Readonly<Record<string, string>> = {
   getFactorRisk: 'benchmark=identifier:{identifier}',
@@ -51,7 +51,7 @@ const NEEDS: Readonly<Record<string, string>> = {
   getIndexActions: 'from=2023-01-03',
 };
 
-/** Every view of a run in the contract, as a path below that of the service. */
+/** Every view of a run in the contract, as a path relative to the service. */
 const VIEWS = Object.entries(API as Readonly<Record<string, Route>>)
   .filter(([, { method, path, query }]) => method === 'GET' && path.includes('{index_id}') && takesRun(query))
   .map(([id, { path }]) => {
@@ -150,7 +150,8 @@ test('a run that comes out as the one before takes no room for its columns', asy
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
   const shared = files.filter(({ nlink }) => nlink > 1);
-  // Columns and plan of both. Bytes of equal checkpoints may differ, because whole numbers have two encodings.
+  // The columns and the plan of both runs. The bytes of equal checkpoints may differ, because integers have two
+  // encodings.
   expect(shared.length).toBeGreaterThanOrEqual(4);
   expect(new Set(shared.map(({ ino }) => ino)).size).toBeLessThanOrEqual(shared.length / 2);
 });
@@ -213,7 +214,7 @@ test('with its record an index forgets its runs, but for the published', async (
   const { runs } = await listRuns();
   expect(runs.map(({ published }) => published)).toEqual([true]);
   const { status, body: job } = await service.ask('GET', '/jobs/backtest:KEPT');
-  expect([status, job]).toMatchObject([200, { status: 'succeeded', result: null }]); // Its run is deleted.
+  expect([status, job]).toMatchObject([200, { status: 'succeeded', result: null }]); // its run has been deleted
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('RUN_NOT_FOUND');
   const published = runs[0]!.run_id;
   const readViews = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));

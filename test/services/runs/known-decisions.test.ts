@@ -4,15 +4,15 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /**
- * A sequence for a store in whose first version B had another price on a rebalance date; each test depends on the
- * previous one.
+ * Service with a store in whose first version B had another price on a rebalance date; each test depends on the
+ * previous test.
  */
 let service: RunningService;
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const CLOSES = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
 
-/** Returns a market table; B has another close on Friday the 5th. */
+/** Returns a market table in which B has the given close on Friday the 5th. */
 function createTables(wrong: number): object {
   const data = DATES.flatMap((date, t) =>
     (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
@@ -46,7 +46,9 @@ const run = (body: object = {}): Promise<Levels> => jobOf<Levels>('/analytics/DE
 const createRuns = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
   (await service.ask<{ readonly runs: [] }>('GET', '/analytics/DESK/runs')).body.runs;
 
-/** Times at which each version was known, written while the service is stopped, because a test cannot wait for days. */
+/**
+ * Times at which each version became known, written while the service is stopped, because a test cannot wait for days.
+ */
 const KNOWN = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
 
 async function dateVersions(): Promise<void> {
@@ -89,7 +91,7 @@ test('decisions before the first available version are refused, with its day', a
 test('the first content of a store is known from the beginning of its history, a correction is not', async () => {
   await importStore(createTables(10));
   const known = await run({ as_known: 'decision' });
-  expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // As below: both versions are from today.
+  expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // equal to the run below: both versions are from today
   await service.ask('DELETE', '/analytics/DESK/record');
 });
 
@@ -98,7 +100,8 @@ test('a rebalance decides on the price that was known, and levels are of the one
   await service.resumed();
   const plain = await run();
   const known = await run({ as_known: 'decision' });
-  // Friday the 5th: half of A by today's data; a fifth by the data known then. A doubles on Monday.
+  // On Friday the 5th, half is in A according to the latest data, and a fifth according to the data known then. A
+  // doubles on Monday.
   expect(plain.metrics.total_return).toBeCloseTo(0.5, 12);
   expect(known.metrics.total_return).toBeCloseTo(0.2, 12);
   const preview = await service.ask<{ readonly weights: readonly { readonly weight: number }[] }>(
@@ -187,8 +190,8 @@ test('a universe that follows an index follows what that one decided on what was
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   }
   const runOf = (body: object) => jobOf<Levels>('/analytics/FOLLOW/backtest', body);
-  // By the data known on Friday the 5th, B was the more expensive security; by today's data they are equal, and A comes
-  // first.
+  // According to the data known on Friday the 5th, B was the more expensive security; in the latest data both are
+  // equal, and A ranks first.
   const [plain, known] = [await runOf({}), await runOf({ as_known: 'decision' })];
   expect(plain.metrics.total_return).toBeCloseTo(1, 12);
   expect(known.metrics.total_return).toBeCloseTo(0, 12);

@@ -11,7 +11,10 @@ interface Block {
 }
 
 const COSTS = 510;
-/** Four combinations of dates, one of which ends before it begins, by costs: more than are checked first. */
+/**
+ * Four combinations of dates, of which one ends before it begins, times a number of costs: more variants than are
+ * checked first.
+ */
 const GRID = {
   '/request/start': ['2024-01-02', '2024-05-01'],
   '/request/end': ['2024-06-28', '2024-03-01'],

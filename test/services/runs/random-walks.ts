@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { formatDay } from '#domain/time/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 
-/** Sessions of New York from the beginning of 2023 on. */
+/** Sessions of New York from the start of 2023 on. */
 export const SESSIONS: readonly string[] = Array.from(openCalendars().get('XNYS')!.sessions, (day) => formatDay(day))
   .filter((day) => day >= '2023-01-03')
   .slice(0, 90);
@@ -12,11 +12,14 @@ export interface Walk {
   readonly names: readonly string[];
   /** Number of sessions with data; default: all 90. */
   readonly sessions?: number;
-  /** Changes every price: another seed is other content. */
+  /** Seed of the prices; another seed is another content. */
   readonly seed?: number;
 }
 
-/** Closes of securities on the sessions, by a congruential generator that depends only on identifier and seed. */
+/**
+ * Returns the closes of a security on the sessions, from a congruential generator that depends only on identifier and
+ * seed.
+ */
 export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }: Omit<Walk, 'names'>): number[] {
   let state = [...name].reduce((sum, letter) => 31 * sum + letter.codePointAt(0)!, seed) % 2_147_483_647;
   let close = 100;
@@ -27,7 +30,7 @@ export function closesOf(name: string, { sessions = SESSIONS.length, seed = 1 }:
   });
 }
 
-/** Writes a folder that a store can read: random walks, and a sector for each security. */
+/** Writes a folder for a store: random walks, and a sector for each security. */
 export function writeWalks(folder: string, walk: Walk): string {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -40,7 +43,7 @@ export function writeWalks(folder: string, walk: Walk): string {
   return folder;
 }
 
-/** An index of all securities, or of the listed ones. */
+/** Returns an index of all securities, or of the listed securities, with equal weights. */
 export function equalIndex(id: string, identifiers: readonly string[] | null = null, rest: object = {}): object {
   const universe = identifiers === null ? {} : { universe: { kind: 'list', identifiers } };
   return {

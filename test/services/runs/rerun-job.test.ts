@@ -15,7 +15,7 @@ const PAYLOAD = { rerun_id: 'r', ids: IDS, reach: null, engine_version: '1' };
 const formatHex = (n: number) => `${n.toString(16).padStart(32, '0')}.art`;
 const refTo = (name: string) => ({ name, bytes: 1, sha256: 'ab'.repeat(32) });
 
-/** A job of stale indices whose runs are only documents; every run has a separate file. */
+/** Creates a rerun job of stale indices whose runs are documents with one file each. */
 async function createWorld(refusalOf: (id: string) => Refusal | undefined = () => undefined) {
   const documents = await openDocumentStore({ folder: await temporaryFolder() });
   const written = new Map<string, Uint8Array>();
@@ -73,7 +73,7 @@ async function createWorld(refusalOf: (id: string) => Refusal | undefined = () =
   return { documents, kind, attempt, dropped, files, summed };
 }
 
-/** Computes parts on two nodes, both of which compute the first part; the node of the job receives both outputs. */
+/** Computes parts on two nodes. Both nodes compute the first part, and the node of the job receives both outputs. */
 const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) => {
   const theirs = { ...(await others()), parts: [0, 2] };
   const own = (await Promise.all([0, 1].map((part) => parts.here(part, 0)))) as PartOutput[];
@@ -89,7 +89,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   const runs = await Promise.all(IDS.map((id) => findRun(documents, id)));
   expect(runs.every((run) => run !== undefined)).toBe(true);
   const stored = runs.map((run) => run!.artifacts.columns.name);
-  // 20 indices, and the eight of the first part again.
+  // 20 indices, and the eight indices of the first part again
   expect(files.made).toBe(28);
   expect(new Set([...stored, ...dropped]).size).toBe(28);
   expect(dropped).toHaveLength(8);

@@ -8,7 +8,7 @@ import { readLeftovers } from '../../durability/effects.js';
 import { equalIndex, SESSIONS, writeWalks } from './random-walks.js';
 
 const NAMES = ['A', 'B', 'C', 'D'];
-/** Ids of indices, enough for more than one part. */
+/** Ids of enough indices for more than one part. */
 const IDS = Array.from({ length: 9 }, (_, i) => `I${String(i).padStart(2, '0')}`);
 const COSTS = 7;
 
@@ -28,7 +28,7 @@ afterAll(() => service?.close());
 
 const put = (id: string, names: readonly string[]) => service.ok('PUT', `/indices/${id}`, equalIndex(id, names));
 
-/** Serves a folder of random walks; the same seed appends sessions, another seed is other content. */
+/** Serves a folder of random walks. With an equal seed, sessions are appended; another seed is another content. */
 async function serve(sessions: number, seed: number): Promise<void> {
   const location = writeWalks(join(service.folder, 'walks'), { names: NAMES, sessions, seed });
   if (sessions > 60 || seed > 1) return void (await service.job('/data/stores/walks/refresh', { full: true }));

@@ -6,7 +6,7 @@ import { roundToCommonGrid } from '#domain/backtest/common-grid.js';
 import { seeded } from '../../seeded.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence for an index whose runs differ by one cause after the other; each test depends on the previous one. */
+/** Service with an index whose runs differ by one cause after another; each test depends on the previous test. */
 let service: RunningService;
 
 const NAMES = ['A', 'B', 'C', 'D'];
@@ -51,7 +51,7 @@ interface Ran {
   readonly total: number;
 }
 
-/** Runs a backtest. */
+/** Runs a backtest and waits for its end. */
 async function runToEnd(request: object = {}): Promise<Ran> {
   await runToResult('/analytics/WHY/backtest', request);
   const { body } = await service.ask<StoredRuns>('GET', '/analytics/WHY/runs?limit=1');
@@ -122,7 +122,7 @@ test('a run and the same run again differ in nothing', async () => {
 });
 
 describe('runs of two data stores', () => {
-  /** Returns three securities that the other store does not contain. */
+  /** Returns an index of three securities that the other store lacks. */
   const other = (): object => {
     const random = seeded(5);
     const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));
@@ -144,7 +144,7 @@ describe('runs of two data stores', () => {
   });
 
   test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
-    const result = await createDifference(onM, onNEqual); // Both are 100 on their base date, the third day.
+    const result = await createDifference(onM, onNEqual); // both levels are 100 on the base date, the third day
     const reason = 'The runs were made on two data stores.';
     const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
     expect(result).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });

@@ -15,7 +15,7 @@ const INDEX = {
   base_date: '2020-01-02',
   pipeline: { weighting: { type: 'EqualWeight' } },
 };
-/** The document with its defaults, as versions without a default universe stored it. */
+/** The document with its defaults, as stored by versions that had no default universe. */
 const STORED = {
   ...INDEX,
   description: null,
@@ -78,11 +78,11 @@ interface World {
     readonly currency?: string;
   } | null;
   readonly engine?: string;
-  /** Stores that can be read in addition to the served one. */
+  /** Ids of stores that can be read in addition to the served store. */
   readonly others?: readonly string[];
 }
 
-/** A stored run of the index as an earlier version stored it: without its store. */
+/** Creates a stored run of the index in the form of an earlier version, which does not name its store. */
 function createWorld({
   run: rest = {},
   plan = PLAN,
@@ -192,7 +192,7 @@ describe('a stored run', () => {
     changeAnother();
     await states.staleOf(run);
     const again = reads() - once;
-    expect(again).toBe(once); // Each document was read for its ETag.
+    expect(again).toBe(once); // each document was read once, for its ETag
     await states.staleOf(run);
     expect(reads() - once).toBe(again);
   });

@@ -36,7 +36,7 @@ const INPUT = {
   },
 };
 
-/** Records as files in a map, and the requests to the workers. */
+/** Creates records stored as files in a map, and records the requests to the workers. */
 function createRecords({ fails = 0, isFull = false } = {}) {
   const requests: (TaskInput<'write-run-text'> | TaskInput<'run-text'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);

@@ -124,7 +124,7 @@ test('rebalances are those of the record, name by name, with the trades of their
       continue;
     }
     expect(row.turnover).toBeCloseTo(moved, 12);
-    // Ten basis points of purchases and sales.
+    // The cost is ten basis points of purchases and sales.
     const at = nav.index.indexOf(row.traded_on!);
     const bought = traded.reduce((sum, line) => sum + Number(line[column('notional')]), 0);
     expect(row.cost_fraction).toBeCloseTo((0.001 * bought) / Number(nav.data[at - 1]), 10);
@@ -242,7 +242,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   const ratios = sharesOf(pack).map((shares, i) => shares / sharesOf(announced)[i]!);
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
-  // The statement of the effective day about the announcement equals the announcement.
+  // The announced orders equal the orders reported for the effective day.
   const ordered = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
       identifier,
@@ -342,7 +342,7 @@ test('a stream of all jobs reports the unfinished ones first and every change af
   const known = ['pending', 'running', 'succeeded'].map((status) => `backtest:TOP ${status}`);
   expect(seen.slice(1).filter((reported) => !known.includes(reported))).toEqual([]);
   const { answer, etag } = await client.callWithEtag('getIndex', { params: { index_id: 'TOP' } });
-  const body = { ...answer, name: 'Largest' } as IndexDocumentBody; // PUT accepts the answer.
+  const body = { ...answer, name: 'Largest' } as IndexDocumentBody; // PUT accepts the response as a document
   await client.call('putIndex', { params: { index_id: 'TOP' }, body, ifMatch: etag! });
   await expect(client.call('putIndex', { params: { index_id: 'TOP' }, body, ifMatch: etag! })).rejects.toMatchObject({
     code: 'PRECONDITION_FAILED',

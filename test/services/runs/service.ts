@@ -3,7 +3,7 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import { createConformity, type Conformity } from '../../http/conformity.js';
 import { runService } from '../running-service.js';
 
-/** An answer with its JSON body. */
+/** A response with its JSON body. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
@@ -12,18 +12,18 @@ export interface Answer {
   readonly body: any;
 }
 
-/** A running service on a separate home. */
+/** A running service on its own home. */
 export interface TestService {
   readonly home: string;
   call(method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>): Promise<Answer>;
-  /** Calls an operation and fails unless the answer conforms to the document the service serves. */
+  /** Calls an operation. Fails unless the response conforms to the document that the service publishes. */
   checked(operation: string, path: string, body?: unknown): Promise<Answer>;
-  /** Waits for a job to end. */
+  /** Waits for a job to end and returns the response. */
   finished(jobId: string): Promise<Answer>;
   close(): Promise<void>;
 }
 
-/** Runs in the process of the test, because its answers are tested and not its process. */
+/** Starts a service in the test process, because the tests concern its responses rather than its process. */
 export async function startService(): Promise<TestService> {
   const run = await runService();
   const call = async (

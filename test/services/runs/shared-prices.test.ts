@@ -5,7 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SEPARATE_BYTES_MIN, findPricesFile } from '#domain/backtest/run-file/separate-prices.js';
 import { runService, type RunningService } from '../running-service.js';
 
-/** A sequence of runs on one market, whose prices have separate files; each test depends on the previous one. */
+/**
+ * Service with several runs on one market, whose prices are in separate files; each test depends on the previous test.
+ */
 let service: RunningService;
 
 async function runToEnd(path: string, body: unknown): Promise<void> {
@@ -24,7 +26,7 @@ const index = (id: string, weighting: object) => ({
 
 const formatFolder = (): string => join(service.root, 'home', 'artifacts');
 
-/** Returns the files with prices of runs by their shared inode, each with the columns of a run. */
+/** Returns the price files of runs by their shared inode, with the columns of the runs. */
 async function priceFiles() {
   const names = await readdir(formatFolder());
   const isColumns = (name: string): boolean => readFileSync(join(formatFolder(), name), 'latin1').startsWith('DVSRUN');
@@ -84,7 +86,7 @@ test('the prices of a run are one file, which runs of other weights and costs sh
 test('a run keeps its prices when the one goes that wrote them', async () => {
   const before = await readViews('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
-  await service.restart(); // Unreferenced files are removed at a start.
+  await service.restart(); // removes unreferenced files
   await service.resumed();
   expect(await priceFiles()).toHaveLength(1);
   expect(await readViews('SECOND')).toEqual(before);
@@ -106,7 +108,7 @@ test('a run that comes out as the stored one shares all files with it', async ()
   ];
   await runToEnd('/analytics/SECOND/backtest', {});
   const added = (await filesOf(await readdir(formatFolder()))).filter(({ ino }) => !before.has(ino));
-  // Only the result, which was written when the client read it.
+  // Only the result is new, written when the client read it.
   expect(added.map(({ name }) => readFileSync(join(formatFolder(), name), 'latin1').slice(0, 16))).toEqual([
     '{"annual_returns',
   ]);

@@ -86,7 +86,7 @@ describe('rolling risk', () => {
       const mean = window.reduce((a, b) => a + b, 0) / 20;
       const volatility = Math.sqrt((252 * window.reduce((a, b) => a + (b - mean) ** 2, 0)) / 19);
       expect(row[0]).toBeCloseTo(volatility, 10);
-      expect(row[1]).toBeCloseTo(volatility, 10); // Without costs, the run equals its index.
+      expect(row[1]).toBeCloseTo(volatility, 10); // without costs, the run equals its index
       expect(row[2]).toBeCloseTo(0, 7);
       expect(row.slice(3)).toEqual([expect.closeTo(1, 8), expect.closeTo(1, 8)]);
     });
@@ -130,7 +130,7 @@ describe('rolling risk', () => {
       covariance(x, y) / covariance(y, y),
       covariance(x, y) / Math.sqrt(covariance(x, x) * covariance(y, y)),
     ].forEach((expected, i) => expect(body.risk.data.at(-1)![i]).toBeCloseTo(expected, 9));
-    // The benchmark by its name, for this run and for one computed without it.
+    // The benchmark is named in the request, for this run and for a run computed without the benchmark.
     const named = `/analytics/TRIO/rolling?window=20&benchmark=identifier:${name!.identifier}`;
     expect((await service.ask<RollingRiskView>('GET', named)).body.risk).toEqual(body.risk);
     await service.ask('POST', '/analytics/TRIO/backtest', {});
@@ -177,7 +177,7 @@ describe('a simulation', () => {
     expect(view.levels.columns).toEqual(['0.1', '0.5', '0.9']);
     expect(view.levels.index).toHaveLength(41);
     expect(view.levels.index[0]).toBe(view.observed_end);
-    expect(view.levels.index).not.toContain('2023-11-23'); // Thanksgiving.
+    expect(view.levels.index).not.toContain('2023-11-23'); // Thanksgiving is not a session
     expect(view.levels.data[0]).toEqual([100, 100, 100]);
     expect(view.total_return.percentiles['0.1']! < view.total_return.percentiles['0.9']!).toBe(true);
     expect(view.max_drawdown.maximum).toBeLessThanOrEqual(0);
@@ -216,7 +216,7 @@ describe('a simulation', () => {
     const tallies = createTallies(new ArrayBuffer(computeTallyBytes(paths, horizon)), 0, paths, horizon);
     openWasmEngine().simulatePaths({ model, horizon, seed, first: 0, bins }, tallies);
     const summary = summariseSimulation(asked, { model, horizon, seed, bins, paths, ...plan }, tallies);
-    // Levels in index points: their growth differs in the last bit.
+    // Levels are in index points, so their growth differs in the last bit.
     const computeError = (given: readonly number[], exact: readonly number[]) =>
       Math.max(...given.map((value, i) => Math.abs(value - exact[i]!)));
     expect(computeError(view.levels.data.flat().map(Number), summary.levels.flat())).toBeLessThan(1e-10);

@@ -60,7 +60,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Views computed from stored runs, and views that need prices of the store. */
+/** Views that are computed from stored runs. A second list has the views that need prices of the store. */
 const STORED_VIEWS = ['overview', 'record', 'levels', 'attribution', 'weights', 'reconcile'];
 const PRICED_VIEWS = [
   'weights?risk=true',
@@ -220,7 +220,7 @@ describe('a backtest that is to run only when it has to', () => {
   });
 
   test('is a job for another request, after a change, and without a stored run', async () => {
-    expect((await whenStale('BASE')).status).toBe(200); // With the terms of the stored run.
+    expect((await whenStale('BASE')).status).toBe(200); // uses the terms of the stored run
     const free = { transaction_cost_bps: 0 };
     expect(await whenStale('BASE', free)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
     await waitForJob('BASE');
@@ -244,7 +244,7 @@ describe('a backtest that is to run only when it has to', () => {
 });
 
 describe('while another store is served than that of the run', () => {
-  /** Returns a view without its state; only the state of the run differs. */
+  /** Returns a view without its state, because only the state of the run differs. */
   const valuesOf = async (view: string) => {
     const { stale: _, ...values } = await service.ok<Record<string, unknown>>('GET', `/analytics/BASE/${view}`);
     return values;

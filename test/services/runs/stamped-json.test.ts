@@ -13,7 +13,7 @@ const stateIs = (stale: StaleState | null): RunState => ({ index_version: 3, sta
 const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));
 
-/** Returns bytes in pieces of a size, as a file does. */
+/** Returns bytes in chunks of a size, as a file stream does. */
 function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () => {}): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -23,13 +23,13 @@ function byteStream(bytes: Uint8Array, piece: number, onCancel: () => void = () 
       at += part.length;
       if (part.length > 0) return controller.enqueue(part);
       controller.close();
-      controller.byobRequest?.respond(0); // A reader with its own buffer is notified.
+      controller.byobRequest?.respond(0); // notifies a reader that has its own buffer
     },
     cancel: onCancel,
   });
 }
 
-/** Reads a stream into a buffer of one size that is passed back and forth. */
+/** Reads a stream into a single buffer of a fixed size, which is transferred back and forth. */
 async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<string> {
   const reader = stream.getReader({ mode: 'byob' });
   const parts: Uint8Array[] = [];

@@ -6,7 +6,7 @@ import type { TaskInput } from '#jobs/tasks.js';
 import { listStyleQuestions } from '#services/runs/style-questions.js';
 import { index, marketOf, run, warmUp } from './warming.js';
 
-/** Returns the requests about a datapoint of a run, by the file of its columns. */
+/** Returns the requests about a datapoint of a run, by the run's column file. */
 const askedOf = (inputs: ReturnType<typeof warmUp>['inputs'], columns: string) =>
   inputs
     .flatMap(({ task, input }) => (task === 'view-run' ? [input as TaskInput<'view-run'>] : []))
@@ -96,7 +96,7 @@ test('ranges of dates hold each date of a run once, begin at blocks of windows, 
   }
   expect(request.get('BETA')!.length).toBeGreaterThan(2 * request.get('RETURN')!.length);
   expect(of(createMarket(5000, 2600, 0)).has('BETA')).toBe(false);
-  // 12 MiB at 180 bytes a date.
+  // 12 MiB, with 180 bytes per date.
   const most = Math.floor((12 * 2 ** 20) / (180 * (2600 - computePositions('2010-01-04'))));
   expect(of(createMarket(10, 2600, 99)).size).toBe(most);
 });

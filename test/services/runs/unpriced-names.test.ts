@@ -105,7 +105,7 @@ test('without a column SECTOR all names are one group, unless that column is ask
   type Groups = { by: string; groups: { group: string; weights: number[] }[]; fields: { mean: number[] }[] };
   const { status, body } = await service.ask<Groups>('GET', '/analytics/BARE/exposures?fields=CLOSE');
   expect([status, body.by, body.groups]).toMatchObject([200, 'SECTOR', [{ group: 'UNCLASSIFIED', weights: [1, 1] }]]);
-  // Half in each, at 10 and 20.
+  // half in each of two securities at 10 and 20
   expect(body.fields[0]!.mean).toEqual([15, 15]);
   const { detail } = await service.refusal('GET', '/analytics/BARE/exposures?by=SECTOR&fields=CLOSE');
   expect(detail).toMatchObject({ findings: [{ code: 'UNKNOWN_FIELD_NAME', path: 'by' }] });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createViewCache } from '#services/runs/view-cache.js';
 
-/** Creates a cache and views of a number of bytes, numbered in the order of their creation. */
+/** Creates a cache and views of a number of bytes, numbered in order of creation. */
 function createViews(limitBytes: number) {
   const cache = createViewCache(limitBytes);
   let count = 0;

@@ -16,9 +16,9 @@ afterEach(async () => {
 const CODE_AND_MARKET = ['light warm-up code', 'light warm-up market', 'heavy warm-up code'];
 const RUN = 'heavy warm-up run';
 const PRACTICE = 12;
-/** Runs that a thread computes once. */
+/** Warm-up runs that a thread computes once. */
 const RUNS = Array.from({ length: PRACTICE }, () => RUN);
-/** Requests that a thread receives once: the code, the market and those runs. */
+/** All warm-up requests of a thread: code, market and runs. */
 const WHOLE = [...CODE_AND_MARKET, ...RUNS];
 
 test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
@@ -54,7 +54,7 @@ test('the wait after a stored run begins again while the next run is computed', 
   const { serve, tick, wake, load, timers } = warmUp();
   serve(marketOf('a'));
   wake('FIRST');
-  load.heavy = 1; // One of two threads: without a stored run, light requests would be sent now.
+  load.heavy = 1; // one of two threads is busy: without a stored run, light requests would be sent now
   expect(await tick()).toEqual([]);
   expect(timers.size).toBe(1);
   expect(await tick()).toEqual([]);
@@ -282,7 +282,7 @@ test('closed, it asks nothing and waits for nothing', async () => {
 });
 
 const EXPOSURES = '/analytics/EQ/exposures?fields=AGE,BETA,MOMENTUM,RETURN,VALUE_TRADED,VOLATILITY,VOLUME';
-/** Ranges of its dates, in another order. */
+/** Ranges of the run's dates, in a different order. */
 const RANGES = [
   'start=2020-09-01',
   'start=2019-11-15&end=2020-02-03',
@@ -313,7 +313,7 @@ test('answers have the same bytes from prepared and from unprepared threads', as
     ]) {
       const answer = await waitUntil(async () => {
         const tried = await service!.download(path);
-        return tried.status !== 503 && tried; // The market is loading.
+        return tried.status !== 503 && tried; // the market is still loading
       });
       expect(answer.status).toBe(200);
       const text = await answer.text();

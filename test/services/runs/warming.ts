@@ -8,11 +8,11 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { createWarmUp } from '#services/runs/warm-up.js';
 import type { WarmUpDependencies } from '#services/runs/warm-up.js';
 
-/** Threads of the heavy lane. */
+/** Number of threads in the heavy lane. */
 export const WORKERS = 2;
 
 export function marketOf(contentHash: string, { dates = 10, firstDay = 0, sectors = true } = {}): ServedMarket {
-  // Only workers read the other fields.
+  // Handle of a market; only workers read the other fields.
   const handle = { datasetId: 'store', adjustment: 'none', contentHash } as MarketHandle;
   const market = {
     dates: firstDay === 0 ? new Int32Array(dates) : Int32Array.from({ length: dates }, (_, t) => firstDay + t),
@@ -54,7 +54,7 @@ export function run(id: string, { run_at = '2024-01-01', benchmark = null as str
   };
 }
 
-/** A warm-up on a pool that records its requests, with a manual clock. */
+/** Creates a warm-up on a pool that records its requests, with a clock that the test advances. */
 export function warmUp({
   stored = {},
   fails = () => undefined,
@@ -113,7 +113,7 @@ export function warmUp({
       served = market;
       result.wake();
     },
-    /** The questions when the clock fires. */
+    /** Advances the clock and returns the requests of the warm-up. */
     async tick(): Promise<string[]> {
       const before = requests.length;
       const due = [...timers];

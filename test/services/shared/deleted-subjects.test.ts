@@ -3,11 +3,11 @@ import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
 import type { DocumentTransaction } from '#store/port.js';
 
-/** Subject of each kind of job, whose deletion deletes the job. */
+/** Subject of each kind of job; deleting the subject deletes the job. */
 const SUBJECTS = {
   backtest: 'index',
   optimise: null,
-  batch: null, // A run of the optimiser is a separate document.
+  batch: null, // a run of the optimiser is a separate document
   account: 'index',
   render: null,
   risk: null,
@@ -24,12 +24,12 @@ const SUBJECTS = {
   replay: 'index',
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 
-/** Creates a job of each kind about X, and one about Y, none of which has ended. */
+/** Creates one unfinished job of each kind about X, and another about Y. */
 function createWorld() {
   const requests = new Map<string, { readonly index_id: string; readonly store_id: string }>();
   for (const kind of JOB_KINDS)
     for (const subject of ['X', 'Y'])
-      // A sweep has a separate id.
+      // a sweep has its own id
       requests.set(`${kind}:${kind === 'sweep' ? `sweep-of-${subject}` : subject}`, {
         index_id: subject,
         store_id: subject,

@@ -5,7 +5,7 @@ import { frameStream } from '#services/shared/framed-stream.js';
 const BYTES = Uint8Array.from({ length: 1000 }, (_, i) => i % 251);
 const FRAME = { before: Buffer.from('before'), after: Buffer.from('behind') };
 
-/** Returns bytes in pieces of a size; a reader with a buffer receives them in it. */
+/** Returns bytes in chunks of a size; a reader with its own buffer receives the bytes in this buffer. */
 function byteStream(bytes: Uint8Array, piece: number, autoAllocateChunkSize?: number): ReadableStream<Uint8Array> {
   let at = 0;
   return new ReadableStream({
@@ -21,7 +21,7 @@ function byteStream(bytes: Uint8Array, piece: number, autoAllocateChunkSize?: nu
   });
 }
 
-/** Reads a stream into a buffer of one size that is passed back and forth. */
+/** Reads a stream into a single buffer of a fixed size, which is transferred back and forth. */
 async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promise<Buffer> {
   const reader = stream.getReader({ mode: 'byob' });
   const parts: Uint8Array[] = [];

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createGate, type Asker } from '#services/shared/gate.js';
 
-/** Work that ends when the test requests it. */
+/** Creates work that ends when the test requests it. */
 function errand() {
   let end!: (value: string) => void;
   let fail!: (reason: Error) => void;

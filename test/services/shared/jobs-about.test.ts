@@ -8,7 +8,7 @@ import { createSimulationJob } from '#services/runs/simulations.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** Jobs whose index is deleted while they run, each kind with a pool that answers at once. */
+/** Output reference of jobs whose index is deleted while they run; each kind has a pool that responds at once. */
 const REF = { name: `${'0'.repeat(32)}.art`, bytes: 2, sha256: '' };
 const RUN = {
   run_id: 'I',
@@ -24,7 +24,7 @@ const RUN = {
   artifacts: { result: REF, overview: REF, columns: REF, plan: REF },
 };
 
-/** The output of each task. */
+/** Output of each task. */
 const OUTPUT = { view: REF };
 const PLAN = { runId: 'I', indexId: 'I', name: 'I', documents: { I: { calendar: 'XNYS' } }, request: {} };
 
@@ -57,7 +57,7 @@ function worldWith(isThere: () => boolean) {
     isThere() && (kind === 'index' || kind === 'run')
       ? { id: 'I', body: kind === 'run' ? RUN : { id: 'I' }, etag: '', updatedAt: '' }
       : undefined;
-  const documents = { get } as unknown as DocumentStore; // Only documents are read.
+  const documents = { get } as unknown as DocumentStore; // only documents are read
   const artifacts = {
     path: () => '',
     read: async () => Buffer.from('{"documents":{},"request":{}}'),

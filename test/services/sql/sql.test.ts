@@ -152,6 +152,6 @@ test.each([
 const VIEWS = [...RUN_VIEWS, 'prices', 'actions', 'reference', 'indices', 'runs'] as const;
 const NO_COLUMNS = Object.fromEntries(
   VIEWS.map((view) => [view, { index_id: 'text', a: 'text' } as const]),
-) as unknown as Parameters<typeof answerQuery>[0]['columns']; // One of each view.
+) as unknown as Parameters<typeof answerQuery>[0]['columns']; // one column of each view
 const ENCODER = new URL('../../../workers/sql/result-writer.js', import.meta.url).href;
 const LIMITS = { runs: 1, rows: 1000, bytes: 1e6 };

@@ -24,7 +24,7 @@ test('of two changes that are read at once the newer one is applied, however lon
     subscribe(_type: string, listener: typeof announce) {
       announce = listener;
     },
-  } as unknown as DocumentStore; // The members that are used.
+  } as unknown as DocumentStore; // only the members that are used
   const calendars = followClosures(documents, createLiveCalendars(openCalendars()), () => heard.push('failed'));
   const stop = calendars.onFollowed((code) => heard.push(code));
   announce({ calendar: 'XNYS' });

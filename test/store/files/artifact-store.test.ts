@@ -11,7 +11,7 @@ import { waitFor } from '../../waiting.js';
 
 const newFolder = temporaryFolders();
 
-/** Longer than one chunk of a stream; no two pages are equal. */
+/** Content longer than one chunk of a stream, in which no two pages are equal. */
 const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
@@ -39,7 +39,7 @@ test('a file of any size is stored byte by byte, and one changed byte of it is d
   const [artifacts, path] = [await openArtifacts(await newFolder()), join(await newFolder(), 'prices.parquet')];
   const bytes = 65 * 2 ** 20;
   await writeFile(path, '');
-  await truncate(path, bytes); // Zeros, which take no space.
+  await truncate(path, bytes); // zeros, which occupy no disk space
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes, sha256: createHash('sha256').update(Buffer.alloc(bytes)).digest('hex') });
   expect(await artifacts.isIntact(ref)).toBe(true);
@@ -106,7 +106,7 @@ test('a missing, short or changed file is refused instead of served', async () =
   await expect(artifacts.read(changed!)).rejects.toMatchObject(unreadable);
   await expect(artifacts.stream(missing!)).rejects.toThrow('missing or damaged');
   await expect(artifacts.stream(short!)).rejects.toThrow('missing or damaged');
-  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // No byte is sent before the check.
+  await expect(artifacts.stream(changed!)).rejects.toMatchObject(unreadable); // no byte is sent before the check
 });
 
 test('a file that is written to while it is streamed ends no stream as whole', async () => {
@@ -139,7 +139,7 @@ test('files that are missing, short or written to since are damaged where their 
   await writeFile(join(folder, changed!.name), 'x', { flag: 'r+' });
   for (const { name } of [changed!, touched!]) await utimes(join(folder, name), later, later);
   expect(await listDamaged()).toEqual(new Set([missing!, short!, changed!].map(({ name }) => name)));
-  await writeFile(join(folder, touched!.name), 'x', { flag: 'r+' }); // It was verified before.
+  await writeFile(join(folder, touched!.name), 'x', { flag: 'r+' }); // verified before the change
   expect(await listDamaged()).toContain(touched!.name);
 });
 

@@ -21,7 +21,7 @@ beforeAll(() => {
 afterAll(() => restore());
 
 const PART = 2 ** 20;
-/** Sizes around the part that is written at a time, and around blocks and sectors of large files. */
+/** File sizes around the size of one write, and around blocks and sectors of large files. */
 const SIZES = [0, 1, PART - 1, PART, PART + 1, 3 * PART + 5, 4 * PART, 4 * PART + 4097, 6 * PART - 1];
 const bytesOf = (size: number): Uint8Array => {
   const bytes = new Uint8Array(size);
@@ -36,7 +36,7 @@ const small = (names: readonly string[]): ArtifactContent[] =>
 test('a file written outside the store is read by it, with the hash of its definition', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const contents = SIZES.map((size) => ({ name: artifacts.newName(), bytes: bytesOf(size) }));
-  // An order for another process contains the destination as JSON.
+  // The order to another process contains the destination as JSON.
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
   const refs = await openArtifactWriter(destination).write(contents);
   expect(refs).toEqual(contents.map(({ name, bytes }) => ({ name, bytes: bytes.length, sha256: sha256(bytes) })));
@@ -44,7 +44,7 @@ test('a file written outside the store is read by it, with the hash of its defin
     expect(Buffer.compare(await artifacts.read(ref), contents[i]!.bytes), `${SIZES[i]} bytes`).toBe(0);
 });
 
-/** Creates parts of a memory, each filled with one value. */
+/** Creates memory parts of the given sizes, each filled with one value. */
 const madeOf = (sizes: readonly number[]): ProducedBytes => ({
   length: sizes.reduce((sum, size) => sum + size, 0),
   *parts() {
@@ -71,7 +71,7 @@ test('a large file is flushed while it is written and again at the end, and none
   const large = madeOf(Array.from({ length: 130 }, () => PART));
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
-  const files = Object.getPrototypeOf(handle) as FileHandle; // The prototype of every open file.
+  const files = Object.getPrototypeOf(handle) as FileHandle; // the prototype of all open files
   await handle.close();
   await unlink(join(folder, 'other'));
   const { datasync } = files;
@@ -94,14 +94,14 @@ test('a large file is flushed while it is written and again at the end, and none
   }
 });
 
-/** Replaces writes of files while a function runs. */
+/** Runs a function while file writes are replaced. */
 async function runWithWrites(
   write: (this: FileHandle, rest: readonly unknown[], whole: FileHandle['write']) => unknown,
   run: () => Promise<void>,
 ): Promise<void> {
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
-  const files = Object.getPrototypeOf(handle) as FileHandle; // The prototype of every open file.
+  const files = Object.getPrototypeOf(handle) as FileHandle; // the prototype of all open files
   await handle.close();
   const { write: whole } = files;
   files.write = function (this: FileHandle, ...rest: unknown[]) {
@@ -114,7 +114,7 @@ async function runWithWrites(
   }
 }
 
-/** Returns true if a file is written without the cache of the system; Linux only. */
+/** Returns true if a file is written without the system's page cache; Linux only. */
 function isDirect({ fd }: FileHandle): boolean {
   const flags = /flags:\s*(\d+)/.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))![1]!;
   return (Number.parseInt(flags, 8) & constants.O_DIRECT) !== 0;
@@ -148,7 +148,7 @@ test.runIf(process.platform === 'linux')(
 
 test('what begins on a page of memory, or anywhere else, is written with its bytes', async () => {
   const artifacts = await openArtifacts(await newFolder());
-  const memory = allocatePageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // Writes accept shared memory as well.
+  const memory = allocatePageMemory(8 * PART) as ArrayBufferLike as ArrayBuffer; // file writes accept shared memory as well
   for (const offset of [0, 4096, 8])
     for (const size of [4 * PART, 4 * PART + 4097, 7 * PART - 1]) {
       const bytes = new Uint8Array(memory, offset, size);

@@ -5,7 +5,7 @@ import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { temporaryFolder } from '../../store/temporary-folder.js';
 
 const by = (keyId: string) => ({ author: keyId, keyId, note: null, requestId: 'r' });
-/** Text that compression hardly shortens. */
+/** Returns text that compression hardly shortens. */
 const noise = (length: number): string => randomBytes(length).toString('base64').slice(0, length);
 
 test('a key stores as much as it may, another is let in, and purging makes room, also after a restart', async () => {

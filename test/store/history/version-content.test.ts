@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { packContent, unpackContent } from '#store/history/version-content.js';
 
-/** A definition with a number of securities. */
+/** Returns an index definition with a number of securities. */
 const formatDefinition = (names: number): string =>
   JSON.stringify({ id: 'CORE', identifiers: Array.from({ length: names }, (_, i) => `NAME${i}`) });
 
@@ -30,7 +30,7 @@ test('texts of any characters, repeated or not, come back', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {
       const text = JSON.stringify(parts).slice(0, 2047);
-      const whole = Buffer.from(text).toString(); // A cut within a character yields invalid text.
+      const whole = Buffer.from(text).toString(); // a cut within a character is replaced by valid text
       expect(unpackContent(await packContent(whole))).toBe(whole);
     }),
     { numRuns: 40 },
@@ -62,7 +62,7 @@ test('a short content that an earlier service has deflated, or kept as it is, is
 });
 
 test('the first form of shortened contents remains readable: the dictionary never changes', () => {
-  // A literal of six bytes, then 24 bytes from 25 before them: the end of the dictionary.
+  // A literal of six bytes, followed by a match of 24 bytes at distance 25, the end of the dictionary.
   const end = '"derivation":null,"tags":[]}'.slice(-19, -1);
   const bytes = Buffer.from([0x6e, ...Buffer.from('{"a":0'), 25, 0x10, 0x7d]);
   expect(unpackContent(`~${bytes.toString('base64')}`)).toBe(`{"a":0${end}}`);

@@ -17,11 +17,11 @@ import { temporaryFolders } from '../temporary-folder.js';
 import { join } from 'node:path';
 
 const newFolder = temporaryFolders();
-/** Of five documents: each is written, restored and deleted hundreds of times. */
+/** Number of writes on five documents: each document is written, restored and deleted hundreds of times. */
 const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
 
-/** Opens a versioned store whose clock advances by a second each time it is read. */
+/** Opens a versioned store whose clock advances by a second per reading. */
 async function openVersioned(folder: string, startMs = 0): Promise<DocumentStore> {
   let time = startMs;
   return createVersionedStore(await openDocumentStore({ folder }), () => (time += 1000));
@@ -35,8 +35,8 @@ async function actionsOf(store: DocumentStore, subject: Subject): Promise<string
   return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
 }
 
-/** Performs a random write of a document: an edit, the restoration of an earlier version, or a deletion. */
-async function randomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
+/** Performs a random write of a document: an edit, the restoring of an earlier version, or a deletion. */
+async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
   const draw = random();
   if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: by() }));
   const head = draw < 0.35 ? await headOf(store, { kind, id }) : undefined;
@@ -54,7 +54,7 @@ async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise
   return stored === undefined || 'unreadable' in stored ? null : stateOf(kind, JSON.stringify(stored.body));
 }
 
-/** Returns the declared fields of a store: every field that the tests write. */
+/** Returns the declared fields of a store, which include every field that the tests write. */
 function stateOf(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
   return kind === 'store' ? declaredIn(text) : toCanonicalJson(JSON.parse(text));
@@ -71,7 +71,7 @@ test('the state at every past time equals the answers at that time, over random 
   const subjects = subjectsOf(2);
   for (let i = 0; i < 80; i++) {
     const subject = subjects[Math.floor(random() * subjects.length)]!;
-    await randomWrite(store, subject, random);
+    await performRandomWrite(store, subject, random);
     const response = await answeredNow(store, subject);
     states.push({ subject, answered: response, versions: (await headOf(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
@@ -95,8 +95,8 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
   const pick = (): Subject => subjects[Math.floor(random() * subjects.length)]!;
   const moments: { readonly at: string; readonly subject: Subject; readonly answered: string | null }[] = [];
   for (let i = 0; i < WRITES; i++) {
-    await randomWrite(store, pick(), random);
-    const subject = pick(); // Any subject: each was written earlier.
+    await performRandomWrite(store, pick(), random);
+    const subject = pick(); // any subject, because every subject was written earlier
     moments.push({ at: formatTimestamp(time), subject, answered: await answeredNow(store, subject) });
   }
   const histories = new Map<Subject, readonly StoredVersion[]>();
@@ -117,7 +117,7 @@ async function versionsOf(store: DocumentStore, subject: Subject): Promise<Store
   });
 }
 
-/** Documents in a map whose transactions always succeed: without a disk, ten thousand take a second. */
+/** Creates a document store in a map whose transactions always succeed. Without a disk, ten thousand take a second. */
 function mapStore(): DocumentStore {
   const texts = new Map<string, string>();
   const numbers = new Map<string, number>();
@@ -225,7 +225,7 @@ test('a transaction that fails leaves no version, one that purges leaves none at
   expect(await actionsOf(store, INDEX)).toEqual(['created']);
   await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
   expect(await store.ids('version')).toEqual([]);
-  // The log of writes names version 1: another state has another number.
+  // The audit log names version 1, so another state gets another number.
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   expect(await store.ids('version')).toEqual(['index/EQ/0000000002']);
   const check = createHistoryCheck();

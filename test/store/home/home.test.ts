@@ -12,7 +12,7 @@ import { isAlive, readOwnIdentity, type ProcessIdentity } from '#store/home/proc
 import { temporaryFolders } from '../temporary-folder.js';
 
 const newFolder = temporaryFolders();
-/** Time for which a lock is watched if nothing is known about its holder. */
+/** Milliseconds for which a lock is watched if nothing is known about its holder. */
 const WATCH_MS = 100;
 const children: ChildProcess[] = [];
 
@@ -20,7 +20,7 @@ afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-/** Starts another process that holds the home; resolves when it does. */
+/** Starts another process that holds the home. Resolves when the process holds it. */
 async function holdElsewhere(home: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -97,7 +97,7 @@ test.runIf(existsSync('/proc/self/stat'))(
     const identity = JSON.parse(readFileSync(join(path, 'lock'), 'utf8')) as ProcessIdentity;
     expect(isAlive(identity)).toBe(true);
     holder.kill('SIGKILL');
-    // Nothing is awaited, so this process, the parent, cannot have reaped it.
+    // Without awaiting, this process, the parent, cannot have reaped the child.
     const hasEnded = () => readFileSync(`/proc/${holder.pid}/stat`, 'utf8').includes(') Z ');
     for (let looks = 0; looks < 1e6 && !hasEnded(); looks++);
     expect(hasEnded()).toBe(true);
@@ -139,7 +139,7 @@ test('of many processes that find a stale lock exactly one gets the home', async
   expect(winners).toHaveLength(1);
 });
 
-/** Starts a process on the home. @returns `held`, or `refused` if it ended */
+/** Starts a process on the home. @returns `held`, or `refused` if the process ended */
 function holdOnce(home: string): Promise<'held' | 'refused'> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('home-holder.js', import.meta.url)), home], {
     stdio: ['ignore', 'pipe', 'ignore'],

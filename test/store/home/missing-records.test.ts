@@ -21,8 +21,8 @@ const recordServed = (documents: DocumentStore, datasetId: string, contentHash: 
     return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: AT, ...none }, 1);
   });
 
-/** Records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
-async function recorded(): Promise<readonly StoredEntry[]> {
+/** Creates records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
+async function createRecords(): Promise<readonly StoredEntry[]> {
   const engine = createMemoryEngine();
   const documents = createVersionedStore(engine.open());
   const put = (id: string, name: string) => documents.transaction((tx) => tx.put('index', id, { id, name }), { by });
@@ -49,7 +49,7 @@ async function recorded(): Promise<readonly StoredEntry[]> {
   return entries;
 }
 
-/** The errors found in documents. */
+/** Returns the errors found in documents. */
 async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   const reader: DocumentsReader = {
     async *entries() {
@@ -60,13 +60,13 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   };
   const parts = await verifyHome({ stores: '' } as HomeFolders, {
     openDocuments: async () => reader,
-    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // No document references any.
+    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // no document references an artifact
   });
   return parts.flatMap(({ part, damaged }) => damaged.map(({ name, reason }) => `${part} ${name}: ${reason}`));
 }
 
 test('each record of a history that is missing is found, whichever it is', async () => {
-  const entries = await recorded();
+  const entries = await createRecords();
   expect(await faultsOf(entries)).toEqual([]);
   const kinds = new Set(entries.map(({ kind }) => kind));
   expect(kinds.size).toBe(13);
@@ -77,7 +77,7 @@ test('each record of a history that is missing is found, whichever it is', async
 });
 
 test('a missing record is reported by its name', async () => {
-  const entries = await recorded();
+  const entries = await createRecords();
   const removeRecord = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
     const id = last(entries.filter((entry) => entry.kind === kind).map((entry) => entry.id));
     return faultsOf(entries.filter((entry) => entry.kind !== kind || entry.id !== id));

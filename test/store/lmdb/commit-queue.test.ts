@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createCommitQueue, type CommitPort, type Writes } from '#store/lmdb/commit-queue.js';
 
-/** A simulated disk: the committed changes, and a commit that waits until the test releases it. */
+/** Creates a simulated disk with its committed changes; a commit waits until the test releases it. */
 function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];

@@ -30,7 +30,7 @@ describeDocumentStore('documents in LMDB', async (options) => {
   };
 });
 
-/** Writes documents, closes the store, applies `damage` to the raw values, and opens it again. */
+/** Writes documents, closes the store, applies `damage` to the raw values, and reopens the store. */
 async function addDamage(
   folder: string,
   ids: readonly string[],
@@ -48,7 +48,7 @@ async function addDamage(
     keyEncoding: 'binary',
     maxDbs: 1,
   });
-  const entries = Array.from(raw.getRange({})); // All entries are read before the first change.
+  const entries = Array.from(raw.getRange({})); // reads all entries before the first change
   await raw.transaction(() => {
     for (const { key, value } of entries)
       void raw.put(Buffer.from(key), damage(Buffer.from(value), key.toString('latin1').split('\u0000')[2]!));
@@ -64,7 +64,7 @@ describe('a damaged value', () => {
   test('is never served, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
     const store = await addDamage(await newFolder(), ids, (value, id) => {
-      const at = (Number(id.slice(4)) * 131) % value.length; // Damages header, body and seal in turn.
+      const at = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
       value[at]! ^= 1 << (Number(id.slice(4)) % 8);
       return value;
     });
@@ -153,7 +153,7 @@ describe('a damaged file', () => {
       }
       const others: unknown[] = [];
       for (const id of await store.ids('index')) {
-        const stored = await store.get('index', id); // Undefined if the changed bit was part of a key.
+        const stored = await store.get('index', id); // undefined if the changed bit was part of a key
         if (stored !== undefined && 'body' in stored && JSON.stringify(stored.body) !== whole) others.push(stored);
       }
       expect(others).toEqual([]);
@@ -171,7 +171,7 @@ describe('a damaged file', () => {
       await (await openDocumentStore({ folder })).close();
       return started.slice(before).filter(({ spawnargs }) => spawnargs.includes(folder)).length;
     };
-    await walksOf(); // The clock of the file has advanced by now.
+    await walksOf(); // by now the clock of the file has advanced
     expect(await walksOf()).toBe(0);
     await writeFile(data(folder), await readFile(data(folder)));
     expect(await walksOf()).toBe(1);
@@ -216,7 +216,7 @@ describe('free space', () => {
     );
     const become = (next: VolumeSpace): void => {
       current = next;
-      nowMs += 251; // A reading is valid for 250 ms.
+      nowMs += 251; // a measurement is valid for 250 ms
     };
     return { become, store: await openDocumentStore({ folder, freeSpace }) };
   }
@@ -253,7 +253,8 @@ describe('free space', () => {
       store.transaction((tx) => tx.put('index', `doc-${i}`, { text: 'x'.repeat(100_000) })),
     );
     const outcomes = await Promise.allSettled(writes);
-    // The limit is 1,000,000: eight times 100,000 and the path to each are below it; later writes are refused.
+    // The limit is 1,000,000. Eight documents of 100,000 and the path to each are below the limit; later writes are
+    // refused.
     const isWritten = outcomes.map(({ status }) => status === 'fulfilled');
     expect(isWritten).toEqual(isWritten.toSorted((a, b) => Number(b) - Number(a)));
     expect((await store.ids('index')).length).toBe(8);

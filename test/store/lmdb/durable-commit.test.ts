@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { commitDurably, type WritableDatabase } from '#store/lmdb/durable-commit.js';
 
-/** A database whose commit and flush end when the test requests it. */
+/** Creates a database whose commits and flushes end when the test requests it. */
 function createDatabase() {
   const log: string[] = [];
   let endBatch: { readonly resolve: (done: boolean) => void; readonly reject: (reason: unknown) => void } | undefined;

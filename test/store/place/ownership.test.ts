@@ -27,7 +27,7 @@ const tokenOf = async (folder: string): Promise<string> =>
 
 interface Process {
   readonly ownership: StoreOwnership;
-  /** Messages of lost ownerships. */
+  /** Messages about lost ownerships. */
   readonly lost: string[];
 }
 
@@ -39,8 +39,8 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
   return { ownership, lost };
 }
 
-/** Creates a database with a place, in the state that its first process leaves. */
-async function livingCluster() {
+/** Creates a database with a results folder, in the state in which its first process leaves them. */
+async function createLivingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
   await claimStore(documents, at(folder));
@@ -57,13 +57,13 @@ async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
 }
 
 test('the first process of a database owns its place at once, the next one once it has seen a renewal', async () => {
-  const { folder, documents, ownership } = await livingCluster();
+  const { folder, documents, ownership } = await createLivingCluster();
   expect([ownership.isConfirmed(), ownership.isHolder()]).toEqual([true, true]);
   const second = await begin(documents, folder);
   expect([second.ownership.isConfirmed(), second.ownership.isHolder()]).toEqual([false, false]);
   await expect.poll(() => second.ownership.isConfirmed()).toBe(true);
   expect([second.ownership.isHolder(), second.lost]).toEqual([false, []]);
-  ownership.close(); // The holder ends without a notification.
+  ownership.close(); // the holder ends without a notification
   await expect.poll(() => second.ownership.isHolder()).toBe(true);
 });
 
@@ -84,7 +84,7 @@ test('processes that claim a new place at once agree on its owner', async () => 
 });
 
 test('a database restored elsewhere by a dump cannot start on the place of the live one', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const clone = await copyOf(documents);
   for (const identity of [
     { system: '7000000000000000002', database: 'divisor' },
@@ -97,12 +97,12 @@ test('a database restored elsewhere by a dump cannot start on the place of the l
 });
 
 test('a physical copy of the database, of the same server and name, ends and removes nothing; the live one continues', async () => {
-  const { folder, documents, ownership, lost } = await livingCluster();
+  const { folder, documents, ownership, lost } = await createLivingCluster();
   const copied = await copyOf(documents);
   const clone = await begin(copied, folder);
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId: 'of-nobody' });
   const result = join(folder, `${'a'.repeat(32)}.art`);
-  await writeFile(result, CONTENT); // A result that only the live database references.
+  await writeFile(result, CONTENT); // a result that only the live database references
   const seenByClone = createOwnedArtifacts(artifacts, clone.ownership);
   const sweep = () => seenByClone.sweep(async () => new Set());
   expect(await sweep()).toBe(0);
@@ -115,14 +115,14 @@ test('a physical copy of the database, of the same server and name, ends and rem
 });
 
 test('a copy that is older than the last renewal is refused at its start', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const [copied, token] = [await copyOf(documents), await tokenOf(folder)];
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
   await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
 test('a renewal that was cut off in the middle is completed, and a delayed earlier token is replaced', async () => {
-  const { folder, documents, ownership, lost } = await livingCluster();
+  const { folder, documents, ownership, lost } = await createLivingCluster();
   ownership.close();
   const token = await tokenOf(folder);
   const recorded = (await documents.get('artifact-store', 'shared')) as {
@@ -135,13 +135,13 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
   await expect.poll(() => tokenOf(folder)).not.toBe('next-token');
   const marker = join(folder, 'divisor-store.json');
   const text = await readFile(marker, 'utf8');
-  await writeFile(marker, text.replace(await tokenOf(folder), token)); // A process was stopped while it wrote it.
+  await writeFile(marker, text.replace(await tokenOf(folder), token)); // simulates a process that was stopped while writing the marker
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
   expect([lost, second.lost]).toEqual([[], []]);
 });
 
 test('discarded results stay in the trash for their time and are brought back from it', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
@@ -157,19 +157,19 @@ test('discarded results stay in the trash for their time and are brought back fr
 });
 
 test('a half-written draft is removed, and the whole file of its name stays', async () => {
-  const { folder, documents } = await livingCluster();
+  const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
   const artifacts = await openArtifacts(folder, watchFreeSpace(folder), { storeId });
   const named = await artifacts.write(CONTENT, SHA256);
-  await writeFile(join(folder, `${named.name}.new`), 'half'); // A process was stopped while it wrote it.
+  await writeFile(join(folder, `${named.name}.new`), 'half'); // simulates a process that was stopped while writing the file
   expect(await artifacts.sweep(async () => new Set([named.name]))).toBe(1);
   expect(await artifacts.isIntact(named)).toBe(true);
   expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
 });
 
 test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
-  const { folder, documents, ownership } = await livingCluster();
+  const { folder, documents, ownership } = await createLivingCluster();
   const earlier = await copyOf(documents);
   const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
@@ -179,7 +179,7 @@ test('a database that was set back takes its place over once no service renews i
     message: /was renewed during the check/,
   });
   ownership.close();
-  // A renewal that began before the close may still end.
+  // A renewal that began before the close may still finish.
   const takeOver = () => takeStoreOver(earlier, at(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);

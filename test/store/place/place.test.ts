@@ -30,7 +30,7 @@ const isThere = (path: string): Promise<boolean> =>
 let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
 
-/** Creates a folder that a database owns, as a process accesses it. */
+/** Creates a results folder that a database owns, as one of its processes accesses it. */
 async function createPlace() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimStore(createMemoryEngine().open(), at(folder));
@@ -55,7 +55,7 @@ test('a database takes the place of its first process, and no other one afterwar
   ]);
   expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
   expect([await claim(one, mine), claims.length]).toEqual([id, 2]);
-  expect(await readdir(mine)).toEqual([MARKER]); // The file of the write test is removed.
+  expect(await readdir(mine)).toEqual([MARKER]); // the file of the write test has been removed
   for (const ask of [claimStore, assertStore])
     await expect(ask(one, at(theirs))).rejects.toMatchObject({
       exitStatus: 78,
@@ -122,13 +122,13 @@ test('a missing file is damage if the place is available, and an outage if it is
   ]);
   await rename(folder, `${folder}-away`);
   expect(await readCodes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
-  expect(health.fault()).toMatch(/^The place of results is unavailable: /); // Clients see it, so it names no path.
+  expect(health.fault()).toMatch(/^The place of results is unavailable: /); // clients receive this text, so it contains no path
   await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
   await artifacts.remove([ref.name]);
   await rename(`${folder}-away`, folder);
   await expect.poll(() => health.fault()).toBeUndefined();
-  expect(told.map((fault) => fault === undefined)).toEqual([false, true]); // Once each.
+  expect(told.map((fault) => fault === undefined)).toEqual([false, true]); // each change is reported once
   expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
   await writeFile(join(folder, 'report.pdf'), 'of somebody else');
   await artifacts.sweep(async () => new Set());

@@ -17,15 +17,15 @@ import { temporaryFolders } from '../temporary-folder.js';
 const newFolder = temporaryFolders();
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
-/** Time without an answer after which a call counts as stalled. */
+/** Milliseconds without a response after which a call counts as stalled. */
 const LIMIT_MS = 60;
 const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is unavailable: it does not answer\.$/) };
 
 let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
 
-/** Opens a shared folder whose calls have a short limit. */
-async function shared() {
+/** Opens a shared folder with a short time limit for its calls. */
+async function openSharedFolder() {
   const folder = join(await newFolder(), 'mount');
   const place = { kind: 'folder', folder } as const;
   const storeId = await claimStore(createMemoryEngine().open(), place);
@@ -37,28 +37,28 @@ async function shared() {
 }
 
 /**
- * Makes calls to a file stall, as on a hard mount: opening a pipe waits in the system for the other end, and blocks a
- * thread of the process.
+ * Makes calls to a file stall, as on a hard mount: opening a named pipe waits in the kernel for the other end and
+ * blocks a thread of the process.
  * @returns a function that restores the file and ends the calls
  */
-async function stall(path: string): Promise<() => Promise<void>> {
+async function stallFile(path: string): Promise<() => Promise<void>> {
   await rename(path, `${path}-away`);
   execFileSync('mkfifo', [path]);
   return async () => {
-    const other = await open(path, constants.O_RDWR); // It opens both ends, so that a waiting open continues.
+    const other = await open(path, constants.O_RDWR); // opens both ends, so that a waiting open continues
     await rename(`${path}-away`, path);
     await other.close();
   };
 }
 
 test('a folder that does not answer is an outage: each call ends in its time, and others at once while one hangs', async () => {
-  const { folder, artifacts, health } = await shared();
+  const { folder, artifacts, health } = await openSharedFolder();
   const [stuck, sound] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
-  const release = await stall(join(folder, stuck.name));
-  // More than the number of threads for files: pending reads end with the first one that has stalled.
+  const release = await stallFile(join(folder, stuck.name));
+  // More reads than file threads: pending reads end together with the first read that stalls.
   const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuck)));
   for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: AWAY });
-  expect(await stat(folder)).toBeDefined(); // Threads for files are still available.
+  expect(await stat(folder)).toBeDefined(); // file threads are still available
   const refusedAtOnce = [
     artifacts.read(sound),
     artifacts.stream(sound),

@@ -60,7 +60,7 @@ test('a long statement of a responsive server does not open it', async () => {
   expect(await long).toBe('7');
   const { probes } = server;
   await pass(20_000);
-  expect(server.probes).toBe(probes); // There are no probes while no call is waiting.
+  expect(server.probes).toBe(probes); // no probes are sent while no call is waiting
 });
 
 test('answers to other calls, also refusals, count as responses', async () => {

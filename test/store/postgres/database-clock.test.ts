@@ -6,7 +6,7 @@ import {
   openDatabaseClock,
 } from '#store/postgres/database-clock.js';
 
-/** Opens a machine whose clock is ahead of the database, with delayed answers. */
+/** Opens a machine whose clock is ahead of the database clock; responses are delayed. */
 async function openWorld({ aheadMs = 0, tripMs = 4 } = {}) {
   const world = { monotonicMs: 500, databaseMs: 1_700_000_000_000, aheadMs, tripMs };
   const pass = (ms: number): void => {
@@ -36,7 +36,7 @@ test('the time of records is that of the database, however wrong the clock of th
 
 test('a measurement over a long round trip replaces a better one only after that may have drifted as far', async () => {
   const { world, pass, clock } = await openWorld();
-  world.databaseMs += 30; // It was set, or the local clock has drifted.
+  world.databaseMs += 30; // the database clock was set, or the local clock has drifted
   world.tripMs = 200;
   await clock.measure();
   expect(clock.now()).toBe(world.databaseMs - 30);

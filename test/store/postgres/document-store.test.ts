@@ -37,7 +37,7 @@ if (hasPostgresql) {
   );
 }
 
-/** Runs a test with stores of several processes on the same documents. */
+/** Runs a test with the stores of several processes on the same documents. */
 async function addStores(
   count: number,
   run: (stores: readonly DocumentStore[], world: TestSchema) => Promise<void>,
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
         await stores[0]!.transaction(async (tx) => {
           for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
         });
-        // Each may delete its own document while the other exists: one of the two must remain.
+        // Sets a document to 0 if the other one is 1, so that one of the two must remain 1.
         const giveUp = (store: DocumentStore, own: string, other: string) =>
           store.transaction(async (tx) => {
             if (numberOf(await tx.get('index', other)) === 1) await tx.put('index', own, { n: 0 });
@@ -127,7 +127,7 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
         await tx.put('index', 'large', { file: createRef('e', 6e9) });
       });
       const sizes = await measureSharedSizes(query, '$schema');
-      // A result that a note mentions is not referenced by it.
+      // A mention in a note does not count as a reference to a result.
       expect(sizes).toEqual({ databaseBytes: expect.any(Number), results: 4, resultBytes: 1 + 20 + 300 + 6e9 });
       const [row] = await query('SELECT pg_database_size(current_database())::float8 AS bytes');
       expect(sizes.databaseBytes).toBeCloseTo(Number(row!['bytes']), -7);

@@ -9,7 +9,10 @@ import { openDatabase } from '#store/postgres/database.js';
 import { migrateDatabase, openDatabaseDocuments } from '#store/postgres/open-documents.js';
 import { hasPostgresql, openTestDatabase, TLS_FOLDER } from '../../postgresql/shared-postgresql.js';
 
-/** The certificate of the server is for localhost, by the authority of the tests. */
+/**
+ * Certificate files of authorities: the test authority issued the server's certificate for localhost, the other did
+ * not.
+ */
 const [AUTHORITY, STRANGER] = ['authority.crt', 'stranger.crt'].map((name) => resolve(TLS_FOLDER, name));
 
 describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-full', () => {
@@ -111,7 +114,7 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', (
   });
 });
 
-/** Writes an object and reads it again, or reports the error. */
+/** Script that writes an object and reads it back, or reports the error. */
 const ROUND_TRIP = `
   import { text } from 'node:stream/consumers';
   import { createS3Client } from '#store/s3/s3-client.js';
@@ -146,7 +149,7 @@ describe('an object store on TLS', () => {
     await new Promise((closed) => server.close(closed));
   });
 
-  /** Returns the output of a process with the certificate authority, which Node reads at its start. */
+  /** Returns the output of a process with a certificate authority, which Node reads at its start. */
   async function roundTrip(authority: string): Promise<string> {
     const environment = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: authority };
     const words = ['--input-type=module', '--eval', ROUND_TRIP, endpoint];

@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
     const formatLateCommit = (token: string) =>
       `SELECT $schema.commit_1('${token}', '${token}', now(), ${none}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL)`;
     const token = '00000000-0000-4000-8000-000000000001';
-    // As the query for the outcome does.
+    // Has the same effect as the query for the outcome.
     await world.query(`INSERT INTO $schema.changes (kind, token) VALUES ('run', '${token}')`);
     await expect(world.query(formatLateCommit(token))).rejects.toMatchObject({ code: '23505' });
     expect(await world.query('SELECT id FROM $schema.documents')).toEqual([]);

@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     const schema = 'upgraded';
     const client = new Client(url);
     await client.connect();
-    /** Writes a document as programs of the schemas 1 to 4 do. */
+    /** Writes a document as programs with the schemas 1 to 4 do. */
     const put = (commit: string, id: string) =>
       client.query(
         `SELECT * FROM ${schema}.${commit}(gen_random_uuid(), gen_random_uuid(), now(), '{}', '{}', '{}', '{}', '{}',
@@ -60,7 +60,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await client.query(`INSERT INTO ${schema}.protocol VALUES (4, 1, now())`);
     await put('commit_1', 'first');
     await put('commit_2', 'second');
-    await client.query(stepsOf(schema)[4]!); // Documents are sealed below.
+    await client.query(stepsOf(schema)[4]!); // documents are sealed below
     expect((await client.query(seal)).rows).toEqual([{ sealed: 0 }]);
     const database = openDatabase({ url });
     const store = await openPostgresDocuments({ database, schema });
@@ -98,7 +98,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     );
     const [{ Plan: plan }] = row!['QUERY PLAN'] as [{ Plan: Readonly<Record<string, number>> }];
     expect(plan['Actual Rows']).toBe(1);
-    expect(plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!).toBeLessThan(10); // dozens if they are pending
+    expect(plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!).toBeLessThan(10); // dozens of blocks if index entries were pending
     await world.drop();
   });
 
@@ -141,7 +141,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
     await assertGranted(client, world.schema);
-    // The operator's other tables in the schema stay private.
+    // The operator's other tables in the schema must remain inaccessible.
     await world.query('CREATE TABLE $schema.kept (id serial); CREATE SEQUENCE $schema.kept_sequence');
     await world.query(`CREATE FUNCTION $schema.kept_function() RETURNS int LANGUAGE sql AS 'SELECT 1'`);
     await world.query('REVOKE ALL ON FUNCTION $schema.kept_function FROM PUBLIC');

@@ -16,10 +16,10 @@ import { promisify } from 'node:util';
 import { AwsClient } from 'aws4fetch';
 import { freePort } from '../../free-port.js';
 
-/** Of Debian's packages radosgw, ceph-common, ceph-mon and ceph-osd. */
+/** Programs of the Debian packages radosgw, ceph-common, ceph-mon and ceph-osd. */
 const PROGRAMS = ['radosgw', 'radosgw-admin', 'ceph', 'monmaptool', 'ceph-mon', 'ceph-osd'];
 
-/** Access to the gateway and its bucket, as in `TEST_S3`. */
+/** Access to the gateway and its bucket, in the form of `TEST_S3`. */
 export interface Ceph {
   readonly version: string;
   readonly url: string;
@@ -33,16 +33,16 @@ export function missingProgram(): string | undefined {
 
 const BUCKET = 'results';
 const KEYS = { accessKeyId: 'CEPH-OF-THE-TEST', secretAccessKey: 'secret-of-the-test' };
-/** Maximum duration of a start, which takes 15 s on a busy machine with two cores. */
+/** Maximum milliseconds of a start, which takes 15 s on a busy machine with two cores. */
 const START_MS = 150_000;
 const LOOK_MS = 100;
 
 /**
- * Returns the only Ceph of this run of the tests, which the first caller starts and which is stopped at the end: a
+ * Returns the only Ceph of this test run, which the first caller starts and which is stopped at the end of the run: a
  * monitor, an in-memory object store and the gateway, all on loopback, with their files in the folder of the run.
  */
 export async function openSharedCeph(): Promise<Ceph> {
-  const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
+  const run = process.env['TEST_RUN_FOLDER']!; // set before the first test
   const folder = join(run, 'ceph');
   const outcome = join(run, 'ceph.json');
   try {
@@ -53,8 +53,8 @@ export async function openSharedCeph(): Promise<Ceph> {
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
   }
-  while (!existsSync(outcome)) await sleep(LOOK_MS); // Another file is starting it.
-  const report = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // Written above.
+  while (!existsSync(outcome)) await sleep(LOOK_MS); // another process is starting Ceph
+  const report = JSON.parse(readFileSync(outcome, 'utf8')) as Ceph | { readonly failure: string }; // the report that the code above writes
   if ('failure' in report) throw new Error(`Ceph did not start: ${report.failure}`);
   return report;
 }
@@ -70,12 +70,12 @@ async function startCeph(folder: string): Promise<Ceph> {
     return (await promisify(execFile)(program, words.split(' '), { ...common, timeout: START_MS })).stdout;
   }
 
-  /** Starts a program that outlives this process; it is stopped by its id at the end of the run. */
+  /** Starts a program that outlives this process; it is stopped by its process id at the end of the run. */
   function launch(program: string, words: string): void {
     const output = openSync(join(folder, `${program}.out`), 'a');
     const child = spawn(program, words.split(' '), { ...common, detached: true, stdio: ['ignore', output, output] });
     closeSync(output);
-    child.on('error', () => {}); // The function that waits for the program reports it.
+    child.on('error', () => {}); // the function that waits for the program reports the error
     child.unref();
     appendFileSync(join(folder, 'pids'), `${child.pid}\n`);
   }
@@ -104,7 +104,7 @@ interface Cluster {
   readonly monitor: string;
 }
 
-/** Keeps a single copy in memory; only the gateway requires authentication. */
+/** Returns the configuration: a single in-memory copy of each object, and authentication only at the gateway. */
 const settings = ({ folder, cluster, monitor }: Cluster): string => `[global]
 fsid = ${cluster}
 mon host = [${monitor}]
@@ -133,12 +133,15 @@ osd pool default pg autoscale mode = off
 rgw enable apis = s3
 `;
 
-/** A bucket can only be created through the protocol; the gateway answers once its pools exist. */
+/**
+ * Creates a bucket, which is possible only through the protocol. The gateway responds after its pools have been
+ * created.
+ */
 async function makeBucket(url: string): Promise<void> {
   const client = new AwsClient({ ...KEYS, service: 's3', region: 'us-east-1', retries: 0 });
   const until = performance.now() + START_MS;
   for (;;) {
-    // Not `instanceof Response`: a service in this process replaces that class.
+    // Not `instanceof Response`, because a service in this process replaces that class.
     const answer = await client.fetch(url, { method: 'PUT' }).catch((thrown: unknown) => thrown as Error);
     if (!(answer instanceof Error) && answer.ok) return;
     if (performance.now() > until)

@@ -18,7 +18,7 @@ const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes)
 const CONTENT = Uint8Array.from({ length: 70_001 }, (_, i) => (i * 31) & 255);
 const OTHER = CONTENT.map((byte) => byte ^ 1);
 
-/** A machine with a separate cache. */
+/** Creates a machine with its own cache. */
 async function machine(): Promise<{ readonly artifacts: ArtifactStore }> {
   const cache = { folder: await newFolder(), bytesMax: 2 ** 26 };
   const { access } = service;
@@ -35,7 +35,7 @@ test('an object that somebody replaced or removed is damaged for a machine witho
   const dated = refs.map((ref) => ({ ref, madeAt: 0 }));
   const there = await machine();
   expect(await there.artifacts.damaged(dated)).toEqual(new Set([replaced!.name, removed!.name]));
-  expect(await here.artifacts.damaged(dated)).toEqual(new Set()); // It reads its copies.
+  expect(await here.artifacts.damaged(dated)).toEqual(new Set()); // the machine reads its cached copies
   const linked = (ref: typeof whole) => here.artifacts.link([{ ref: ref!, name: here.artifacts.newName() }]);
   for (const ref of [replaced, removed])
     await expect(linked(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });

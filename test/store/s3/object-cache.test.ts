@@ -41,7 +41,7 @@ test('a cache removes the least recently used files, and none used in the last m
 test('produced bytes are sent from a file, and stored only after that', async () => {
   const folder = await newFolder();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
-  const piece = new Uint8Array(3); // the memory of every part, as in a real one
+  const piece = new Uint8Array(3); // a buffer that is reused for every part, as by a real stream
   const content = {
     length: 9,
     *parts() {

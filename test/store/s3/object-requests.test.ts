@@ -25,7 +25,7 @@ test('each request is reported with its method, its time and whether the store h
     stop();
     server.close();
   }
-  await createS3Client(service.access).remove('absent'); // The server does not listen any more.
+  await createS3Client(service.access).remove('absent'); // the server does not listen any more
   expect(seen.map(({ method, isAnswered }) => [method, isAnswered])).toEqual([
     ['HEAD', false],
     ['HEAD', true],
@@ -44,7 +44,7 @@ test('a connection closed by the store is not an outage, however late the client
   const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   try {
     expect(await createS3Client({ ...service.access, endpoint }, { patienceMs: 0 }).look('absent')).toBeUndefined();
-    requests = -1; // Three in a row are an outage.
+    requests = -1; // three failures in a row count as an outage
     const client = createS3Client({ ...service.access, endpoint }, { patienceMs: 0 });
     await expect(client.look('absent')).rejects.toThrow('closes the connection without an answer');
   } finally {

@@ -38,7 +38,7 @@ const bytesOf = (size: number, seed = 0): Uint8Array =>
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const CONTENT = bytesOf(700_001);
 const isThere = async (): Promise<boolean> => true;
-/** A machine with a separate cache. */
+/** Creates a machine with its own cache. */
 async function machine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
   const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
   const { access } = service;
@@ -66,7 +66,7 @@ test('another machine reads an object as a whole, in part and as a file', async 
   await expect((await machine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
-/** Copies bytes to shared memory, as for the columns of a run. */
+/** Copies bytes to shared memory, in which the columns of a run are stored. */
 function inSharedMemory(bytes: Uint8Array): Uint8Array {
   const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
   shared.set(bytes);
@@ -86,7 +86,7 @@ test('a body is sent with its hash, and one above 16 MiB in parts that have thei
   expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(3);
   const parts = [0, 1, 2].map((i) => sha256(large.subarray(i * 16 * MIB, (i + 1) * 16 * MIB)));
   expect(parts).toContain(service.headers()['x-amz-content-sha256']);
-  // The machine that wrote it reads its copy; another one reads the object.
+  // The machine that wrote the object reads its cached copy; another machine reads the object.
   service.seen.length = 0;
   expect((await readFile(await artifacts.file(ref!))).length).toBe(large.length);
   expect(service.seen).toEqual([]);
@@ -104,7 +104,7 @@ test('a file is sent in parts from disk, and read by another machine', async () 
   const ref = await artifacts.writeFile(path);
   expect(ref).toMatchObject({ bytes: large.length, sha256: sha256(large) });
   expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(2);
-  expect(await readdir(folder)).toEqual([]); // The machine that wrote it has the file.
+  expect(await readdir(folder)).toEqual([]); // the machine that wrote the object has its file
   expect(sha256(await (await machine()).artifacts.read(ref))).toBe(sha256(large));
 });
 
@@ -114,7 +114,7 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   const damage = async (): Promise<void> => {
     const { mtime } = await stat(join(folder, ref.name));
     await writeFile(join(folder, ref.name), bytesOf(CONTENT.length, 1));
-    await utimes(join(folder, ref.name), mtime, mtime); // Only its content shows the change.
+    await utimes(join(folder, ref.name), mtime, mtime); // only the content reveals the change
   };
   await damage();
   expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
@@ -125,7 +125,7 @@ test('a damaged copy is fetched again, also by a process that starts on it; a da
   await expect((await machine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
 });
 
-/** Writes another object under a name, with a wrong hash, as damage in the store does. */
+/** Overwrites an object with other content and a wrong hash, which simulates damage in the store. */
 async function putUnchecked(name: string, bytes: Uint8Array, claimed: string): Promise<void> {
   const { endpoint, bucket, prefix, region, keys } = service.access;
   const { accessKeyId, secretAccessKey } = keys;
@@ -196,7 +196,7 @@ test('a stalled object read restarts from the beginning, up to the retry limit',
     code: 'STORE_UNAVAILABLE',
     message: `The object store ${endpoint} broke off a response.`,
   });
-  // An unsupported operation of the reader is reported unchanged, at once.
+  // An error that the reader's storage causes is reported unchanged and immediately.
   const full = new Error('ENOSPC');
   await expect(hurried.get('a', () => Promise.reject(full))).rejects.toBe(full);
   await new Promise((resolve) => server.close(resolve));
@@ -292,7 +292,7 @@ test('a missing object is damage, and a missing bucket a wrong setting; a place 
   const other = { ...access, prefix: `${access.prefix}other/` };
   await expect(claimStore(documents, at(other))).rejects.toMatchObject({ exitStatus: 78, message: new RegExp(id) });
   const artifacts = await openObjectArtifacts({ access: own, cache, freeSpace: watchFreeSpace(cache.folder) });
-  expect(await artifacts.sweep(async () => new Set())).toBe(0); // The marker is not an orphan.
+  expect(await artifacts.sweep(async () => new Set())).toBe(0); // the marker does not count as orphaned
   expect(await claimStore(documents, at(own))).toBe(id);
 });
 
@@ -322,7 +322,7 @@ test('garbage is old and unreferenced; second names are separate objects', async
   expect(await artifacts.sweep(owned)).toBeGreaterThanOrEqual(2);
   expect(await artifacts.isIntact(second!)).toBe(true);
   const client = createS3Client(service.access);
-  // They belong to another application or another place.
+  // These objects belong to another application or another results location.
   for (const name of foreign) expect(await client.get(name, isThere)).toBe(true);
   await expect(artifacts.link([{ ref: gone, name: artifacts.newName() }])).rejects.toMatchObject({
     code: 'DOCUMENT_UNREADABLE',

@@ -17,27 +17,27 @@ interface S3rver {
 
 type S3rverClass = new (options: object) => S3rver;
 
-/** An object store on loopback behind a proxy that counts requests and can refuse them. */
+/** An object store on loopback behind a proxy that counts requests and can refuse requests. */
 export interface S3Service {
   readonly access: S3Access & { readonly keys: GivenKeys };
-  /** True if it checks the hash of a body and the signature of a request; s3rver accepts any. */
+  /** True if the store checks the hash of a body and the signature of a request; s3rver accepts any. */
   readonly isStrict: boolean;
-  /** Received requests for artifacts, as method and name of the operation. */
+  /** Received requests for artifacts, as method and operation name. */
   readonly seen: string[];
   /** Returns the headers of the last request with a body. */
   readonly headers: () => IncomingMessage['headers'];
-  /** While true, requests are answered with 503. */
+  /** While true, requests are refused with status 503. */
   isClosed: boolean;
   /** While true, requests for artifacts wait: the store is reachable, but jobs cannot end. */
   isHeld: boolean;
-  /** Number of the next bodies that arrive damaged. */
+  /** Number of following bodies that the proxy damages. */
   bodiesToDamage: number;
   stop(): Promise<void>;
 }
 
 const BUCKET = 'results';
 
-/** Address of objects, and access to them. */
+/** Address of the objects, and the keys for accessing them. */
 interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys'>, Pick<S3Service, 'isStrict'> {
   readonly host: string;
   readonly port: number;
@@ -45,7 +45,7 @@ interface Upstream extends Pick<S3Service['access'], 'bucket' | 'prefix' | 'keys
 }
 
 /**
- * Opens the store that `TEST_S3=http://key:secret@host:port/bucket` names; otherwise, in the soak, Ceph if it is
+ * Opens the store named by `TEST_S3=http://key:secret@host:port/bucket`; otherwise, in the soak, Ceph if it is
  * installed; otherwise s3rver from npm.
  */
 async function openUpstream(): Promise<Upstream> {
@@ -61,7 +61,7 @@ async function openUpstream(): Promise<Upstream> {
   return startS3rver();
 }
 
-/** Uses a separate prefix; objects remain there. */
+/** Uses a separate prefix in the given bucket; its objects are not deleted. */
 function upstreamAt(url: string, name: string): Upstream {
   const { hostname: host, port, username, password, pathname } = new URL(url);
   const [accessKeyId, secretAccessKey] = [decodeURIComponent(username), decodeURIComponent(password)];
@@ -80,7 +80,7 @@ function upstreamAt(url: string, name: string): Upstream {
 }
 
 async function startS3rver(): Promise<Upstream> {
-  // It is a CommonJS module without types.
+  // s3rver is a CommonJS module without types
   const S3rver = createRequire(import.meta.url)('s3rver') as S3rverClass;
   const directory = mkdtempSync(join(tmpdir(), 'divisor-s3-'));
   const server = new S3rver({
@@ -123,13 +123,13 @@ export async function startS3(): Promise<S3Service> {
       return;
     }
     const { method, url: path } = incoming;
-    // A connection for each request: one that is kept may be closed while the next request is sent.
+    // Each request has its own connection, because a kept connection may be closed while the next request is sent.
     const inner = request({ port, host, method, path, headers: incoming.headers, agent: false }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);
     });
     inner.on('error', () => outgoing.destroy());
-    // A client that is killed during an object leaves a request that would keep the store open.
+    // A client that is killed while sending an object would leave a request that keeps the store open.
     outgoing.on('close', () => inner.destroy());
     const isDamaged = method === 'PUT' && state.bodiesToDamage > 0;
     if (isDamaged) state.bodiesToDamage--;
@@ -150,7 +150,7 @@ export async function startS3(): Promise<S3Service> {
   });
 }
 
-/** Changes a bit of every transferred piece. */
+/** Creates a stream that changes a bit of every chunk. */
 const damaging = (): Transform =>
   new Transform({
     transform(piece: Buffer, _, done) {

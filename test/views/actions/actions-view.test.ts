@@ -28,10 +28,10 @@ const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
   });
 
 /**
- * Returns the only action of a run that ends before or after its ex-date; A is at 50 before, only the action moves it,
- * and B is constant.
+ * Returns the only action of a run that ends before or after its ex-date. A is at 50 before the action and moves only
+ * because of it; B is constant.
  */
-function shownUntil(
+function showActionUntil(
   rows: number,
   action: Omit<ActionSketch, 'name' | 'ex'>,
   { after, treatment = {} }: { readonly after: number; readonly treatment?: object },
@@ -67,8 +67,8 @@ test.each([
   ['the same reinvested', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'total' }],
   ['a scrip dividend, taken in cash', { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'shares' }, 48, {}],
 ] as const)('%s: the forecast before it equals the result of the run after it', (_, action, after, treatment) => {
-  const ahead = shownUntil(2, action, { after, treatment });
-  const behind = shownUntil(4, action, { after, treatment });
+  const ahead = showActionUntil(2, action, { after, treatment });
+  const behind = showActionUntil(4, action, { after, treatment });
   expect([ahead.state, behind.state]).toEqual(['coming', 'effective']);
   for (const figure of ['weight_before', 'shares_before', 'weight_after', 'shares_after'] as const)
     expect([figure, ahead[figure]! / behind[figure]!]).toEqual([figure, expect.closeTo(1, 10)]);
@@ -76,8 +76,8 @@ test.each([
   expect(behind.choices).toEqual([]);
 });
 
-/** Returns the rows of the pro forma of a coming action, and the holdings of the run after it. */
-function wholeIndexUntil(
+/** Returns the pro forma rows of a coming action, and the holdings of the run after the action. */
+function showWholeIndexUntil(
   rows: number,
   close: Readonly<Record<string, readonly (number | null)[]>>,
   actions: Parameters<typeof buildMarket>[0]['actions'],
@@ -116,14 +116,14 @@ test.each([
   ],
 ])('the forecast of the whole index after %s equals that of the run', (_, actions, priceOfA) => {
   const close = { A: priceOfA, B: [100, 100, 100], C: [20, 20, 20] };
-  const ahead = wholeIndexUntil(2, close, actions);
-  const behind = wholeIndexUntil(3, close, actions);
+  const ahead = showWholeIndexUntil(2, close, actions);
+  const behind = showWholeIndexUntil(3, close, actions);
   const action = ahead.shown.at(-1)!;
   const rows = createProFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.index);
   for (const { constituent, weight_after, shares_after } of rows) {
     const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
     expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
-    // Shares of a security that splits on the day of the dividend are forecast separately for the dividend.
+    // If a security also splits on the day of the dividend, the forecast for the dividend excludes the split.
     const split = actions.length === 2 && constituent === 'A' ? 4 : 1;
     expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(held.shares, 9)]);
   }
@@ -142,9 +142,9 @@ test.each([
     48,
   ],
 ] as const)('%s that is past has the proceeds that the run took', (_, action, treatment, proceeds) => {
-  const shown = shownUntil(3, action, { after: 48, treatment });
+  const shown = showActionUntil(3, action, { after: 48, treatment });
   expect([shown.state, shown.proceeds, shown.received]).toEqual(['effective', proceeds, null]);
-  // The holding of A becomes B, both levels computed from the shares: 1 share of A for the base of 100, and B.
+  // The holding of A becomes B. Both levels follow from the shares: 1 share of A for the base of 100, and B.
   const a = (100 * 0.5) / 50;
   expect(shown.shares_before).toBeCloseTo(a, 12);
 });
@@ -152,12 +152,13 @@ test.each([
 test('a merger that is past has the shares that the run took, and their weight, split and dividend of the day within', () => {
   const close = { A: [50, 50, 12], B: [100, 100, 100], C: [20, 20, 25] };
   const ex = DATES[2]!;
-  const { shown, held } = wholeIndexUntil(3, close, [
+  const { shown, held } = showWholeIndexUntil(3, close, [
     { name: 'A', ex, type: 'SPLIT', value: 4 },
     { name: 'A', ex, type: 'MERGER', value: 0.5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // A third of 100 each: 2/3 shares of A, four times as many after the split, then half as many of C, at 25.
+  // Each security has a third of 100: 2/3 shares of A, four times as many after the split, then half as many of C, at
+  // 25.
   const value = (100 / 3 / 50) * 4 * 0.5 * 25;
   const others = 100 / 3 + ((100 / 3) * 25) / 20;
   expect(merger.proceeds).toBe(null);
@@ -169,11 +170,11 @@ test('a merger that is past has the shares that the run took, and their weight, 
 
 test('a merger into shares and cash that is past has both as the run took them', () => {
   const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 25] };
-  const { shown } = wholeIndexUntil(3, close, [
+  const { shown } = showWholeIndexUntil(3, close, [
     { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
   ]);
   const merger = shown.find(({ type }) => type === 'MERGER')!;
-  // For 2/3 shares of A: 4/3 of C at 25, and 10/3 in cash, which is not part of the market value but changes the
+  // 2/3 shares of A become 4/3 of C at 25, and 10/3 in cash, which is not part of the market value but changes the
   // divisor.
   const value = (100 / 3) * (50 / 50 + 1 + 25 / 20);
   expect(merger).toMatchObject({ cash: 5, proceeds: 5, received: { identifier: 'C', ratio: 2 } });
@@ -183,7 +184,7 @@ test('a merger into shares and cash that is past has both as the run took them',
 test('of an offer of cash or shares that is past only the side that the run took says what it was', () => {
   const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 20] };
   const ex = DATES[2]!;
-  const { shown } = wholeIndexUntil(3, close, [
+  const { shown } = showWholeIndexUntil(3, close, [
     { name: 'A', ex, type: 'ACQUISITION', value: 55 },
     { name: 'A', ex, type: 'MERGER', value: 2.5, related: 'C' },
   ]);
@@ -193,7 +194,7 @@ test('of an offer of cash or shares that is past only the side that the run took
 });
 
 test('of rights that await a decision the choice that funds itself is what levels take, taking up costs the subscription', () => {
-  const { awaits_decision, choices, shares_before, shares_after, weight_after } = shownUntil(
+  const { awaits_decision, choices, shares_before, shares_after, weight_after } = showActionUntil(
     2,
     { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
     { after: 46, treatment: CONSTITUENT },
@@ -209,14 +210,14 @@ test('of rights that await a decision the choice that funds itself is what level
 test('a scrip dividend awaits a decision up to its election date, also after its ex-date', () => {
   const scrip = { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'cash' } as const;
   const showUntil = (rows: number, election?: string) =>
-    shownUntil(rows, { ...scrip, ...(election ? { election } : {}) }, { after: 48 });
+    showActionUntil(rows, { ...scrip, ...(election ? { election } : {}) }, { after: 48 });
   expect([showUntil(2), showUntil(3)].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, false]);
   const [ahead, open, closed] = [showUntil(2, DATES[2]), showUntil(3, DATES[2]), showUntil(4, DATES[2])];
   expect([ahead, open, closed].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
   expect(closed.choices).toEqual([]);
   expect(open).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
-  // In shares it is a stock dividend of one for twenty, at the price without the cash.
-  const stock = shownUntil(4, { type: 'STOCK_DIVIDEND', value: 1.05 }, { after: 48 });
+  // In shares, the dividend is a stock dividend of one for twenty, at the price including the cash.
+  const stock = showActionUntil(4, { type: 'STOCK_DIVIDEND', value: 1.05 }, { after: 48 });
   for (const { choices, shares_before: held } of [ahead, open]) {
     const shares = choices.find(({ choice }) => choice === 'accept_shares')!;
     expect(shares.weight_after).toBeCloseTo(stock.weight_after!, 12);
@@ -241,7 +242,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     [true, 2],
     [true, 2],
   ]);
-  // Both halves of the offer have both choices: each choice of the three securities appears once.
+  // Both actions of the offer have both choices; each choice of the three securities appears once.
   const rows = createProFormaRows(view.actions, readHeldAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
   const of = (choice: string) =>
@@ -249,7 +250,7 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   const [cash, shares] = [of('accept_cash'), of('accept_shares')];
   expect([cash['A']!.weight_after, shares['A']!.weight_after]).toEqual([0, 0]);
   for (const name of ['B', 'C']) expect(cash[name]!.weight_after).toBeCloseTo(0.5, 12);
-  // Two of C at 20 for one of A at 50: 0.8 of a third, so that the index is worth 2.8 thirds.
+  // Two C at 20 replace one A at 50: A becomes 0.8 of its third, so the index is worth 2.8 thirds.
   expect(shares['B']!.weight_after).toBeCloseTo(1 / 2.8, 12);
   expect(shares['C']!.weight_after).toBeCloseTo(1.8 / 2.8, 12);
   expect(shares['C']!.shares_after).toBeCloseTo(shares['C']!.shares_before + 2 * shares['A']!.shares_before, 12);
@@ -270,7 +271,7 @@ test('a security that leaves without an action is reported with its last price w
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const { actions } = createActionsView(columns, { sm, rates: createExchangeRates(sm, 'USD'), from: null, to: null });
   expect(actions).toHaveLength(1);
-  // The third session without a price is the 8th.
+  // The 8th is the third session without a price.
   expect(actions[0]).toMatchObject({ ex_date: '2024-01-08', identifier: 'A', type: 'SILENT_DELISTING', value: 52 });
   expect(actions[0]!.weight_before).toBeCloseTo(52 / 50 / (52 / 50 + 2), 12);
   expect([actions[0]!.weight_after, actions[0]!.shares_after, actions[0]!.state]).toEqual([0, 0, 'effective']);
@@ -312,8 +313,8 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
 test('a spin-off has the shares of the spun-off security, before and after, and a separate row in the whole index', () => {
   const close = { A: [50, 50, 46, 46], B: [100, 100, 100, 100], S: [null, null, null, 16] };
   const actions = [{ name: 'A', ex: DATES[2]!, type: 'SPIN_OFF' as const, value: 0.25, related: 'S' }];
-  const ahead = wholeIndexUntil(2, close, actions);
-  // At a base of 100, one share of A is held, which yields 0.25 of S.
+  const ahead = showWholeIndexUntil(2, close, actions);
+  // At a base of 100, one share of A is held and yields 0.25 shares of S.
   expect(ahead.shown[0]).toMatchObject({ state: 'coming', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
   const rows = createProFormaRows(ahead.shown, ahead.index);
   expect(rows.map(({ constituent }) => constituent)).toEqual(['A', 'B', 'S']);
@@ -321,10 +322,10 @@ test('a spin-off has the shares of the spun-off security, before and after, and 
   expect(rows.slice(0, 2).map(({ weight_after, shares_after }) => [weight_after, shares_after])).toEqual(
     ahead.held.map(({ weight, shares }) => [weight, shares]),
   );
-  const behind = wholeIndexUntil(4, close, actions);
+  const behind = showWholeIndexUntil(4, close, actions);
   expect(behind.shown[0]).toMatchObject({ state: 'effective', received: { identifier: 'S', ratio: 0.25, weight: 0 } });
   expect(behind.held.find(({ identifier }) => identifier === 'S')!.shares).toBeCloseTo(0.25, 12);
   // A security with a price by the close of the day has the corresponding weight: 4 of a level of 46 + 50 + 4.
-  const traded = wholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
+  const traded = showWholeIndexUntil(3, { ...close, S: [null, null, 16, 16] }, actions);
   expect(traded.shown[0]!.received!.weight).toBeCloseTo(0.04, 12);
 });

@@ -20,7 +20,7 @@ import {
 
 const DAYS = listWeekdays(16);
 
-/** Returns the pro forma file of a run on a date; the composer knows nothing after it. */
+/** Returns the pro forma file of a run on a date; the composer knows no data after this date. */
 function announcedOn(run: Run, date: string): AnnouncedFile {
   const { document, sm } = run.index.compositions;
   const day = parseValidDay(date);
@@ -45,7 +45,7 @@ const mapShares = ({ names, shares }: IndexFile): Map<string, number> =>
 const worth = ({ shares, price, fx }: IndexFile): number =>
   shares.reduce((sum, own, i) => (own === 0 ? sum : sum + own * price[i]! * fx[i]!), 0);
 
-/** Reference dates are first Fridays; effective dates are a week later. */
+/** Monthly schedule: reference dates are first Fridays, and effective dates are a week later. */
 const MONTHLY = {
   frequency: 'monthly',
   anchor: 'second_friday',
@@ -54,8 +54,8 @@ const MONTHLY = {
 };
 
 describe('two securities of equal market value on the reference date, by hand', () => {
-  // Begins on Monday 4 March; the reference date is Friday 8 March, the announcement Tuesday 12 March, the effective
-  // date 15 March.
+  // The run begins on Monday 4 March. The reference date is Friday 8 March, the announcement Tuesday 12 March, and the
+  // effective date 15 March.
   const run = runIndexCase({
     close: {
       A: [100, 100, 100, 100, 100, 100, 200, 200, 100, 100, 100, 100],
@@ -80,7 +80,7 @@ describe('two securities of equal market value on the reference date, by hand', 
     expect([before.effective, after.effective].map((day) => formatDay(day))).toEqual([DAYS[9], DAYS[9]]);
     expectNear(before.shares[0]! / before.shares[1]!, 100 / 200);
     expectNear(after.shares[0]! / after.shares[1]!, 200 / 200);
-    // 100 of A at 200 and 200 of B at 50, as the index itself holds; the split changes neither weight.
+    // The file has 100 shares of A at 200 and 200 of B at 50, like the index itself; the split changes neither weight.
     for (const file of [before, after]) {
       expectNear((file.shares[0]! * file.price[0]!) / worth(file), 2 / 3);
       expectNear(worth(file), 30_000);
@@ -158,7 +158,7 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
         expectNear(worth(file) / file.divisor, price[6 + k]!, isRounded ? 1e-5 : 1e-10);
         if (isRounded && sketch.weighting !== 'PriceWeight') expect(file.shares.every(Number.isInteger)).toBe(true);
         if (k === 0) return;
-        // Between sessions, the shares of any two securities change only by their splits.
+        // From one session to the next, the ratio of the shares of two securities changes only by splits.
         const before = mapShares(files[k - 1]!);
         const changes = [...mapShares(file)].map(([name, own]) => {
           const splits = sketch.events.filter(

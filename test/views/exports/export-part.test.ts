@@ -22,11 +22,11 @@ const sample = sampleRun({
 });
 const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
-/** Treats the holdings as announced. */
+/** Announced file that contains the current holdings. */
 const held = createClosingFile(columns, null, null);
 const announced = { ...held, effective: held.day };
 
-/** Returns an export in parts of `bytes` bytes. */
+/** Returns an export in parts of about `bytes` bytes. */
 function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
   const results: Uint8Array[] = [];
   let from: ExportPosition | null = { at: 0, rows: 0 };
@@ -49,7 +49,7 @@ function listParts(table: ExportTableName, format: RowFormat, bytes: number): Ui
   return results;
 }
 
-/** Row groups of a Parquet file are its parts. */
+/** Reads a Parquet file, whose row groups are the parts. */
 const rowsOfParquet = (bytes: Buffer) => parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
 
 const exportWhole = (table: ExportTableName, format: RowFormat): Buffer =>
@@ -61,7 +61,7 @@ describe.each(EXPORT_NAMES)('%s', (table) => {
     async (format) => {
       const many = listParts(table, format, 1);
       const all = exportWhole(table, format);
-      // Batches of an Arrow stream are those of its parts.
+      // the batches of an Arrow stream are the batches of its parts
       if (format === 'arrow')
         expect(tableFromIPC(Buffer.concat(many)).toArray().map(String)).toEqual(
           tableFromIPC(all).toArray().map(String),

@@ -20,7 +20,7 @@ import {
   addRates,
 } from '../../domain/overlays/overlay-case.js';
 
-/** Weekdays of the calendar of the tests. */
+/** Weekdays of the test calendar. */
 const DATES = Array.from({ length: 40 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
   .filter((day) => day.getUTCDay() % 6 !== 0 && day.getUTCMonth() * 100 + day.getUTCDate() !== 15)
   .map((day) => day.toISOString().slice(0, 10));
@@ -63,7 +63,7 @@ interface Read {
 }
 const readRun = (of: Run): Read => ({ columns: columnsOf(of), market: of.index.book.sm.market });
 
-/** Returns the rows of a table as its file has them. */
+/** Returns the rows of a table as in its file. */
 function rowsOf(table: typeof closing | typeof opening | typeof levels, read: Read, end: string): Row[] {
   const source = { ...read, window: { start: null, end } };
   return [...(table as typeof closing)(source, 0)].flatMap(({ count, columns }) =>
@@ -78,7 +78,10 @@ function rowsOf(table: typeof closing | typeof opening | typeof levels, read: Re
   );
 }
 
-/** Returns what the checks of divisor and weights find on the first session, the last one and those with actions. */
+/**
+ * Returns the findings of the divisor and weight checks on the first session, the last session, and sessions with
+ * corporate actions.
+ */
 function findingsOf(run: Run, decimals: object = {}, maySellShort = true): string[] {
   const of = readRun(run);
   const days = [...of.columns.i32('days')];
@@ -96,7 +99,7 @@ function findingsOf(run: Run, decimals: object = {}, maySellShort = true): strin
       levels: new Map(all),
       decimals: { level: null, divisor: null, weights: null, ...decimals },
       maySellShort,
-    } as never; // The two checks read no other member.
+    } as never; // both checks read no other member
     const { divisor, weights } = CHECK_CATALOGUE;
     return [
       ...divisor.judge(input, divisor.schema.parse({ check: 'divisor' })),

@@ -22,7 +22,7 @@ const columnsOf = (run: Run) => {
   return openColumns((from, to) => bytes.slice(from, to));
 };
 
-/** Index shares, prices and divisor by the identifier of the security. */
+/** Divisor, and index shares and prices by identifier. */
 interface Read extends Pick<IndexFile, 'divisor'> {
   readonly shares: ReadonlyMap<string, number>;
   readonly money: number;
@@ -37,7 +37,7 @@ function read(names: readonly string[], { shares, price, fx, divisor }: IndexFil
   };
 }
 
-/** Returns the files of every session of a run; the first session has no opening file. */
+/** Returns the opening and closing file of every session of a run; the first session has no opening file. */
 function filesOf(run: Run): { closing: Read; opening: Read | null }[] {
   const columns = columnsOf(run);
   const { names } = columns.header;
@@ -58,7 +58,7 @@ test('two securities through a split, a special dividend and a rebalance, by han
     document: { base_value: 100, base_market_value: 1000 },
   });
   const [first, second, third] = filesOf(run);
-  // 500 in each: 5 of A and 10 of B, a divisor of 10.
+  // Each security has 500: 5 shares of A and 10 of B, with a divisor of 10.
   expect([...first!.closing.shares]).toEqual([
     ['A', 5],
     ['B', 10],
@@ -103,7 +103,7 @@ test('a change of a share count is in the opening file of its date, by hand', ()
   const [, second, third] = filesOf(run);
   expectNear(second!.closing.shares.get('A')!, 100);
   expectNear(second!.closing.divisor, 200);
-  // 150 of A before the session: market value and divisor rise by a quarter, and the level does not change.
+  // A has 150 shares before the session: market value and divisor rise by a quarter, and the level does not change.
   expectNear(third!.opening!.shares.get('A')!, 150);
   expectNear(third!.opening!.shares.get('B')!, 100);
   expectNear(third!.opening!.money, 25_000);
@@ -143,7 +143,7 @@ describe('the export', () => {
   });
 });
 
-/** Returns share counts of a security, which grow by its splits and by the given changes. */
+/** Returns the share counts of a security, which grow by its splits and by the given changes. */
 function countsOf(
   counts: readonly { readonly name: number; readonly at: number; readonly percent: number }[],
   events: readonly { readonly name: number; readonly at: number; readonly type: string; readonly size: number }[],
@@ -249,7 +249,7 @@ test('on random markets market value over divisor is the level, and an opening i
         expectNear(closing.money / closing.divisor, price[t]!, 1e-10);
         if (opening === null) return;
         expectNear(opening.money / opening.divisor, price[t - 1]!, isRounded ? 1e-7 : 1e-10);
-        // A session has the same index shares from its opening to its close.
+        // Index shares do not change between the opening and the close of a session.
         expect([...opening.shares.keys()]).toEqual([...closing.shares.keys()]);
         for (const [name, held] of opening.shares) expectNear(closing.shares.get(name)!, held, 1e-10);
         if (rebalanced.has(t - 1)) return;

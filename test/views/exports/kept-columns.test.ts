@@ -20,7 +20,7 @@ interface Asked {
   readonly start: string | null;
 }
 
-/** Exports a run that is opened for it, and counts the bytes of the run that were read. */
+/** Opens a run, exports a table of it, and counts the bytes of the run that were read. */
 function exportAndCount({ table, format, start }: Asked, keep?: KeepFigures) {
   const pieces: Uint8Array[] = [];
   bytesRead = 0;
@@ -57,7 +57,7 @@ test.each(['attribution', 'events'] as const)(
         expect(again.read).toBeLessThan(alone.read);
       }
     }
-    // Entries deleted between two exports are computed again.
+    // Cache entries that disappear between two exports are computed again.
     for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
     const request = { table, format: 'csv', start: null } as const;
     expect(exportAndCount(request, keep).bytes).toEqual(exportAndCount(request).bytes);

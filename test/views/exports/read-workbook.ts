@@ -3,15 +3,15 @@ import { formatDay } from '#domain/time/days.js';
 
 export interface Sheet {
   readonly name: string;
-  /** Number of rows that do not scroll. */
+  /** Number of frozen rows at the top. */
   readonly frozenRows: number;
-  /** Cells with a formula. */
+  /** Number of cells with a formula. */
   readonly formulas: number;
-  /** Numbers, texts, and days as YYYY-MM-DD in cells with a date style; null where there is no value. */
+  /** Numbers, strings, and days as YYYY-MM-DD in cells with a date style; null where a cell is empty. */
   readonly rows: readonly (readonly (string | number | null)[])[];
 }
 
-/** Reads the sheets of a workbook from the XML of its parts. */
+/** Reads the sheets of a workbook from the XML of its archive members. */
 export async function readWorkbook(bytes: Buffer): Promise<Sheet[]> {
   const parts = await unzipped(bytes);
   const dateStyles = stylesOfDates(parts.get('xl/styles.xml')!);
@@ -29,7 +29,7 @@ function readSheet(name: string, xml: string, dateStyles: ReadonlySet<string>): 
   const rows = [...xml.matchAll(/<row r="(\d+)">(.*?)<\/row>/gs)].map((row, i) => {
     if (Number(row[1]) !== i + 1) throw new Error(`row ${i + 1} is numbered ${row[1]}`);
     const cells: (string | number | null)[] = [];
-    // A cell without a value may be omitted.
+    // Cells without a value may be omitted.
     for (const [, column = '', attributes = '', content] of row[2]!.matchAll(CELL))
       cells[column.charCodeAt(0) - 'A'.charCodeAt(0)] = cellOf(attributes, content, dateStyles);
     return cells;
@@ -57,7 +57,7 @@ function cellOf(
 
 const SERIAL_OF_1970 = 25_569;
 
-/** Returns the cell styles with a date format. */
+/** Returns the indices of cell styles with a date format. */
 function stylesOfDates(xml: string): ReadonlySet<string> {
   const formats = new Map(
     [...xml.matchAll(/<numFmt numFmtId="(\d+)" formatCode="([^"]+)"/g)].map((match) => [match[1]!, match[2]!]),
@@ -66,7 +66,7 @@ function stylesOfDates(xml: string): ReadonlySet<string> {
   return new Set([...styles].flatMap((match, i) => (formats.get(match[1]!)?.includes('yyyy') ? [String(i)] : [])));
 }
 
-/** Returns text of XML, with the characters that Excel escapes. */
+/** Decodes XML text, including the characters that Excel escapes. */
 function textOf(xml: string): string {
   const named: Readonly<Record<string, string>> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
   return xml

@@ -23,7 +23,7 @@ test('null is a mark among whole numbers and NaN among others: no number is mist
   expect(Buffer.concat(pieces).toString()).toBe('7,-2147483648\nnull,1.5\n-7,null\n');
 });
 
-/** Returns rows as the CSV writer formats them, in batches of some rows. */
+/** Returns rows as the CSV writer formats them, in batches of a number of rows. */
 function writeRows(columns: readonly NamedColumn[], count: number, batch = count): string {
   const pieces: Uint8Array[] = [];
   const writer = createRowWriter(
@@ -42,7 +42,7 @@ function writeRows(columns: readonly NamedColumn[], count: number, batch = count
   return Buffer.concat(pieces).toString();
 }
 
-/** The rows by joining texts. */
+/** Returns the rows formatted by joining strings. */
 function joinRows(columns: readonly NamedColumn[], count: number): string {
   const formatCell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : formatCsvText(values.texts[values.codes[row]!]!);
@@ -56,7 +56,7 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
   ).join('');
 }
 
-/** A column of each type; both kinds of numbers repeat values often. */
+/** Returns one column per type; both kinds of numeric columns repeat values often. */
 function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
   const chance = seeded(count);
   const numbers = Float64Array.from({ length: count }, (_, row) =>

@@ -15,7 +15,7 @@ const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to)
 
 const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
 
-/** A datapoint that some securities lack on some days. */
+/** Returns a datapoint that some securities lack on some days. */
 const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
 const asked: Omit<ExposuresInput, 'keep'> = {
   window: { start: null, end: null },
@@ -38,8 +38,8 @@ const asked: Omit<ExposuresInput, 'keep'> = {
   },
 };
 
-/** Returns a cache of figures like that of a thread, and the number of requests for one. */
-function keeping(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
+/** Returns a cache of figures like the cache of a thread, and the number of requests for a figure. */
+function createCountedCache(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
   const keep: KeepFigures = (what, size) => {
     const key = JSON.stringify(what);
@@ -60,7 +60,7 @@ function renderView(
 }
 
 test('figures that are kept from other windows and intervals are those of a view made afresh', () => {
-  const { keep } = keeping();
+  const { keep } = createCountedCache();
   const asks: Partial<ExposuresInput>[] = [
     { window: { start: '2020-05-04', end: '2020-06-30' }, interval: 'monthly' },
     { window: { start: '2020-03-02', end: '2020-09-30' }, groups: 2 },
@@ -71,7 +71,7 @@ test('figures that are kept from other windows and intervals are those of a view
 });
 
 test('the text of a part of earlier output equals that of the part written separately', () => {
-  const { keep, kept } = keeping();
+  const { keep, kept } = createCountedCache();
   const formatText = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
     const json = createJsonWriter();
     writeExposures(json, exposuresOf(open(), { ...asked, groups: 100, window, keep: keepIn }));
@@ -81,7 +81,7 @@ test('the text of a part of earlier output equals that of the part written separ
     { start: '2020-02-03', end: '2020-12-30' },
     { start: '2020-02-04', end: '2020-12-29' },
     { start: '2020-08-03', end: '2020-08-03' },
-    { start: null, end: '2020-03-31' }, // Begins before the cached dates, and is shorter.
+    { start: null, end: '2020-03-31' }, // begins before the cached dates and is shorter
     { start: null, end: null },
     { start: '2020-07-01', end: null },
   ];
@@ -97,7 +97,7 @@ test('the text of a part of earlier output equals that of the part written separ
 });
 
 test('a view that is stopped keeps the dates before, and a later one continues after them with the same bits', () => {
-  const { keep } = keeping();
+  const { keep } = createCountedCache();
   const DATES = 100;
   let dates = 0;
   const onDate = (): void => {
@@ -111,7 +111,7 @@ test('a view that is stopped keeps the dates before, and a later one continues a
 });
 
 test('cached figures are computed once: a window within another reads no datapoint again', () => {
-  const { keep, kept } = keeping();
+  const { keep, kept } = createCountedCache();
   renderView(asked, keep);
   expect(new Set(kept.keys())).toEqual(
     new Set(['["concentration"]', '["groups","SECTOR",null]', '["field","A",null]', '["turnover"]']),
@@ -126,7 +126,7 @@ test('figures that the run of a benchmark has are not computed again for another
     holdings: openStoredHoldings(open(), Int32Array.from(open().header.names.keys())),
     key: 'B',
   };
-  const { keep: ofBenchmark } = keeping();
+  const { keep: ofBenchmark } = createCountedCache();
   renderView(asked, ofBenchmark);
   const fields: ExposuresInput['fields'] = {
     ...asked.fields,
@@ -206,7 +206,7 @@ test('groups, concentration and averages are sums over the weights of each date'
 });
 
 test('one group per security exceeds the cache, and sums to the invested weight', () => {
-  const { keep, kept } = keeping();
+  const { keep, kept } = createCountedCache();
   const groupOf = (name: string) => ({ group: name, until: Infinity });
   const view = exposuresOf(open(), { ...asked, by: 'IDENTIFIER', groupOf, groups: 3, keep });
   expect([...kept.keys()].filter((key) => key.includes('groups'))).toEqual([]);

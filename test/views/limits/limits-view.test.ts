@@ -11,7 +11,7 @@ import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
 
-/** Headroom of each sentence of a rule, by its wording. */
+/** Functions that return the headroom of each limit of a rule, written from the wording of the rule. */
 const BY_WORDS: Record<LimitRuleName, (weights: readonly number[]) => number[]> = {
   UCITS_5_10_40: (weights) => [0.1 - findLargest(weights), 0.4 - sumAbove(weights, 0.05)],
   UCITS_20_35: (weights) => [0.35 - findLargest(weights), 0.2 - (weights.toSorted((a, b) => b - a)[1] ?? 0)],
@@ -23,8 +23,8 @@ const findLargest = (weights: readonly number[]): number => Math.max(0, ...weigh
 const sumAbove = (weights: readonly number[], trigger: number): number =>
   sum(weights.filter((weight) => weight > trigger));
 
-/** Periods of consecutive closes beyond a bound. */
-function spells(isBeyond: readonly boolean[]): [number, number | null][] {
+/** Returns periods of consecutive closes beyond a bound. */
+function listSpells(isBeyond: readonly boolean[]): [number, number | null][] {
   const results: [number, number | null][] = [];
   isBeyond.forEach((is, t) => {
     if (is && isBeyond[t - 1] !== true) results.push([t, null]);
@@ -33,20 +33,23 @@ function spells(isBeyond: readonly boolean[]): [number, number | null][] {
   return results;
 }
 
-/** Sums of the weights by issuer. */
-function byIssuer(weights: readonly number[], issuers: readonly string[]): number[] {
+/** Returns the sums of weights by issuer. */
+function sumByIssuer(weights: readonly number[], issuers: readonly string[]): number[] {
   const sums = new Map<string, number>();
   weights.forEach((weight, i) => sums.set(issuers[i]!, (sums.get(issuers[i]!) ?? 0) + weight));
   return [...sums.values()];
 }
 
-/** Returns weights after the price of one security has moved. */
+/** Returns the weights after a price change of one security. */
 function movePrice(weights: readonly number[], name: number, move: number): number[] {
   const after = weights.map((weight, i) => (i === name ? weight * (1 + move) : weight));
   return after.map((weight) => weight / (1 + weights[name]! * move));
 }
 
-/** Issuers by day: each security has its own, or some of several securities change in the middle of the run. */
+/**
+ * Issuers by day: either each security has its own issuer, or several securities of an issuer change it in the middle
+ * of the run.
+ */
 const ISSUERS = {
   IDENTIFIER: () => null,
   ISSUER: (days: Int32Array) => (day: number, i: number) => `I${i % (day < days[days.length >> 1]! ? 5 : 7)}`,
@@ -86,11 +89,11 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
           expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
           for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
           const headroomOf = (weights: readonly number[], t: number) =>
-            BY_WORDS[rule](byIssuer(weights, issuersOn(days[t]!)));
+            BY_WORDS[rule](sumByIssuer(weights, issuersOn(days[t]!)));
           const expected = closes.map(headroomOf);
           view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
           rows.forEach(({ row }, r) => {
-            const own = spells(expected.map((of) => of[r]! < -1e-12));
+            const own = listSpells(expected.map((of) => of[r]! < -1e-12));
             const reports = view.breaches.filter((breach) => breach.row === row);
             expect(reports.map(({ begin, end }) => [begin, end])).toEqual(
               own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
@@ -103,7 +106,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
             if (name < 0) continue;
             const isBeyond = (i: number, by: number, tolerance: number) =>
               Math.min(...headroomOf(movePrice(closes[t]!, i, by), t)) < -tolerance;
-            const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // At a bound, a rise or a fall may exceed it.
+            const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // at a bound, either a rise or a fall may exceed it
             expect(ways.some((way) => isBeyond(name, move * (1 + 1e-6) + way * 1e-7, 0))).toBe(true);
             distances++;
             closes[t]!.forEach((weight, i) => {
@@ -121,7 +124,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
   },
 );
 
-/** Caches all figures by their inputs. */
+/** Creates a cache of all figures, by their inputs. */
 function createKeptFigures(): KeepFigures {
   const kept = new Map<string, DatedFigures>();
   return (what, size) => {

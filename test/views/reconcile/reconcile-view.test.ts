@@ -176,7 +176,7 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
         expect.arrayContaining([
           'returns',
           'weights',
-          ...(definition.rounding === undefined ? ['drift'] : []), // Shares and divisor are rounded there.
+          ...(definition.rounding === undefined ? ['drift'] : []), // shares and divisor are rounded in this definition
           'contributions',
           'initial capital',
           'transaction costs',

@@ -20,7 +20,8 @@ import { runOverviewJson } from '../../domain/backtest/run-texts.js';
 
 const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
 /**
- * Tuesday 2024-01-02 to Friday 2024-01-12; A doubles on the 5th and gains a fifth on the 10th, the others are constant.
+ * Dates from Tuesday 2024-01-02 to Friday 2024-01-12. A doubles on the 5th and gains a fifth on the 10th; the other
+ * prices are constant.
  */
 const DATES = Array.from({ length: 9 }, (_, t) => formatDay(parseValidDay('2024-01-02') + t + (t > 3 ? 2 : 0)));
 const A = [10, 10, 10, 20, 20, 20, 24, 24, 24];
@@ -75,9 +76,9 @@ beforeAll(() => {
 test('orders of the latest rebalance, by hand', () => {
   const orders = computeRebalanceOrders(columns, sm, 30_000);
   if (orders === null || 'missing' in orders) throw new Error('orders were expected');
-  // The breach of the 5th (A is half of the index) is corrected at its close; on the 10th A is 1.2 / 3.2 = 0.375: 468
-  // shares at 24 should be 10,000 / 24 = 417. B and C have 937 at 10 and should have 1000; the cash of 28 does not pay
-  // for the last shares.
+  // The breach on the 5th, when A is half of the index, is corrected at the close of this day. On the 10th A is 1.2 /
+  // 3.2 = 0.375: it has 468 shares at 24 and should have 10,000 / 24 = 417. B and C have 937 shares at 10 and should
+  // have 1000; the cash of 28 does not pay for the last shares.
   expect(orders.date).toBe('2024-01-10');
   const shares = new Map(
     orders.account.trades.map(({ identifier, side, shares: count }) => [identifier, [side, count]]),
@@ -86,7 +87,7 @@ test('orders of the latest rebalance, by hand', () => {
   const bought = ['B', 'C'].map((name) => shares.get(name)!);
   expect(bought.map(([side]) => side)).toEqual(['buy', 'buy']);
   expect(bought.map(([, count]) => count).toSorted()).toEqual([62, 63]);
-  // Half of 5 basis points, and 10 times the root of the share of a day's volume; C has no volume.
+  // The cost is half of 5 basis points, plus 10 times the square root of the share of a day's volume; C has no volume.
   const cost = (51 * 24 * (2.5 + 10 * Math.sqrt(0.051)) + 2.5 * (shares.get('C')![1] as number) * 10) / 1e4;
   const ofB = shares.get('B')![1] as number;
   expect(orders.account.cost).toBeCloseTo(cost + (ofB * 10 * (2.5 + 10 * Math.sqrt(ofB / 500))) / 1e4, 9);
@@ -135,8 +136,8 @@ test('a report prints scenarios by hand, and why one has no result', () => {
     ],
   };
   const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
-  // A third of the portfolio is A, which rises from 10 to 24; B paid a dividend before. Nothing changes between the two
-  // rises.
+  // A is a third of the portfolio and rises from 10 to 24; B has paid a dividend earlier. Nothing changes between the
+  // two rises.
   expect(text).toMatch(/^Doubling 2024-01-04 2024-01-10 46\.67% 0\.00% \(2024-01-08\) 100\.00%$/m);
   expect(text).toMatch(/^A falls -10\.00% 100\.00%$/m);
   const line = text.replaceAll('\n', ' ');
@@ -151,7 +152,8 @@ test('charts print how much is sold within some days, and the headroom of the ru
     { kind: 'chart', lines: ['headroom', 'sector_weights'], index_id: 'SAMPLE' },
   ];
   const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
-  // 468 A at 24, 937 B and C at 10; a tenth of the daily volume of 1,000 and of 500 shares, none of C; in total 29,972.
+  // Holdings are 468 A at 24, and 937 each of B and C at 10: 29,972 in total. A tenth of the daily volume of 1,000 and
+  // of 500 shares can be sold, and none of C.
   const sold = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
   for (const value of sold) expect(text).toContain(formatPercent(value / 29_972));
   const names = columns.header.names.length;
@@ -200,7 +202,7 @@ test('a report of an overlay states its kind, its underlying index, and every te
   expect(text).not.toContain('No transaction cost');
   expect(text).toContain('Max drawdown');
   expect(text).not.toMatch(/Tracking (error|difference) to index/);
-  // In the header and among the figures.
+  // The figure is in the header and among the key figures.
   expect(text.match(/20\.00 bps/g)).toHaveLength(2);
   expect(createMethodology(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));
 });

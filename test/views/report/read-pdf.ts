@@ -1,14 +1,14 @@
 import { inflateSync } from 'node:zlib';
 
-/** A piece of text on a page: points from the lower left corner. */
+/** Text on a page, with coordinates in points from the lower left corner. */
 export interface PlacedText {
   readonly text: string;
   readonly x: number;
-  /** Base line. */
+  /** Baseline of the text. */
   readonly y: number;
   readonly width: number;
   readonly size: number;
-  /** True if it is in a part of the structure or marked as an artifact. */
+  /** True if the text is part of the document structure or marked as an artifact. */
   readonly isMarked: boolean;
   readonly isArtifact: boolean;
 }
@@ -16,16 +16,16 @@ export interface PlacedText {
 export interface PdfPage {
   readonly mediaBox: readonly number[];
   readonly texts: readonly PlacedText[];
-  /** Points of lines and corners of rectangles, from the lower left corner. */
+  /** Points of lines and corners of rectangles, in points from the lower left corner. */
   readonly points: readonly (readonly [x: number, y: number])[];
 }
 
 export interface Pdf {
   readonly source: string;
   readonly pages: readonly PdfPage[];
-  /** Names of the fonts, and whether the document embeds their files. */
+  /** Names of the fonts; `isEmbedded` is true if the document contains the font file. */
   readonly fonts: readonly { readonly name: string; readonly isEmbedded: boolean }[];
-  /** Text of every page; pieces on one baseline are joined by spaces. */
+  /** Text of every page; texts on the same baseline are joined by spaces. */
   readonly text: string;
 }
 
@@ -35,8 +35,8 @@ interface PdfObject {
 }
 
 /**
- * Reads the documents of this service: uncompressed objects, content streams of pages, and two-byte fonts with a table
- * of characters. It is not a general PDF reader.
+ * Reads PDF documents of this service: uncompressed objects, content streams of pages, and two-byte fonts with a
+ * character table. It is not a general PDF reader.
  */
 export function readPdf(bytes: Uint8Array): Pdf {
   const source = Buffer.from(bytes).toString('latin1');
@@ -92,7 +92,7 @@ function objectsOf(source: string): Map<number, PdfObject> {
 }
 
 interface Font {
-  /** Thousandths of the size by glyph. */
+  /** Widths by glyph, in thousandths of the font size. */
   readonly widths: readonly number[];
   readonly characters: ReadonlyMap<number, string>;
 }
@@ -201,7 +201,7 @@ function textOf({ texts }: PdfPage): string {
     .join('\n');
 }
 
-/** Returns pairs of overlapping texts of one page. */
+/** Returns pairs of overlapping texts on a page. */
 export function overlaps({ texts }: PdfPage): [string, string][] {
   const boxes = texts
     .map(({ text, x, y, width, size }) => ({
@@ -223,7 +223,7 @@ export function overlaps({ texts }: PdfPage): [string, string][] {
   return results;
 }
 
-/** Returns texts and lines of a page that extend beyond its edge, or beyond a margin. */
+/** Returns texts and lines of a page that extend beyond its edge or beyond a margin. */
 export function outside({ mediaBox, texts, points }: PdfPage, margin = 0): string[] {
   const right = mediaBox[2]! - margin + 0.6;
   const left = margin - 0.6;

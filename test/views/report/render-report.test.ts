@@ -31,10 +31,10 @@ describe.each(BUILT_IN_IDS)('%s', (id) => {
     expect(source).toMatch(/\/Marked true/);
     expect(source).toMatch(/\/Lang \(en\)/);
     expect(source).toMatch(/\/DisplayDocTitle true/);
-    expect(source).toContain('&amp;'); // The title in the metadata, as XML.
+    expect(source).toContain('&amp;'); // the title in the metadata is escaped for XML
   });
 });
-/** Papers; of those with the same blocks one is drawn, in the soak all. */
+/** Ids of papers to draw. Of papers with the same blocks only one is drawn; in the soak all are drawn. */
 const PAPERS = BUILT_IN_IDS.filter((id) => IS_SOAK || id.endsWith('A4'));
 
 describe.each(PAPERS)('%s', (id) => {
@@ -121,7 +121,7 @@ describe('bytes', () => {
   });
 });
 
-/** Returns the streams of a document, decompressed. */
+/** Returns the decompressed streams of a document. */
 function streamsOf(bytes: Uint8Array): Buffer[] {
   const source = Buffer.from(bytes).toString('latin1');
   return [...source.matchAll(/\nstream\n(.*?)\nendstream/gs)].map(([, text]) => {
@@ -143,7 +143,7 @@ test('the fonts of a report without figures are the same whatever the digits of 
   const different = first!
     .filter((stream, i) => !stream.equals(second![i]!))
     .map((stream) => stream.toString('latin1'));
-  // The page, which prints the stamp, and the metadata.
+  // The stamp occurs on the page and in the metadata.
   expect(
     different.map((text) => (text.includes('<x:xmpmeta') ? 'metadata' : text.includes(' Tf') ? 'page' : text)),
   ).toEqual(expect.arrayContaining(['page']));

@@ -18,10 +18,10 @@ export interface SampleOptions {
   readonly benchmark?: boolean;
   readonly costs?: number;
   readonly name?: string;
-  /** Names of companies, used in turn. */
+  /** Company names of the securities, used in turn. */
   readonly companies?: readonly (string | null)[];
   readonly sectors?: readonly string[];
-  /** True for constant prices. */
+  /** True if all prices are constant. */
   readonly isFlat?: boolean;
 }
 
@@ -30,7 +30,7 @@ export interface SampleRun {
   readonly columns: Uint8Array;
   readonly overview: Uint8Array;
   readonly figures: RunFigures;
-  /** The BacktestRunResult as the service returns it. */
+  /** BacktestRunResult in the form that the service returns. */
   readonly result: {
     readonly metrics: Record<string, number | null>;
     readonly annual_returns: Record<string, number>;
@@ -38,7 +38,7 @@ export interface SampleRun {
   };
 }
 
-/** Runs a backtest on a random market, and returns it with its stored form. */
+/** Runs a backtest on a random market. @returns the run and its stored form */
 export function sampleRun(options: SampleOptions): SampleRun {
   const { start = '2021-01-01', cap = null, costs = 0, name = 'Sample index' } = options;
   const calendars = weekdayCalendars({ XTST: { from: '1999-01-01', to: '2031-12-31' } });
@@ -88,7 +88,7 @@ const STAMP = {
   engineVersion: '0',
 };
 
-/** Returns securities whose prices are random walks, the first the largest. */
+/** Returns a market whose prices are random walks; the first security is the largest. */
 function sampleMarket({ names, benchmark, companies, sectors, isFlat }: SampleOptions, dates: readonly string[]) {
   const random = createCounterRandom({ seed: 11, stream: names });
   const ids = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AMBER, AMBER_TINT, INK, MUTED, NAVY, NAVY_TINT, SLATE } from '#views/report/style-sheet.js';
 
-/** Lightness in CIELAB, 0 for black to 100 for white: a colour printed in grey. */
+/** Returns the CIELAB lightness of a colour, 0 for black to 100 for white, which is its grey in print. */
 function lightness(colour: string): number {
   const [r = 0, g = 0, b = 0] = [1, 3, 5].map((at) => {
     const value = Number.parseInt(colour.slice(at, at + 2), 16) / 255;

@@ -14,7 +14,9 @@ const folderFor = temporaryFolders();
 const control = { report: () => {} };
 const NAMES = ['A', 'B', 'C', 'D'];
 
-/** Returns a market of a range of days: each security has bars from a random day on, with occasional gaps. */
+/**
+ * Returns the content of a range of days, in which each security has bars from a random day on, with occasional gaps.
+ */
 function contentOf(
   from: number,
   to: number,
@@ -31,7 +33,7 @@ function contentOf(
       if ((t + n) % 5 !== 0) volume[cell] = t * 100 + n;
     }
   }
-  // A source has no security without a bar: its reader omits them.
+  // A source contains no security without a bar, because its reader omits such securities.
   const panels = removeEmptyLines({
     identifiers: names,
     dates: Int32Array.from({ length: to - from }, (_, i) => 10_000 + from + i),
@@ -58,11 +60,11 @@ function contentOf(
   };
 }
 
-/** The fourth security is listed on the due day, the others from the start. */
+/** Returns the first day of a security: the fourth security is listed on the due day, the others from the start. */
 const findFirstDay = (n: number, dueDay = 0) => (n === 3 ? dueDay : 0);
 
-/** Returns a content as a process that read it transfers it. */
-async function loaded(content: MarketContent): Promise<MarketHandle> {
+/** Returns a content in the form in which the process that read it transfers it. */
+async function transferContent(content: MarketContent): Promise<MarketHandle> {
   const { hash, digests } = await digestContent(content);
   const path = join(await folderFor(), 'market');
   return { datasetId: 's', contentHash: hash, adjustment: 'none', digests, ...(await handedOver([path], content)) };
@@ -87,7 +89,7 @@ const add = (
     { held, fresh, options: { until: null, full: false, isWhole: false, unchangedTables }, calendars: { codes: [] } },
     control,
   );
-/** Returns true if two handles share memory: writes through one are visible through the other. */
+/** Returns true if two handles share memory, so that writes through one handle are visible through the other. */
 function sharesMemory(one: MarketHandle, other: MarketHandle): boolean {
   const [a, b] = [one, other].map(({ fields }) => new Uint8Array(fields[0]!.values)) as [Uint8Array, Uint8Array];
   const before = a[0]!;
@@ -110,11 +112,11 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
         const versions: { readonly handle: MarketHandle; readonly bits: string }[] = [];
         let day = first;
         let dividends: readonly number[] = [0];
-        let held = await loaded(contentOf(0, day, { dividends, dueDay }));
+        let held = await transferContent(contentOf(0, day, { dividends, dueDay }));
         for (const { days, isActed } of steps) {
           versions.push({ handle: held, bits: formatBits(held) });
           if (isActed) dividends = [...dividends, day];
-          const fresh = await loaded(contentOf(day, day + days, { dividends, dueDay }));
+          const fresh = await transferContent(contentOf(day, day + days, { dividends, dueDay }));
           day += days;
           held = (
             await add(
@@ -123,7 +125,7 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
               isActed ? ['reference', 'universes'] : ['corporate_actions', 'reference', 'universes'],
             )
           ).handle;
-          const whole = await loaded(contentOf(0, day, { dividends, dueDay }));
+          const whole = await transferContent(contentOf(0, day, { dividends, dueDay }));
           expect([held.contentHash, held.digests]).toEqual([whole.contentHash, whole.digests]);
           expect(formatBits(held)).toBe(formatBits(whole));
         }
@@ -134,9 +136,9 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
   ));
 
 test('days are added behind those held without copying them, until the room is used up', async () => {
-  let held = await loaded(contentOf(0, 10, { dividends: [0] }));
+  let held = await transferContent(contentOf(0, 10, { dividends: [0] }));
   const next = async (from: number, to: number) =>
-    (await add(held, await loaded(contentOf(from, to, { dividends: [0] })))).handle;
+    (await add(held, await transferContent(contentOf(from, to, { dividends: [0] })))).handle;
   const grown = await next(10, 11);
   expect(sharesMemory(grown, held)).toBe(true);
   held = grown;
@@ -147,19 +149,21 @@ test('days are added behind those held without copying them, until the room is u
 });
 
 test('of two versions derived from one, as after a cancelled refresh, neither writes where the other did', async () => {
-  const held = await loaded(contentOf(0, 10, { dividends: [0] }));
-  const lost = (await add(held, await loaded(contentOf(10, 12, { dividends: [0] })))).handle;
+  const held = await transferContent(contentOf(0, 10, { dividends: [0] }));
+  const lost = (await add(held, await transferContent(contentOf(10, 12, { dividends: [0] })))).handle;
   const before = formatBits(lost);
   const fresh = contentOf(10, 13, { dividends: [0] });
   fresh.fields.get('CLOSE')!.fill(77);
-  const { handle } = await add(held, await loaded(fresh));
+  const { handle } = await add(held, await transferContent(fresh));
   expect(formatBits(lost)).toBe(before);
   expect(openMarket(handle).fields.get('CLOSE')!.subarray(-NAMES.length)).toEqual(Float64Array.of(77, 77, 77, 77));
 });
 
 test('tables that were read again and are the same are not sent again', async () => {
-  const held = await loaded(contentOf(0, 10, { dividends: [0, 1, 2] }));
-  const fresh = await loaded(contentOf(10, 11, { dividends: [0, 1, 2] }));
+  const held = await transferContent(contentOf(0, 10, { dividends: [0, 1, 2] }));
+  const fresh = await transferContent(contentOf(10, 11, { dividends: [0, 1, 2] }));
   expect((await add(held, fresh)).isSameTables).toBe(true);
-  expect((await add(held, await loaded(contentOf(10, 11, { dividends: [0, 1, 2, 10] })))).isSameTables).toBe(false);
+  expect((await add(held, await transferContent(contentOf(10, 11, { dividends: [0, 1, 2, 10] })))).isSameTables).toBe(
+    false,
+  );
 });

@@ -5,7 +5,7 @@ import { createRunMemory } from '#workers/output/run-memory.js';
 const NONE = { from: 0, to: 0 };
 
 /** Allocates memory, fills it and releases it. */
-function used(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
+function useMemory(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
   const buffer = memory.take(bytes, NONE);
   new Uint8Array(buffer).fill(255);
   memory.giveBack();
@@ -18,7 +18,7 @@ const isZero = (buffer: SharedArrayBuffer): boolean => areZeros(new Uint8Array(b
 
 test('the memory of the previous run is reused by a run that fits, and contains no data of it', () => {
   const memory = createRunMemory();
-  const first = used(memory, 1000);
+  const first = useMemory(memory, 1000);
   const second = memory.take(900, NONE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
@@ -26,7 +26,7 @@ test('the memory of the previous run is reused by a run that fits, and contains 
 
 test('a range that may hold anything is not cleared, all else is', () => {
   const memory = createRunMemory();
-  used(memory, 1001);
+  useMemory(memory, 1001);
   const bytes = new Uint8Array(memory.take(1000, { from: 80, to: 160 }));
   expect(bytes.subarray(80, 160).every((byte) => byte === 255)).toBe(true);
   expect(areZeros(bytes.subarray(0, 80)) && areZeros(bytes.subarray(160))).toBe(true);
@@ -40,8 +40,8 @@ test('memory that was not given back is not taken again: a run that failed may b
 
 test('memory is never smaller than asked for, and not kept beyond the limit', () => {
   const memory = createRunMemory(1000);
-  const small = used(memory, 500);
-  const large = used(memory, 2000);
+  const small = useMemory(memory, 500);
+  const large = useMemory(memory, 2000);
   expect(large).not.toBe(small);
   expect(large.byteLength).toBe(2000);
   expect(memory.take(100, NONE)).not.toBe(large);
@@ -51,7 +51,7 @@ test('of memory beyond the limit the place is kept, with nothing in it', ({ skip
   if (!clearMemory(new SharedArrayBuffer(ALONE_BYTES)))
     skip('memory is emptied on Linux with the optional package koffi');
   const memory = createRunMemory(1000);
-  const first = used(memory, ALONE_BYTES);
+  const first = useMemory(memory, ALONE_BYTES);
   const second = memory.take(ALONE_BYTES - 8, NONE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);

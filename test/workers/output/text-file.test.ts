@@ -9,7 +9,7 @@ import { writeTextFile } from '#workers/output/text-file.js';
 const folder = mkdtempSync(join(tmpdir(), 'divisor-text-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Writes much more than one window of text, with a repeated part. */
+/** Writes text that is much longer than one window and contains a repeated part. */
 function writeMuch(json: JsonWriter): void {
   json.raw('[[');
   const from = json.mark();

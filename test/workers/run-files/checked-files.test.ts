@@ -24,16 +24,16 @@ beforeEach(async () => {
   checked = createCheckedFiles(destination)!;
 });
 
-/** Writes a file as the task of a run does. */
-async function written(bytes = BYTES, name = 'a.art'): Promise<string> {
+/** Writes a file in the same way as the task of a run. */
+async function writeRunFile(bytes = BYTES, name = 'a.art'): Promise<string> {
   await openArtifactWriter(destination).write([{ name, bytes }], {
     onWritten: (file) => rememberWritten(checked, file),
   });
   return join(folder, name);
 }
 
-/** Checks that a file has a content, and that it was read for this check. */
-function looked(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
+/** Checks that a file has the expected content, and that the check read the file. */
+function expectRead(path: string, hash = SHA256, files: CheckedFiles | null = checked) {
   let parts = 0;
   const isIntact = hasContent({ path, sha256: hash }, files ?? undefined, () => parts++);
   return { isIntact, isRead: parts > 0 };
@@ -43,7 +43,7 @@ const UNREAD = { isIntact: true, isRead: false };
 const READ = { isIntact: true, isRead: true };
 const DAMAGED = { isIntact: false, isRead: true };
 
-/** Changes a bit at an offset; the size does not change. */
+/** Changes a bit at an offset without changing the file size. */
 function flip(path: string, at = 1000): void {
   const file = openSync(path, 'r+');
   writeSync(file, new Uint8Array([BYTES[at]! ^ 1]), 0, 1, at);
@@ -52,24 +52,24 @@ function flip(path: string, at = 1000): void {
 
 describe('a file that was written', () => {
   test('and that nobody has touched since is not read, under whichever name', async () => {
-    const path = await written();
-    expect(looked(path)).toEqual(UNREAD);
+    const path = await writeRunFile();
+    expect(expectRead(path)).toEqual(UNREAD);
     linkSync(path, join(folder, 'b.art'));
-    expect(looked(join(folder, 'b.art'))).toEqual(UNREAD);
-    expect(looked(path)).toEqual(UNREAD);
+    expect(expectRead(join(folder, 'b.art'))).toEqual(UNREAD);
+    expect(expectRead(path)).toEqual(UNREAD);
   });
 
   test('and changed in place is found, at once and with the same size', async () => {
-    const path = await written();
+    const path = await writeRunFile();
     flip(path);
-    expect(looked(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED);
     flip(path, 0);
     truncateSync(path, 100);
-    expect(looked(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED);
   });
 
   test('and replaced by another of the same size and time is found', async () => {
-    const path = await written();
+    const path = await writeRunFile();
     const other = join(folder, 'other');
     await writeFile(other, BYTES);
     flip(other);
@@ -78,25 +78,25 @@ describe('a file that was written', () => {
     utimesSync(other, atime, mtime);
     await rename(other, path);
     expect(statSync(path, { bigint: true }).mtimeNs).toBe(mtimeNs);
-    expect(looked(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED);
   });
 
   test('is not taken for another content', async () => {
-    const path = await written();
-    expect(looked(path, sha256(new Uint8Array(1)))).toEqual(DAMAGED);
+    const path = await writeRunFile();
+    expect(expectRead(path, sha256(new Uint8Array(1)))).toEqual(DAMAGED);
   });
 
   test('and has gone has no content', () => {
-    expect(looked(join(folder, 'a.art'))).toEqual({ isIntact: false, isRead: false });
+    expect(expectRead(join(folder, 'a.art'))).toEqual({ isIntact: false, isRead: false });
   });
 
   test('where others write too is read, as is one below the size that is remembered', async () => {
     expect(createCheckedFiles({ ...destination, storeId: 's' } as ArtifactDestination)).toBeUndefined();
     expect(createCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
-    const path = await written();
-    expect([looked(path, SHA256, null), looked(path, SHA256, null)]).toEqual([READ, READ]);
+    const path = await writeRunFile();
+    expect([expectRead(path, SHA256, null), expectRead(path, SHA256, null)]).toEqual([READ, READ]);
     const short = BYTES.subarray(1);
-    expect(looked(await written(short, 'b.art'), sha256(short))).toEqual(READ);
+    expect(expectRead(await writeRunFile(short, 'b.art'), sha256(short))).toEqual(READ);
   });
 
   test('grown before it has its name is not remembered', async () => {
@@ -106,23 +106,23 @@ describe('a file that was written', () => {
     const file = await open(path, 'r+');
     await rememberWritten(checked, { file, bytes: BYTES.length, sha256: SHA256 });
     await file.close();
-    expect(looked(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED);
   });
 });
 
 describe('after a restart', () => {
   test('a file is read once', async () => {
-    const path = await written();
+    const path = await writeRunFile();
     checked = createCheckedFiles(destination)!;
-    expect([looked(path), looked(path), looked(path)]).toEqual([READ, UNREAD, UNREAD]);
+    expect([expectRead(path), expectRead(path), expectRead(path)]).toEqual([READ, UNREAD, UNREAD]);
     flip(path);
-    expect(looked(path)).toEqual(DAMAGED);
+    expect(expectRead(path)).toEqual(DAMAGED);
     await writeFile(path, BYTES);
-    expect(looked(path)).toEqual(READ);
+    expect(expectRead(path)).toEqual(READ);
   });
 
   test('a file that is not to be remembered is read each time, and is asked for once it has its content', async () => {
-    const path = await written();
+    const path = await writeRunFile();
     checked = createCheckedFiles(destination)!;
     let count = 0;
     const look = (): boolean =>
@@ -141,11 +141,11 @@ describe('after a restart', () => {
   test('a file that has just been touched is read until a later touch shows', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
-    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // As after a clock was set back.
-    expect([looked(path), looked(path)]).toEqual([READ, READ]);
+    utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // as after a backward step of the clock
+    expect([expectRead(path), expectRead(path)]).toEqual([READ, READ]);
     const longAgo = new Date(0);
     utimesSync(path, longAgo, longAgo);
-    expect([looked(path), looked(path)]).toEqual([READ, UNREAD]);
+    expect([expectRead(path), expectRead(path)]).toEqual([READ, UNREAD]);
   });
 });
 
@@ -156,13 +156,13 @@ test('no more files are remembered than there is room for, the last one always',
   const hash = sha256(zeros);
   const paths: string[] = [];
   for (let i = 0; i < 3 * room; i++) {
-    paths.push(await written(zeros, `${i}.art`));
-    expect(looked(paths.at(-1)!, hash)).toEqual(UNREAD);
+    paths.push(await writeRunFile(zeros, `${i}.art`));
+    expect(expectRead(paths.at(-1)!, hash)).toEqual(UNREAD);
   }
   const unread = paths.filter((path) => {
-    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // The content after another read.
+    const copy = new BigUint64Array(new SharedArrayBuffer(checked.byteLength)); // the content after the next read
     copy.set(checked);
-    return !looked(path, hash, copy).isRead;
+    return !expectRead(path, hash, copy).isRead;
   });
   expect(unread.length).toBeGreaterThan(room / 2);
   expect(unread.length).toBeLessThanOrEqual(room);
@@ -171,7 +171,7 @@ test('no more files are remembered than there is room for, the last one always',
 
 test('the time of a file that is remembered lies before its writing, and its bytes are those that were written', async () => {
   const before = Date.now();
-  const path = await written();
+  const path = await writeRunFile();
   expect(statSync(path).mtimeMs).toBeLessThan(before);
   expect(Buffer.compare(readFileSync(path), BYTES)).toBe(0);
 });

@@ -34,7 +34,7 @@ describe('a file of a stored run', () => {
   });
 
   test('that the system does not read is refused with the name it gives to the reason', () => {
-    // A folder can be opened but not read, like a file on a bad sector.
+    // A folder can be opened but not read, which simulates a file on a bad sector.
     for (const work of [() => useRunFile(folder, () => 0), () => readBytes(folder, 0, new Uint8Array(1))]) {
       expect(refusalOf(work)).toMatchObject({
         code: 'DOCUMENT_UNREADABLE',
@@ -53,7 +53,7 @@ describe('the hash of a file that is read past the cache', () => {
   test('is that of its bytes, around sectors and blocks, below the size as above it', () => {
     for (const more of [-1, 0, 1, 4095, 4096, 2 ** 21 - 1, 2 ** 21, 2 ** 21 + 4097]) {
       const bytes = bytesOf(LARGE_BYTES_MIN + more);
-      writeFileSync(path, bytes); // The read comes from the cache, which may be ahead of the disk.
+      writeFileSync(path, bytes); // The file is read from the page cache, which may be ahead of the disk.
       let looks = 0;
       expect(hashOnce(path, bytes.length, () => looks++)).toBe(sha256(bytes));
       expect(looks).toBe(more < 0 ? 32 : 1 + Math.floor(bytes.length / 2 ** 21));

@@ -11,7 +11,7 @@ const newFolder = temporaryFolders();
 const PRICES = new Uint8Array(1 << 20).fill(7);
 const sha256 = createHash('sha256').update(PRICES).digest('hex');
 
-/** A run with the prices of another one whose file is stored. */
+/** Returns a run that uses the stored price file of another run. */
 async function runBeside(content: Uint8Array, { securities }: { readonly securities: string }) {
   const folder = await newFolder();
   const stored = join(folder, 'stored');
@@ -43,7 +43,7 @@ test('the first run of a thread writes its prices; after practice it neither wri
   const { input, made, looks } = await runBeside(PRICES, { securities: 'B' });
   practiseRunFiles(input, made);
   const read = looks.length;
-  expect(read).toBeGreaterThan(1); // the prices themselves, and parts of the stored file
+  expect(read).toBeGreaterThan(1); // the prices themselves, and ranges of the stored file
   expect((await writeRunFiles(input, made)).prices).toEqual({ sha256, written: null });
   expect(looks).toHaveLength(read);
 });

@@ -8,10 +8,12 @@ import { prepare, putIndices, type RunningCluster } from '../running-cluster.js'
 import { waitUntil } from '../../../waiting.js';
 import type { SharedWork } from './shared-work.js';
 
-/** In parts of eight: several for each worker. */
+/** Number of variants: parts contain eight, so every worker computes several parts. */
 const VARIANTS = IS_SOAK ? 240 : 64;
 
-/** Variants with different definitions, none with the index of another, in parts for all workers. */
+/**
+ * Sweep of variants with different definitions, so that none reuses another's index, in enough parts for all workers.
+ */
 const SWEEP = {
   document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
   partitions: 4,
@@ -30,11 +32,11 @@ async function startSweep({ ask }: RunningService, name: string): Promise<string
   return body.job_id;
 }
 
-/** Returns the table of an ended sweep without its name. */
+/** Returns the table of a finished sweep without its id. */
 async function tableOf(service: RunningService, jobId: string): Promise<object> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
-  const { sweep_id: _, ...table } = result as Ranked; // Every sweep has another id.
+  const { sweep_id: _, ...table } = result as Ranked; // the id differs between sweeps
   expect(table.rows).toHaveLength(VARIANTS);
   return table;
 }
@@ -48,14 +50,14 @@ async function startSimulation({ ask }: RunningService): Promise<string> {
   return body.job_id;
 }
 
-/** Returns the result of an ended simulation. */
+/** Returns the result of a finished simulation. */
 async function pathsOf(service: RunningService, jobId: string): Promise<unknown> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
   return result;
 }
 
-/** Optimisations in three parts; one has no solution. */
+/** Optimisations in three parts; one of them is infeasible. */
 const STUDY = Array.from({ length: 20 }, (_, i) => ({
   index_id: 'RUN',
   constraint_set_id: i === 9 ? 'none' : 'limits',
@@ -70,7 +72,7 @@ async function startStudy({ ask }: RunningService): Promise<string> {
   return answer.body.job_id;
 }
 
-/** Returns the rows of an ended study, with the result of each run. */
+/** Returns the rows of a finished study, with the result of each run. */
 async function studyOf(service: RunningService, jobId: string): Promise<readonly unknown[]> {
   const { status, error, result } = await service.finished(jobId);
   expect([status, error]).toEqual(['succeeded', null]);
@@ -118,7 +120,7 @@ export function describeSweeps(work: SharedWork): void {
     });
     afterAll(() => cluster?.front.ask('DELETE', '/indices/RUN'));
 
-    /** Resolves when every worker has fetched the market. */
+    /** Resolves after every worker has fetched the market. */
     const allServed = () => waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null));
     const workerAt = (node: string): Listening => work.workers.find(({ home }) => node.endsWith(home))!;
     const heldJob = (start: () => Promise<string>) => startHeldParts(cluster, { workerAt, start });

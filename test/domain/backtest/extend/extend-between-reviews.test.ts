@@ -7,7 +7,7 @@ import { randomMarket } from '../random-market.js';
 import { randomDocument, randomRequest, run } from '../random-run.js';
 import { DAYS_ADDED, expectResumes, newTally, RUNS } from './growing-run.js';
 
-/** Shares that change by up to 30 % on some sessions. */
+/** Share counts that change by up to 30 % on some sessions. */
 const randomCounts = fc.array(fc.record({ cell: fc.nat(499), percent: fc.integer({ min: -25, max: 30 }) }), {
   minLength: 10,
   maxLength: 40,
@@ -76,7 +76,7 @@ describe('changes between reviews', () => {
             seen.changes += index.book.shareChanges?.session.length ?? 0;
             for (const { cause } of index.compositions.list) if (cause) seen[cause as keyof typeof seen] += 1;
           } catch {
-            // The random market was refused.
+            // The engine refused the random market.
           }
         },
       ),

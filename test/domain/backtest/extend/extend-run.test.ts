@@ -29,7 +29,7 @@ import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-
 import { overviewOf, resultOf, runOverviewJson, runResultJson } from '../run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
-/** Returns a run; undefined if the random market or benchmark is refused. */
+/** Returns a run; undefined if the random market or benchmark was refused. */
 function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
   try {
     return tryRun(...given);
@@ -39,7 +39,7 @@ function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
   }
 }
 
-/** Another index of the market, on the other calendar. */
+/** A second index on the market, on the other calendar. */
 const BENCHMARK = IndexDocument.parse({
   id: 'Y',
   name: 'Y',
@@ -49,7 +49,7 @@ const BENCHMARK = IndexDocument.parse({
   pipeline: { treatment: { dividends: 'net', withholding_tax: 0.3 }, weighting: { type: 'EqualWeight' } },
 });
 
-/** The benchmark of a run, and the way a strategy follows its index. */
+/** Benchmarks of a run, and terms by which a strategy follows its index. */
 const randomTerms = fc.record({
   benchmark: fc.constantFrom(
     null,
@@ -137,14 +137,14 @@ describe('on random markets', () => {
         fc.integer({ min: 0, max: 3 }),
         fc.nat(1000),
         async ({ market }, row, kind, choice) => {
-          const grown = await digested(market);
-          const known = await digested(cut(market, row + 1));
+          const grown = await attachDigests(market);
+          const known = await attachDigests(cut(market, row + 1));
           const day = market.dates[row]!;
           const prefix = prefixOf(known.market, known.digests, day);
           expect(comparePrefixes(prefixOf(grown.market, grown.digests, day), prefix)).toBeNull();
           const since = openMarketSince(shareMarket(market), findSettledDay(market, day));
           expect(comparePrefixes(prefixOf(since, grown.digests, day), prefix)).toBeNull();
-          const changed = await digested(change(market, kind, { day, row: choice % (row + 1), choice }));
+          const changed = await attachDigests(change(market, kind, { day, row: choice % (row + 1), choice }));
           expect(comparePrefixes(prefixOf(changed.market, changed.digests, day), prefix)).toBe(
             kind === 3 ? 'names' : 'history',
           );
@@ -155,7 +155,7 @@ describe('on random markets', () => {
   });
 });
 
-async function digested(
+async function attachDigests(
   market: MarketData,
 ): Promise<{ readonly market: MarketData; readonly digests: ContentDigests }> {
   return { market, digests: (await digestContent(market)).digests };
@@ -168,8 +168,8 @@ interface Change {
 }
 
 /**
- * Returns a market with one change at or before a day: a price, an additional action or membership, or another
- * security.
+ * Returns the market with one change on or before a day: another price, an additional action or membership, or an
+ * additional security.
  */
 function change(market: MarketData, kind: number, { day, row, choice }: Change): MarketData {
   const names = market.identifiers.length;

@@ -72,8 +72,8 @@ test('a strategy under a constraint set resumes with what its solves left', () =
   expect(Object.keys(tally.reasons)).not.toContain('rebalance');
 });
 
-/** Three years of sixteen names. */
-function longMarket(calendars: Calendars) {
+/** Returns a market of sixteen securities over three years. */
+function createLongMarket(calendars: Calendars) {
   const sessions = calendars
     .get('XNYS')!
     .sessions.filter((day) => day > 15_000)
@@ -107,7 +107,7 @@ function longMarket(calendars: Calendars) {
 
 test('an optimised index, or a strategy under constraints, looks back no further than the windows of its risk model, however long the market', () => {
   const calendars = openCalendars();
-  const { market, sessions } = longMarket(calendars);
+  const { market, sessions } = createLongMarket(calendars);
   const begin = { calendar: 'XNYS', base_date: formatDay(sessions[400]!), rebalance: { frequency: 'monthly' } };
   const parent = IndexDocument.parse({
     ...begin,

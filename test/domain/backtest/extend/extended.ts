@@ -24,7 +24,7 @@ import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
 import { plainDecider } from '../test-deciders.js';
 
-/** Returns the rows of a market up to a position, with all of its actions. */
+/** Returns the rows of a market up to a position, with all corporate actions of the market. */
 export function cut(market: MarketData, rows: number): MarketData {
   const names = market.identifiers.length;
   return {
@@ -43,9 +43,9 @@ export interface StoredRun {
 export interface ExtendTerms {
   readonly createDecider?: DeciderFactory;
   readonly calendars?: Calendars;
-  /** Called if a decision uses the whole market. */
+  /** Called when a decision uses the whole market. */
   readonly onWhole?: () => void;
-  /** Number of dates after which a new file is begun; default: no limit. */
+  /** Maximum number of dates in a file before the next file begins; default: no limit. */
   readonly datesMax?: number;
 }
 
@@ -83,7 +83,7 @@ export function extend(
   }
 }
 
-/** Opens columns that continue those of earlier files, which are named by their positions. */
+/** Opens columns that continue the columns of earlier files. The earlier files are named by their positions. */
 export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = []): RunColumns {
   return openColumns(
     (start, end) => bytes.slice(start, end),
@@ -91,20 +91,20 @@ export function openExtended(bytes: Uint8Array, files: readonly Uint8Array[] = [
   );
 }
 
-/** Returns the two files of a whole run: its prices and its columns. */
+/** Returns the two files of a run computed as a whole: its prices and its columns. */
 export function filesOf(run: Run): Uint8Array[] {
   const { columns, prices } = createRunFiles(run, { contentHash: 's', apartBytesMin: 0 });
   return [joinBytes(prices!), columns];
 }
 
-/** Returns the files of an extended run: the earlier ones that it uses, and the new one. */
+/** Returns the files of an extended run: the earlier files that it still uses, and the new file. */
 export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
   return [...files.slice(0, earlierFiles), columns];
 }
 
 export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
-/** Checks that every column of every panel, and an odd range of each block, equals that of other columns. */
+/** Checks that every column of every panel, and an odd range of each block, equal their counterparts in `other`. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
     if (LAYOUT.has(name) || name in ROW_WIDTHS || BY_DATE.has(name)) continue;
@@ -116,19 +116,19 @@ export function expectSameReads(columns: RunColumns, other: RunColumns): void {
   }
 }
 
-/** Blocks whose rows are sorted by security and date in a whole run, with the number of values per row. */
+/** Number of values per row in blocks that a whole run sorts by security and date. */
 const ROW_WIDTHS: Readonly<Record<string, number>> = {
   effects: EFFECT_WIDTH,
   distributions: DISTRIBUTION_WIDTH,
   transfers: TRANSFER_WIDTH,
 };
 
-/** Blocks of rows by date, which are read row by row. */
+/** Names of blocks that are sorted by date and read row by row. */
 const BY_DATE = new Set(['transfers', 'shareChanges']);
 
 const LAYOUT = new Set(['joinedPrice', 'record', 'snapshots', 'recordF64', 'recordI32', 'recordU8']);
 
-/** The values of all columns, whatever their layout. */
+/** Returns the values of all columns, whatever their layout. */
 export function contentOf(columns: RunColumns) {
   const { blocks, version: _version, begun: _earlier, joined: _joined, ...header } = columns.header;
   const values = Object.entries(blocks)
@@ -136,7 +136,7 @@ export function contentOf(columns: RunColumns) {
     .map(([name, block]) => {
       const width = ROW_WIDTHS[name];
       const values = columns[block!.type](name as never);
-      const read = width === undefined ? values : rowsByName([...values], width);
+      const read = width === undefined ? values : sortRowsByName([...values], width);
       return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
     });
   return {
@@ -146,7 +146,7 @@ export function contentOf(columns: RunColumns) {
   };
 }
 
-function rowsByName(values: readonly number[], width: number): Float64Array {
+function sortRowsByName(values: readonly number[], width: number): Float64Array {
   const rows = values.flatMap((_, at) => (at % width === 0 ? [values.slice(at, at + width)] : []));
   return Float64Array.from(
     rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat(),

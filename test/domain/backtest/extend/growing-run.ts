@@ -24,14 +24,17 @@ import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
 import { resultOf, runResultJson } from '../run-texts.js';
 
 export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
-/** Number of random runs with optimisation: each solves at every rebalance, also in the whole run of every step. */
+/**
+ * Number of random runs with optimisation. Each run solves at every rebalance, also when every step is computed as a
+ * whole.
+ */
 export const OPTIMISED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 7);
-/** Number of random runs of constrained strategies, which solve more often. */
+/** Number of random runs of constrained strategies, which solve more often than optimised indices. */
 export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
 
 export const DAYS_ADDED = 14;
 
-/** Returns a run, or the code of its refusal. */
+/** Returns the result of a run, or the code of its refusal. */
 function outcomeOf(work: () => Run): Run | string {
   try {
     return work();
@@ -44,9 +47,9 @@ function outcomeOf(work: () => Run): Run | string {
 interface Tally {
   extended: number;
   rebalanced: number;
-  /** Number of steps after which a security was held for the first time. */
+  /** Number of steps after which the run held a security for the first time. */
   joined: number;
-  /** Number of decisions on the whole market. */
+  /** Number of decisions that used the whole market. */
   wholes: number;
   readonly reasons: Record<string, number>;
 }
@@ -57,7 +60,7 @@ interface Growing {
   readonly market: MarketData;
   readonly document: IndexDocument;
   readonly request: RunRequest;
-  /** Number of sessions of the first run, and of each extension. */
+  /** Number of sessions of the first run; `steps` contains the number of each extension. */
   readonly rows: number;
   readonly steps: readonly number[];
   readonly tally: Tally;
@@ -66,7 +69,7 @@ interface Growing {
   readonly datesMax?: number;
 }
 
-/** Extends a run repeatedly, as long as that is possible, and compares everything that is stored with the whole run. */
+/** Extends a run repeatedly as long as this is possible, and compares all stored data with the whole run. */
 export function expectResumes({
   market,
   document,
@@ -94,7 +97,7 @@ export function expectResumes({
       return;
     }
     const extended = extend(whole.plan, grown, stored, terms);
-    expectEqual(stored.checkpoint, checkpoint); // A stored run can be read repeatedly.
+    expectEqual(stored.checkpoint, checkpoint); // reading a stored run does not change it
     if (typeof extended === 'string') {
       tally.reasons[extended] = (tally.reasons[extended] ?? 0) + 1;
       return;

@@ -6,10 +6,10 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { randomDates, randomReviews } from '../random-reviews.js';
 import { randomMarketOver } from '../random-market.js';
 
-/** Long enough for a covariance of 21 returns before every added day. */
+/** Market long enough for a covariance of 21 returns before every appended day. */
 export const randomMarket = randomMarketOver(fc.integer({ min: 60, max: 80 }));
 
-/** Returns a market with volumes, whose securities are in a universe until the membership or the volume ends. */
+/** Returns a market with volumes, where each security belongs to a universe until its membership or its volume ends. */
 export function addVolume(market: MarketData): MarketData {
   const close = market.fields.get('CLOSE')!;
   const volume = close.map((price, cell) => (price === price ? 1000 + ((cell * 7919) % 997) : Number.NaN));
@@ -56,7 +56,7 @@ const randomField = fc
 
 const createTree = (text: string) => parseExpression(text).tree;
 
-/** Expressions of returns, windows, dividends, previous holdings and another index. */
+/** Expressions over returns, windows, dividends, previous holdings and another index. */
 const randomExpression = fc
   .constantFrom(
     'zscore(VALUE_TRADED) + 2 * is_constituent()',
@@ -110,7 +110,7 @@ const randomWeighting = fc.constantFrom(
   { type: 'EqualWeight', phase_in: { field: createTree('mean(CLOSE, window=5) + weight_in("P")'), steps: 3 } },
 );
 
-/** Another index of the market, a possible universe of the first one, on another calendar and schedule. */
+/** A second index on the market with another calendar and schedule, as a possible universe of the first index. */
 const randomParent = fc.constantFrom('MAIN', 'OTHER').map((calendar) =>
   IndexDocument.parse({
     id: 'P',
@@ -183,7 +183,7 @@ export const randomDefinition = fc
     }),
   }));
 
-/** An index of the few largest securities, which change daily, and strategies that follow it with random terms. */
+/** An index of the few largest securities, which change daily, and a strategy that follows it with random terms. */
 export const randomNewcomers = fc.record({
   count: fc.integer({ min: 1, max: 4 }),
   isCapped: fc.boolean(),
@@ -198,7 +198,7 @@ export const randomNewcomers = fc.record({
   datesMax: fc.constantFrom(0, 2, 1000),
 });
 
-/** An index optimised towards another one, with constraints that read earlier returns or holdings. */
+/** An index that is optimised towards another index, with constraints that read earlier returns or holdings. */
 export const randomDerivation = fc
   .record({
     frequency: fc.constantFrom('weekly', 'daily'),
@@ -239,7 +239,7 @@ export const randomDerivation = fc
       universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'HH'] },
       rebalance: { frequency: parentFrequency },
       pipeline: {
-        // If the universe provides the candidates, the parent holds some of it.
+        // If the candidates come from the universe, the parent holds only some of its securities.
         selection: candidates === 'parent' ? [] : [{ id: 'dear', type: 'TopN', params: { field: 'CLOSE', count: 3 } }],
         treatment: { dividends: 'total' },
         weighting,
@@ -268,7 +268,7 @@ export const randomDerivation = fc
     }),
   }));
 
-/** A strategy that follows its index under constraints, at the rebalances of the index or on its own schedule. */
+/** Terms of a strategy that follows its index under constraints, at the index's rebalances or on its own schedule. */
 export const randomConstraints = fc.record({
   cadence: fc.constantFrom(null, 'weekly', 'daily'),
   tolerance: fc.constantFrom(null, 0.01),
@@ -287,5 +287,5 @@ export const randomConstraints = fc.record({
       ],
       { minLength: 1 },
     )
-    .filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // A search with both is long.
+    .filter((rows) => !['few', 'calm'].every((id) => rows.some((row) => row.id === id))), // the combined search takes long
 });

@@ -19,8 +19,8 @@ const FIRST = createFieldGroup({ name: field.fixed(({ name }) => name) });
 const values = field.f64({ whole: ({ values: all }) => all, added: ({ values: all }) => all });
 const SECOND = createFieldGroup({ name: field.fixed(({ name }) => name), values: field.later(values) });
 
-/** Stores arrays by their index in a list. */
-function memory() {
+/** Creates storage that identifies arrays by their position in a list. */
+function createMemory() {
   const arrays: Numbers[] = [];
   const into: Packing = {
     place(numbers) {
@@ -43,14 +43,14 @@ const run: Source = { name: 'X', values: Float64Array.of(1, 2) };
 
 describe('a field that records of earlier versions lack', () => {
   test('is packed and read as any other', () => {
-    const { into, reading } = memory();
+    const { into, reading } = createMemory();
     const read = SECOND.read(SECOND.pack(SECOND.whole(run), into), reading);
     expect(read).toEqual({ name: 'X', values: Float64Array.of(1, 2) });
     expect(SECOND.differs(read, SECOND.whole({ ...run, values: Float64Array.of(1, 3) }), names)).toBe('.values');
   });
 
   test('is null in a record without it, and no difference to a replay that has it', () => {
-    const { into, reading } = memory();
+    const { into, reading } = createMemory();
     const read = SECOND.read(FIRST.pack(FIRST.whole(run), into), reading);
     expect(read).toEqual({ name: 'X', values: null });
     expect(SECOND.differs(read, SECOND.whole(run), names)).toBeNull();
@@ -58,7 +58,7 @@ describe('a field that records of earlier versions lack', () => {
   });
 
   test('makes a run without it run as a whole instead of being extended', () => {
-    const { into } = memory();
+    const { into } = createMemory();
     const packed = FIRST.pack(FIRST.whole(run), into);
     expect(() => SECOND.extend(packed, run, into as RecordExtension)).toThrow(CannotResume);
   });

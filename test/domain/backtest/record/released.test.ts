@@ -10,10 +10,10 @@ import { buildMarket, weekdayCalendars } from '../market-builder.js';
 import { runOn } from '../random-run.js';
 
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-/** Versions whose record shapes are stored. */
+/** Versions with a stored shape of their records. */
 const VERSIONS = ['0.2.0', '0.4.0'];
 
-/** Members by name; a list has the members of its items; null for a value without members. */
+/** Members by name. A list has the members of its items; null is a value without members. */
 type Shape = { readonly [member: string]: Shape } | null;
 
 /** Returns the members of a shape such as `{days:numbers,snapshots:[{date:json}]}`. */
@@ -26,7 +26,7 @@ function shapeOf(text: string): Shape {
   ) as Shape;
 }
 
-/** Returns a packed record without members that the shape does not contain. */
+/** Returns a packed record reduced to the members that the shape contains. */
 function selectMembers(packed: unknown, shape: Shape): unknown {
   const isWhole = shape === null || packed === null || Object.hasOwn(packed as object, 'portfolioRows');
   if (isWhole) return packed;

@@ -12,10 +12,10 @@ const CALENDARS = weekdayCalendars({ MAIN: { from: '2024-01-01', to: '2024-01-31
 const DATES = ['2024-01-01', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 
 /**
- * Returns a run with every block that a whole run can have: costs, a cap, a pending order, a foreign security, a
- * dividend and a benchmark.
+ * Returns a run that has every possible block: costs, a cap, a pending order, a foreign security, a dividend and a
+ * benchmark.
  */
-function richRun(): Uint8Array<ArrayBuffer> {
+function createRichRun(): Uint8Array<ArrayBuffer> {
   const market = buildMarket({
     dates: DATES,
     close: {
@@ -55,7 +55,7 @@ function richRun(): Uint8Array<ArrayBuffer> {
 
 const openBytes = (bytes: Uint8Array): RunColumns => openColumns((start, end) => bytes.slice(start, end));
 
-/** Returns the file with the last element of a block changed; in a description, a digit. */
+/** Returns the file with the last element of a block changed; in a text block, a digit is changed. */
 function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Array {
   const copy = bytes.slice();
   const { type, offset, length } = openBytes(bytes).header.blocks[name]!;
@@ -75,7 +75,7 @@ function changeBlock(bytes: Uint8Array<ArrayBuffer>, name: BlockName): Uint8Arra
 }
 
 describe('of everything that is stored of a run', () => {
-  const bytes = richRun();
+  const bytes = createRichRun();
   const stored = BLOCK_NAMES.filter((name) => openBytes(bytes).has(name));
 
   test('there is a block of every kind but those of extended runs, of short positions, of rounding, of share changes and of overlays', () => {

@@ -26,8 +26,16 @@ const MARKET = buildMarket({ dates: DATES, close: { A: listPrices(3), B: listPri
 const createTerms = (datesMax: number) => ({ calendars: CALENDARS, datesMax });
 const runRows = (rows: number) => runOn(CALENDARS, cut(MARKET, rows), DOCUMENT, { transaction_cost_bps: 10 });
 
-/** Returns a run of the first rows, extended day by day. */
-function daily({ rows, to, datesMax }: { readonly rows: number; readonly to: number; readonly datesMax: number }) {
+/** Runs the first rows of a market and extends the run day by day. */
+function extendDaily({
+  rows,
+  to,
+  datesMax,
+}: {
+  readonly rows: number;
+  readonly to: number;
+  readonly datesMax: number;
+}) {
   const first = runRows(rows);
   let files: Uint8Array[] = [createRunColumns(first, { contentHash: 's' })];
   let stored = { columns: openExtended(files[0]!), checkpoint: createCheckpoint(first) };
@@ -45,8 +53,8 @@ describe('the files of an extended run', () => {
     const {
       files,
       stored: { columns },
-    } = daily({ rows: 20, to: 60, datesMax: 8 });
-    expect(files).toHaveLength(6); // 20 dates, and 40 in five files of 8.
+    } = extendDaily({ rows: 20, to: 60, datesMax: 8 });
+    expect(files).toHaveLength(6); // one file of 20 dates, and 40 more dates in five files of 8
     expect(files.map((bytes) => openColumns((start, end) => bytes.slice(start, end)).header.dates)).toEqual([
       20, 28, 36, 44, 52, 60,
     ]);
@@ -59,7 +67,7 @@ describe('the files of an extended run', () => {
     const {
       files,
       stored: { columns },
-    } = daily({ rows: 20, to: 27, datesMax: 30 });
+    } = extendDaily({ rows: 20, to: 27, datesMax: 30 });
     expect([files.length, columns.header.begun]).toEqual([1, []]);
     expect(contentOf(columns)).toEqual(contentOf(openExtended(createRunColumns(runRows(27), { contentHash: 's' }))));
   });
@@ -69,13 +77,13 @@ describe('the files of an extended run', () => {
       files,
       stored: { columns },
       reason,
-    } = daily({ rows: 20, to: 160, datesMax: 0 });
+    } = extendDaily({ rows: 20, to: 160, datesMax: 0 });
     expect([files.length, reason]).toEqual([129, 'file_rewritten']);
     expect(findFirstDifference(columns, openExtended(createRunColumns(runRows(148), { contentHash: 's' })))).toBeNull();
   });
 
   test('are missed when one of them is not there', () => {
-    const { files } = daily({ rows: 20, to: 22, datesMax: 0 });
+    const { files } = extendDaily({ rows: 20, to: 22, datesMax: 0 });
     const own = files.at(-1)!;
     const columns = openColumns((start, end) => own.slice(start, end));
     expect(columns.i32('days')).toHaveLength(22);
@@ -86,9 +94,9 @@ describe('the files of an extended run', () => {
     const {
       files: [first, second],
       stored: { columns },
-    } = daily({ rows: 20, to: 21, datesMax: 0 });
+    } = extendDaily({ rows: 20, to: 21, datesMax: 0 });
     const before = openColumns(
-      (start, end) => inOldForm(second!).slice(start, end),
+      (start, end) => convertToVersion2(second!).slice(start, end),
       (name) => {
         expect(name).toBe('base.art');
         return (start, end) => first!.slice(start, end);
@@ -117,7 +125,7 @@ test('names of one currency share a row of exchange rates, also where one of the
         { CURRENCY: currency },
       ]),
     ),
-    // D belongs to the universe from the added day on.
+    // D joins the universe on the appended day.
     universes: ['A', 'B', 'C', 'D'].map((identifier) => ({
       universe: 'U',
       identifier,
@@ -181,8 +189,8 @@ test('a run whose foreign securities had a row each is the run in which they sha
   });
 });
 
-/** Returns a file with a header in the form of version 2. */
-function inOldForm(bytes: Uint8Array): Uint8Array {
+/** Returns a file with a header in the format of version 2. */
+function convertToVersion2(bytes: Uint8Array): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const body = 16 + view.getUint32(8, true);
   const {

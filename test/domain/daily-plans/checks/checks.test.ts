@@ -4,7 +4,7 @@ import type { CheckInput } from '#domain/daily-plans/checks/check-kind.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { parseValidDay } from '#domain/time/days.js';
 
-/** A Tuesday; the previous session is a Monday. */
+/** Day of the check: a Tuesday, whose previous session is a Monday. */
 const DAY = parseValidDay('2026-11-24');
 const BEFORE = DAY - 1;
 
@@ -26,7 +26,9 @@ const NO_DECIMALS = { level: null, divisor: null, weights: null };
 
 type Prices = Readonly<Record<string, readonly number[]>>;
 
-/** Returns an index of two securities at half each, with five days of prices that end on the day. */
+/**
+ * Returns the input of a check: an index of two equally weighted securities, with five days of prices up to the day.
+ */
 function inputOf(
   change: Partial<CheckInput> = {},
   prices: Prices = { A: [10, 11, 12, 11, 12], B: [20, 20, 21, 20, 21] },
@@ -63,7 +65,7 @@ function inputOf(
   };
 }
 
-/** Findings of a check with parameters: the security and the message. */
+/** Returns the findings of a check with parameters, as security and message. */
 function listFindings(params: { readonly check: string }, input: CheckInput): string[] {
   const check = Check.parse(params);
   return checkKindOf(check.check)
@@ -108,7 +110,7 @@ test('moves: a move beyond the limit needs a corporate action since the session 
   const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
   const of = (change: Partial<CheckInput>) =>
     listFindings({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
-  expect(of({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by the limit.
+  expect(of({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by exactly the limit
   expect(of({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
   expect(of({ actionsOf: () => [createAction({ exDay: BEFORE })] })).toHaveLength(1);
   expect(of({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
@@ -178,12 +180,12 @@ test('divisor: market value over divisor is the level, at the close and before t
   ]);
   expect(of({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
   expect(of({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
-  expect(of({ closing: null, opening: null })).toEqual([]); // no run
+  expect(of({ closing: null, opening: null })).toEqual([]); // there is no run
   const { closing } = inputOf();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
   expect(of({ closing: lent })).toEqual(['-: Market value over divisor at the close is 50; the level is 100.']);
   expect(of({ closing: { ...lent, divisor: 6 }, opening: null })).toEqual([]);
-  expect(of({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // The levels lack that variant.
+  expect(of({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // the levels lack the net variant
   const divisor = 1200 / 100.3;
   expect(of({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 1 } })).toEqual([]);
   expect(of({ closing: { ...closing!, divisor }, decimals: { ...NO_DECIMALS, divisor: 2 } })).toHaveLength(1);
@@ -197,12 +199,12 @@ test('limits: numbers of constituents, weights and a published rule', () => {
     ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
   );
   expect(of({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
-  // By hand: the largest issuer has 50 % (limit 10 %), and both together have 100 % (limit 40 %).
+  // Computed by hand: the largest issuer has 50 % (limit 10 %), and both issuers together have 100 % (limit 40 %).
   expect(of({ rule: 'UCITS_5_10_40' })).toEqual([
     '-: UCITS 5/10/40: largest issuer is 50 %; the limit is 10 %.',
     '-: UCITS 5/10/40: issuers above 5 % together is 100 %; the limit is 40 %.',
   ]);
-  // One issuer of both: 100 %.
+  // Both securities belong to one issuer: 100 %.
   expect(listFindings({ check: 'limits', rule: 'UCITS_20_35' } as never, inputOf({ issuerOf: () => 'X' }))).toEqual([
     '-: UCITS 20/35: largest issuer is 100 %; the limit is 35 %.',
   ]);
@@ -224,7 +226,7 @@ test('second source: the level is compared in basis points, and a missing value 
 test('published: levels of the run that differ from published ones are counted, with the largest', () => {
   const published = new Map([
     [BEFORE, { price: 100, total: 100, net: null }],
-    [DAY - 4, { price: 1, total: 1, net: 1 }], // Not in the run.
+    [DAY - 4, { price: 1, total: 1, net: 1 }], // the run does not contain this day
   ]);
   expect(listFindings({ check: 'published' }, inputOf({ published }))).toEqual([]);
   const other = new Map([[BEFORE, { price: 100, total: 100.05, net: null }]]);

@@ -1,7 +1,7 @@
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 import { fc } from '../../../fast-check.js';
 
-/** Columns of the markets in these tests. */
+/** Numeric columns of the markets in these tests. */
 export const NUMBERS = ['CLOSE', 'A', 'B', 'C'] as const;
 export const TEXTS = ['SECTOR', 'COUNTRY'] as const;
 
@@ -14,10 +14,10 @@ const field: Tree = fc
   .tuple(fc.constantFrom(...NUMBERS), lag)
   .map(([name, back]) => ({ node: 'field', name, ...(back === 0 ? {} : { lag: back }) }));
 
-/** Expressions of the values of one security; windows may contain them. */
-function elementwise(depth: number): Tree {
+/** Returns random expressions over the values of one security; windows may contain such expressions. */
+function createElementwise(depth: number): Tree {
   if (depth === 0) return fc.oneof({ weight: 3, arbitrary: field }, value);
-  const below = elementwise(depth - 1);
+  const below = createElementwise(depth - 1);
   const call = (name: string, ...operands: Tree[]): Tree =>
     fc.tuple(...operands).map((nodes) => ({ node: 'function', name, operands: nodes }));
   return fc.oneof(
@@ -55,7 +55,7 @@ function arithmetic(below: Tree): Tree {
   );
 }
 
-/** Conditions on numbers and texts. */
+/** Returns random conditions on numbers and strings. */
 export function condition(below: Tree, depth: number): Tree {
   const compared = fc.oneof(
     fc
@@ -96,9 +96,9 @@ export function condition(below: Tree, depth: number): Tree {
 const TIME = ['mean', 'median', 'std', 'sum', 'min', 'max', 'count', 'first', 'last', 'slope'] as const;
 const CROSS = ['zscore', 'percentile', 'rank', 'demean', 'share', 'coverage', 'sum', 'mean', 'median'] as const;
 
-/** Any valid expression of numbers. */
+/** Returns random valid expressions of numbers. */
 export function createExpressions(depth = 2): Tree {
-  const simple = elementwise(2);
+  const simple = createElementwise(2);
   const overTime = fc
     .tuple(fc.constantFrom(...TIME), simple, fc.constantFrom(3, 5, 8), lag)
     .map(([name, x, window, back]): ExpressionNode => ({

@@ -7,11 +7,11 @@ import { createIndexCrossSections } from '#domain/rules/decide.js';
 import { alignDays, marketOf } from '../../rules/rule-market.js';
 import { fc } from '../../../fast-check.js';
 import { condition, createExpressions, NUMBERS, TEXTS } from './arbitrary-trees.js';
-import { interpret, truthOf, type Tables } from './plain-interpreter.js';
+import { interpretExpression, truthOf, type Tables } from './plain-interpreter.js';
 
 const SESSIONS = 14;
 const NAMES = 9;
-/** The market continues after the decision; nothing may read those rows. */
+/** Row of the decision; the market continues after it, and an evaluation must not read later rows. */
 const DECISION = 10;
 
 const cell = fc.oneof(
@@ -62,7 +62,7 @@ describe('against a plain interpreter', () => {
       fc.property(tables, createExpressions(), (given, tree) => {
         const result = sectionOf(given).numbers(tree, Int32Array.from(SELECTION));
         SELECTION.forEach((security, i) => {
-          const meant = interpret(tree, given, { ...request, security });
+          const meant = interpretExpression(tree, given, { ...request, security });
           const context = `${printExpression(tree)} of ${security}`;
           if (!Number.isFinite(meant)) expect([context, result[i]]).toEqual([context, NaN]);
           else expect(Math.abs(result[i]! - meant), context).toBeLessThanOrEqual(1e-9 * Math.max(1, Math.abs(meant)));

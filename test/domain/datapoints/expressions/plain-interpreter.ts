@@ -1,30 +1,34 @@
 import type { ExpressionNode } from '#domain/datapoints/expressions/tree.js';
 
-/** Market as tables: rows of numbers by session, NaN where missing, and constant texts, null where missing. */
+/** Market as tables: one row of numbers per session, NaN where missing, and constant strings, null where missing. */
 export interface Tables {
   readonly numbers: Readonly<Record<string, readonly (readonly number[])[]>>;
   readonly texts: Readonly<Record<string, readonly (string | null)[]>>;
 }
 
-/** Securities by their positions in the tables. */
-export interface Asked {
+/** Session to evaluate, and positions of the selected securities and of the universe in the tables. */
+export interface EvaluationPoint {
   readonly session: number;
   readonly selection: readonly number[];
   readonly universe: readonly number[];
 }
 
-/** Number of sessions for which a value is carried. */
+/** Number of sessions for which a missing value is carried forward. */
 const STALE = 5;
 
 type Truth = boolean | null;
 
 /**
- * Evaluates an expression for one security by the definitions of the guide: one security, one session and one node at a
- * time. NaN where missing.
+ * Evaluates an expression for one security by the definitions of the guide, one session and one node at a time. Returns
+ * NaN if the value is missing.
  */
-export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
+export function interpretExpression(
+  node: ExpressionNode,
+  tables: Tables,
+  asked: EvaluationPoint & { readonly security: number },
+): number {
   const { session, security } = asked;
-  const interpretInner = (inner: ExpressionNode, at = asked): number => interpret(inner, tables, at);
+  const interpretInner = (inner: ExpressionNode, at = asked): number => interpretExpression(inner, tables, at);
   switch (node.node) {
     case 'value':
       return node.value as number;
@@ -36,7 +40,7 @@ export function interpret(node: ExpressionNode, tables: Tables, asked: Asked & {
       return values.slice(1).reduce((left, right) => toFinite(apply(node.operator, left, right)), values[0]!);
     }
     case 'function':
-      if (node.window !== undefined) return overTime(node, tables, asked);
+      if (node.window !== undefined) return evaluateWindow(node, tables, asked);
       if (node.name === 'last') return interpretInner(node.operands[0]!, { ...asked, session: session - node.lag! });
       return CROSS.has(node.name) && (node.operands.length === 1 || node.name === 'winsorise')
         ? across(node, tables, asked)
@@ -108,7 +112,11 @@ function simple(call: Call, at: (node: ExpressionNode) => number, is: (node: Exp
   }
 }
 
-export function truthOf(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): Truth {
+export function truthOf(
+  node: ExpressionNode,
+  tables: Tables,
+  asked: EvaluationPoint & { readonly security: number },
+): Truth {
   switch (node.node) {
     case 'not': {
       const truth = truthOf(node.operand, tables, asked);
@@ -125,9 +133,9 @@ export function truthOf(node: ExpressionNode, tables: Tables, asked: Asked & { r
     case 'comparison': {
       const { field, comparison, value } = node;
       const isText = field.node === 'field' && field.name in tables.texts;
-      const left = isText ? tables.texts[field.name]![asked.security]! : interpret(field, tables, asked);
+      const left = isText ? tables.texts[field.name]![asked.security]! : interpretExpression(field, tables, asked);
       const isNode = typeof value === 'object' && value !== null && 'node' in value;
-      const right: unknown = isNode ? interpret(value as ExpressionNode, tables, asked) : value;
+      const right: unknown = isNode ? interpretExpression(value as ExpressionNode, tables, asked) : value;
       if (left === null || Number.isNaN(left) || Number.isNaN(right)) return null;
       return meets(left, comparison, right);
     }
@@ -146,8 +154,8 @@ function meets(left: number | string, comparison: string, right: unknown): boole
   return comparison === 'gt' ? a > b : comparison === 'ge' ? a >= b : comparison === 'lt' ? a < b : a <= b;
 }
 
-/** Returns the values of the sessions of a window; they are not carried. */
-function overTime(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
+/** Returns the values of an expression over the sessions of a window; missing values are not carried forward. */
+function evaluateWindow(call: Call, tables: Tables, asked: EvaluationPoint & { readonly security: number }): number {
   const end = asked.session - (call.lag ?? 0);
   const start = Math.max(0, end - call.window! + 1);
   const points: [number, number][] = [];
@@ -184,16 +192,20 @@ function overTime(call: Call, tables: Tables, asked: Asked & { readonly security
   }
 }
 
-/** Evaluates an expression on one session of a window: its columns are read at that session. */
-function onSession(node: ExpressionNode, tables: Tables, asked: Asked & { readonly security: number }): number {
+/** Evaluates an expression for one session of a window; its columns are read on this session. */
+function onSession(
+  node: ExpressionNode,
+  tables: Tables,
+  asked: EvaluationPoint & { readonly security: number },
+): number {
   const bare: Tables = {
     texts: tables.texts,
     numbers: Object.fromEntries(Object.entries(tables.numbers).map(([name, rows]) => [name, spread(rows)])),
   };
-  return interpret(shifted(node), bare, { ...asked, session: asked.session * (STALE + 1) });
+  return interpretExpression(spreadLags(node), bare, { ...asked, session: asked.session * (STALE + 1) });
 }
 
-/** Separates rows by empty ones, so that no value is carried to the next row. */
+/** Inserts empty rows between rows, so that no value is carried to the next row. */
 const spread = (rows: readonly (readonly number[])[]): number[][] => {
   const known = SPREAD.get(rows);
   if (known !== undefined) return known;
@@ -204,8 +216,8 @@ const spread = (rows: readonly (readonly number[])[]): number[][] => {
 };
 const SPREAD = new WeakMap<object, number[][]>();
 
-/** Returns the expression for spread rows: a session spans this number of rows. */
-function shifted(node: ExpressionNode): ExpressionNode {
+/** Returns the expression for spread rows: lags also count the empty rows. */
+function spreadLags(node: ExpressionNode): ExpressionNode {
   return JSON.parse(JSON.stringify(node), (key, value: unknown) =>
     key === 'lag' ? (value as number) * (STALE + 1) : value,
   ) as ExpressionNode;
@@ -230,12 +242,12 @@ const CROSS = new Set([
   'winsorise',
 ]);
 
-function across(call: Call, tables: Tables, asked: Asked & { readonly security: number }): number {
+function across(call: Call, tables: Tables, asked: EvaluationPoint & { readonly security: number }): number {
   const set = call.over === 'universe' ? asked.universe : asked.selection;
   const groupOf = (security: number): string | null => (call.by === undefined ? '' : tables.texts[call.by]![security]!);
   const peers = set.filter((security) => groupOf(security) === groupOf(asked.security));
   const scope = { ...asked, selection: set };
-  const of = (security: number): number => interpret(call.operands[0]!, tables, { ...scope, security });
+  const of = (security: number): number => interpretExpression(call.operands[0]!, tables, { ...scope, security });
   const values = peers.map(of).filter((value) => !Number.isNaN(value));
   const own = of(asked.security);
   const n = values.length;

@@ -35,7 +35,7 @@ test('every node of a text is placed on characters that read as the same node', 
     fc.property(createExpressions(), (tree) => {
       const text = printExpression(tree);
       for (const [node, { start, end }] of parseExpression(text).spans) {
-        if (node.node === 'value' && typeof node.value === 'object') continue; // Lists are within calls.
+        if (node.node === 'value' && typeof node.value === 'object') continue; // lists occur only in calls
         expect(toCanonical(parseExpression(text.slice(start, end)).tree)).toEqual(toCanonical(node));
       }
     }),

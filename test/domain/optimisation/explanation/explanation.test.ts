@@ -42,7 +42,7 @@ const explainMarket = (market: SmallMarket) => {
   return { problem, solution, sides: listRowSides(problem, solution) };
 };
 
-/** Returns the objective in its own units. */
+/** Returns the value of the objective in the objective's own units. */
 const valueOf = (market: SmallMarket): number => {
   const { problem, solution } = solveMarket(market);
   return problem.objective.entry.sense === 'maximise' ? -solution.objective : solution.objective;
@@ -62,7 +62,7 @@ describe.each(OBJECTIVES)('the rows of %j', (objective) => {
       const again = valueOf({ ...market, rows: moveRows(to) });
       expect(Math.abs(again - value - effect!)).toBeLessThan(1e-9 * Math.max(1, Math.abs(value)));
       const isBetter = input.problem.objective.entry.sense === 'maximise' ? effect! > 0 : effect! < 0;
-      expect(isBetter, sentence).toBe(true); // A bound was relaxed.
+      expect(isBetter, sentence).toBe(true); // the sensitivity relaxes a bound
       expect(sentence).toContain(objective.type.startsWith('max') ? ' raises the ' : ' lowers the ');
       expect(from).toBe(ROWS.find((row) => row.id === id)!.params[parameter]);
     }
@@ -166,7 +166,7 @@ test('rows are evaluated within the counted work, always the same ones, and the 
     });
     moved.forEach((step, k) => {
       const { effect, sentence, ...known } = step;
-      expect(steps[k]).toMatchObject(known); // The shadow price does not require another solve.
+      expect(steps[k]).toMatchObject(known); // the shadow price needs no further solve
       if (effect === null) expect(sentence).toContain('was not solved');
       else expect(step).toEqual(steps[k]);
     });
@@ -177,8 +177,8 @@ test('rows are evaluated within the counted work, always the same ones, and the 
 });
 
 describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
-  // S0 contains every fifth security. Its bound is the sum of the bounds of its two most expensive securities, the only
-  // ones held.
+  // S0 contains every fifth security. Its bound is the sum of the bounds of its two most expensive securities, which
+  // are the only securities held in S0.
   const free = explainMarket({ ...MARKET, rows: [], objective });
   const wanted = free.problem.identifiers.filter((_, i) => i % 5 === 0).toSorted((a, b) => weightOf(b) - weightOf(a));
   const base = (upper: number, group: number): readonly Row[] => [
@@ -192,7 +192,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
   }
 
   test('cost what a small loosening of each brings: nothing where another still holds', () => {
-    // Caps that are low enough to bind both securities.
+    // Caps low enough to bind both securities.
     const own = Math.min(0.09, 0.5 * weightOf(wanted[1]!));
     expect(own).toBeGreaterThan(0);
     const createMarket = (upper: number, group: number) => ({ ...MARKET, rows: base(upper, group), objective });
@@ -213,7 +213,7 @@ describe.each(OBJECTIVES)('bounds that others imply, by %j,', (objective) => {
       if (id !== 'out') expect(isClose(shadowPrice, slopes[id as 'pos' | 'sec']), id).toBe(true);
     const priceOf = (label: string) => sides.find((side) => side.label === label)!.shadowPrice;
     expect(priceOf('GroupBounds[sec]:upper:S0')).toBe(0);
-    // Only one of the two caps, with the group satisfied: the other security changes.
+    // With only one of the two caps the group row is satisfied and the other security changes.
     for (const name of wanted.slice(0, 2)) {
       const loosened = base(own, 2 * own).flatMap((row): Row[] =>
         row.id !== 'pos'

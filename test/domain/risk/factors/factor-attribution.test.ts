@@ -8,14 +8,12 @@ const window = styleWindow(market, [0, T - 1]);
 const first = window.sm.sessions.indexOf(market.dates[0]!);
 const close = market.fields.get('CLOSE')!;
 const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
-/** Weights of the golden file. */
+/** Weights used in the golden file. */
 const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
 const computeHeldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
 
-/**
- * Returns the attribution of periods that end on consecutive sessions, with the same weights at the beginning of each.
- */
-function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
+/** Returns the attribution of periods that end on consecutive sessions; every period begins with the same weights. */
+function attributePeriods(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
   const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
   return attributeToFactors({
     window,
@@ -32,9 +30,9 @@ const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0)
 
 describe('the return of a session', () => {
   test('is earned by styles as numpy finds their returns', () => {
-    const { factors, contributions, specific, other, coveredWeight } = attributed('styles', [400, 400]);
+    const { factors, contributions, specific, other, coveredWeight } = attributePeriods('styles', [400, 400]);
     expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
-    // No security pays a dividend, so the style has no return.
+    // No security pays a dividend, so the dividend factor has no return.
     expect(factors.at(-1)).toBe('DIVIDEND');
     const expected = [...golden.attribution.contributions, 0];
     expect(contributions).toHaveLength(expected.length);
@@ -54,7 +52,7 @@ describe('the return of a session', () => {
       };
     });
     const mean = sum(sectors.map((sector) => sector.mean)) / 3;
-    const { contributions, exposures, specific } = attributed('market_sector', [t, t]);
+    const { contributions, exposures, specific } = attributePeriods('market_sector', [t, t]);
     expect(contributions[0]).toBeCloseTo(sum(held) * mean, 12);
     sectors.forEach((sector, s) => {
       expect(exposures[1 + s]).toBeCloseTo(sector.weight, 12);
@@ -66,7 +64,7 @@ describe('the return of a session', () => {
 });
 
 test('factors, specific and other returns of months add up to the total return, and costs are other', () => {
-  const [plain, costly] = [0, 0.0005].map((cost) => attributed('styles', [300, 360], cost));
+  const [plain, costly] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
   for (const one of [plain!, costly!]) {
     expect(one.reconciles).toBe(true);
     expect(sum(one.contributions) + one.specific + one.other).toBeCloseTo(one.totalReturn, 12);
@@ -105,7 +103,7 @@ test('months in which too few securities have returns are reported with both num
   });
   const held = new Set(ends.map((t) => toMonthNumber(window.sm.sessions[first + t]!)));
   expect(months).toBe(held.size);
-  // The market and three sectors are four factors: four securities would leave no degrees of freedom.
+  // The market and three sectors are four factors, so four securities would leave no degrees of freedom.
   expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));
   expect(other).toBeCloseTo(totalReturn, 12);
   expect(coveredWeight).toBe(0);

@@ -25,7 +25,7 @@ describe('a style model', () => {
   const { covariance, model, fit } = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' });
 
   test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
-    const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // No security pays a dividend.
+    const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // without DIVIDEND, because no security pays a dividend
     expect(model.factors).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', ...styles]);
     const K = model.factors.length;
     expectAll(
@@ -46,7 +46,7 @@ describe('a style model', () => {
     const findLeastEigenvalue = (matrix: Float64Array) => {
       const values = new Float64Array(K);
       referenceEngine.symmetricEigenvalues(matrix, K, values);
-      return values[1]!; // The first one is 0: sector returns average zero.
+      return values[1]!; // the smallest eigenvalue is 0, because sector returns sum to zero
     };
     expect(findLeastEigenvalue(adjusted.model.covariance)).toBeGreaterThan(findLeastEigenvalue(model.covariance));
     const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
@@ -77,7 +77,8 @@ describe('a style model', () => {
       ['QUALITY'],
       Int32Array.from(names),
     );
-    // z = lambda x: (x - np.nanmean(x)) / np.nanstd(x); z(np.clip(z(x), -3, 3)); the first score is 3.427.
+    // Computed in numpy with z = lambda x: (x - np.nanmean(x)) / np.nanstd(x) as z(np.clip(z(x), -3, 3)); the first
+    // unclipped score is 3.427.
     expectAll(scores, [3.41715321, 0.13355883, -0.70308436, ...Array.from({ length: 10 }, () => -0.28476277), 0], 7);
   });
 
@@ -97,7 +98,8 @@ describe('a style model', () => {
   });
 
   test('begins where its styles do', () => {
-    // Momentum and volatility require half a year, and exposures are known before the returns.
+    // Momentum and volatility require half a year of returns, and exposures must be known before the returns that they
+    // explain.
     const { from } = estimateModel(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
     expect(from).toBeGreaterThan(100);
     expect(from).toBeLessThan(T / 2);

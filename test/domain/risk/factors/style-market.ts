@@ -17,12 +17,12 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/factor-models/factor-models.json', import.meta.url);
-export const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // The format of the file is known.
+export const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
 
 export const [T, N, FROM] = [420, 14, 300];
 export const names = Array.from({ length: N }, (_, i) => i);
 
-/** Returns the market of the golden file by its formulas; `change` alters values after a session. */
+/** Returns the market by the formulas of the golden file; `change` alters values after a session. */
 export function styleMarket(change: { readonly after: number } | null = null): MarketData {
   const levels = names.map(() => 50);
   const close = Array.from({ length: T }, (_, t) =>

@@ -15,14 +15,17 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // The format of the file is known.
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
 
 interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
   readonly terms?: Partial<RiskValidationRequest>;
   readonly settings?: Partial<RiskModelRequest>;
 }
 
-function validated(returns: readonly (readonly (number | null)[])[], { terms, settings, heldOn = null }: Trial = {}) {
+function validateModel(
+  returns: readonly (readonly (number | null)[])[],
+  { terms, settings, heldOn = null }: Trial = {},
+) {
   const window = windowOf({ returns });
   return validateRiskModel(openWasmEngine(), {
     window,
@@ -36,7 +39,7 @@ function validated(returns: readonly (readonly (number | null)[])[], { terms, se
 
 test('forecasts of a sample covariance have the statistics that numpy has of them', () => {
   const { returns, sessions, horizon, portfolios: expected } = golden;
-  const { portfolios, days } = validated(returns, { terms: { sessions, horizon, random: 0 } });
+  const { portfolios, days } = validateModel(returns, { terms: { sessions, horizon, random: 0 } });
   expect(days).toHaveLength(24);
   expect(portfolios.map(({ family, number }) => `${family} ${number}`)).toEqual(Object.keys(expected));
   for (const one of portfolios) {
@@ -57,7 +60,7 @@ test('forecasts of a sample covariance have the statistics that numpy has of the
 describe('forecasts', () => {
   const returns = randomReturns(120, 25, 3);
   const forecastsOf = (rows: readonly (readonly number[])[]) =>
-    validated(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
+    validateModel(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
 
   test('of a day do not change with what comes after it', () => {
     const cut = 80;
@@ -71,10 +74,10 @@ describe('forecasts', () => {
   });
 
   test('scale with returns, so that standardised outcomes stay', () => {
-    const small = validated(returns);
-    // Returns over a horizon compound; over one session they scale exactly.
+    const small = validateModel(returns);
+    // Returns compound over a horizon of several sessions; over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
-      validated(rows, { terms: { horizon: 1 } }),
+      validateModel(rows, { terms: { horizon: 1 } }),
     );
     twice!.portfolios.forEach(({ bias, forecastVolatility }, k) => {
       expect(bias).toBeCloseTo(one!.portfolios[k]!.bias, 10);
@@ -89,14 +92,14 @@ describe('portfolios', () => {
 
   test('of an index that holds every name alike did as the equally weighted one', () => {
     const held = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
-    const { portfolios } = validated(returns, { heldOn: () => held, terms: { random: 0, eigenportfolios: 0 } });
+    const { portfolios } = validateModel(returns, { heldOn: () => held, terms: { random: 0, eigenportfolios: 0 } });
     const [equal, index] = portfolios;
     expect(index).toEqual({ ...equal, family: 'index' });
   });
 
   test('by chance are the same again, and others with another seed', () => {
     const listBiases = (seed: number) =>
-      validated(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
+      validateModel(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
         family === 'random' ? bias : [],
       );
     expect(listBiases(1)).toEqual(listBiases(1));
@@ -107,10 +110,10 @@ describe('portfolios', () => {
 test('a day without enough returns behind it is skipped, and a window without two is refused', () => {
   // No security has a price on most of the first fifty sessions.
   const late = randomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
-  const { days, skipped } = validated(late);
+  const { days, skipped } = validateModel(late);
   expect(skipped).toBeGreaterThan(0);
   expect(days.length + skipped).toBe(Math.floor((119 - 40) / 5));
-  const short = () => validated(randomReturns(46, 4));
+  const short = () => validateModel(randomReturns(46, 4));
   expect(short).toThrow(Refusal);
   expect(short).toThrow('1 forecasts');
 });

@@ -1,7 +1,7 @@
 import { mean, median, listRankedNames, zScores } from '../slow-market.js';
 import { createValues, selectBy, grouped, computeByGroup, createPart, type Case } from './case.js';
 
-/** Rules by the value of a datapoint, by group and by score. */
+/** Cases of rules that select by the value of a datapoint, by group and by score. */
 export const DATAPOINTS: Case[] = [
   {
     type: 'RangeFilter',
@@ -193,7 +193,7 @@ export const DATAPOINTS: Case[] = [
     },
   },
   {
-    // A plug-in is read by its name, like a column.
+    // A parameter names a plug-in as it would name a column.
     type: 'PluginFilter',
     params: { plugin: 'SCORE' },
     keeps: (slow, universe, t) =>

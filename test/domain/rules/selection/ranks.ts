@@ -1,7 +1,7 @@
 import { mean, median, listRankedNames } from '../slow-market.js';
 import { createValues, selectBy, computeByGroup, createPart, type Case } from './case.js';
 
-/** Rules by expression, list and rank. */
+/** Cases of rules that select by expression, list and rank. */
 export const RANKS: Case[] = [
   {
     type: 'ExpressionFilter',
@@ -196,7 +196,7 @@ export const RANKS: Case[] = [
   {
     type: 'MembershipFilter',
     params: { index_id: 'OTHER', in: false },
-    // Every third security is a constituent of the other index.
+    // The other index contains every third security.
     keeps: (slow, universe) => universe.filter((name) => slow.identifiers.indexOf(name) % 3 !== 0),
   },
   {

@@ -3,7 +3,7 @@ import type { Methodology } from '#contract/indices/methodology.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import { service, createDocument, requestRefusal, listFindings } from './set-up.js';
 
-/** A definition with every parameter that a methodology describes. */
+/** Index definition with every parameter that a methodology describes. */
 const DESCRIBED = createDocument(
   'TOLD',
   {
@@ -38,7 +38,7 @@ const DESCRIBED = createDocument(
   },
 );
 
-/** Phrases that its sentences must contain. */
+/** Phrases that the sentences of the methodology must contain. */
 const PARTS = [
   '1,234',
   'PAIR',

@@ -22,7 +22,7 @@ type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly
 };
 
 const file = new URL('../../../../../test/golden/estimators/estimators.json', import.meta.url);
-// The format of the file is known.
+// the file has the format of its type
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: readonly Golden[] };
 
 const DEFAULTS: Omit<StructuredRequest, 'estimator'> = { threshold: 0.5, lags: 0, scale: 1 };
@@ -38,7 +38,7 @@ function covariance(
   return out;
 }
 
-/** Relative to the largest entry, because the accuracy of small eigenvalues of a sample is limited by it. */
+/** Compares relative to the largest entry, which limits the accuracy of small eigenvalues of a sample. */
 function expectClose(actual: Float64Array, expected: ArrayLike<number>, digits = 1e-10): void {
   const size = Math.max(...Array.from(expected, Math.abs));
   for (let k = 0; k < actual.length; k++) expect(Math.abs(actual[k]! - expected[k]!)).toBeLessThan(digits * size);
@@ -99,7 +99,7 @@ describe('nonlinear shrinkage', () => {
     const matrix = covariance(panel, 30, { estimator: 'nonlinear' });
     const values = new Float64Array(30);
     expect(referenceEngine.symmetricEigenvalues(matrix, 30, values)).toBe(true);
-    // The sample has no variance in ten directions, except for rounding.
+    // Except for rounding, the sample has no variance in ten directions.
     expect(values[0]! / values[29]!).toBeGreaterThan(1e-9);
   });
 });
@@ -124,6 +124,6 @@ test('the Gerber statistic without a threshold counts signs', () => {
   const panel = Float64Array.of(1, 2, -1, -3, 2, 1, -2, 1);
   const out = covariance(panel, 2, { estimator: 'gerber', threshold: 0 });
   const sample = sampleOf(panel, 2);
-  // Three of the four pairs have one sign; the last one has both.
+  // Three of the four pairs have one common sign; the last pair has both signs.
   expect(out[1]).toBeCloseTo(0.5 * Math.sqrt(sample[0]! * sample[3]!), 14);
 });

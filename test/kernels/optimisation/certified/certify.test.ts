@@ -9,13 +9,16 @@ import { seeded } from '../../../seeded.js';
 import { randomProgram } from '../random-programs.js';
 import { rationalResiduals } from '../rational.js';
 
-/** Maximum residual of a certified answer. */
+/** Maximum residual of a certified solution. */
 const CERTIFIED = 1e-9;
 
-/** Difference of double-double from rational residuals: far below the tolerance of an answer. */
+/**
+ * Maximum difference between residuals in double-double and in rational arithmetic, far below the tolerance of a
+ * solution.
+ */
 const ROUNDING = 1e-12;
 
-/** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are demanding. */
+/** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are hard to reach. */
 function listProgrammes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
     const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });

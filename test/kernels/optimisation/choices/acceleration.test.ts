@@ -4,8 +4,8 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 
 const RATES = [0.99, 0.9, -0.5, 0.3, 0.97];
 
-/** Returns the distance from the fixed point of a linear iteration after some steps. */
-function distanceAfter(steps: number, isAccelerated: boolean): number {
+/** Returns the distance of a linear iteration from its fixed point after a number of steps. */
+function computeDistanceAfter(steps: number, isAccelerated: boolean): number {
   const acceleration = createAcceleration(plainAlgebra, RATES.length);
   let point = Float64Array.from(RATES, () => 1);
   for (let step = 1; step <= steps; step++) {
@@ -18,8 +18,8 @@ function distanceAfter(steps: number, isAccelerated: boolean): number {
 }
 
 test('an extrapolated iteration is nearer to its fixed point', () => {
-  expect(distanceAfter(20, false)).toBeGreaterThan(0.5);
-  expect(distanceAfter(20, true)).toBeLessThan(1e-3);
+  expect(computeDistanceAfter(20, false)).toBeGreaterThan(0.5);
+  expect(computeDistanceAfter(20, true)).toBeLessThan(1e-3);
 });
 
 test('without enough points nothing changes', () => {

@@ -4,22 +4,24 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const LIMITS = 3;
 
-/** Returns items with three options, limits of each kind, and the option of each item that all limits allow. */
-function randomProblem(items: number, seed: number): OptionProblem {
+/**
+ * Returns items with three options and three kinds of limits; the first option of each item has no cost and no amounts.
+ */
+function createRandomProblem(items: number, seed: number): OptionProblem {
   const random = createCounterRandom({ seed, stream: 3 });
   const starts = Int32Array.from({ length: items + 1 }, (_, i) => 3 * i);
   const costs = Float64Array.from({ length: 3 * items }, (_, o) => (o % 3 === 0 ? 0 : -random.uniform()));
   const amounts = Float64Array.from({ length: 3 * items * LIMITS }, (_, e) =>
     Math.floor(e / LIMITS) % 3 === 0 ? 0 : random.uniform(),
   );
-  // At most, at least, and exactly nothing of the third.
+  // The limits are a maximum, a minimum, and a narrow range around zero for the third amount.
   for (let o = 0; o < 3 * items; o++) amounts[o * LIMITS + 2]! -= o % 3 === 0 ? 0 : 0.5;
   const lower = Float64Array.of(Number.NEGATIVE_INFINITY, items / 8, -0.02 * items);
   const upper = Float64Array.of(items / 4, Infinity, 0.02 * items);
   return { starts, costs, amounts, lower, upper };
 }
 
-/** Returns the least cost by trying every choice. */
+/** Returns the lowest cost by enumerating all choices. */
 function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): number {
   const items = starts.length - 1;
   let least = Infinity;
@@ -37,23 +39,23 @@ function enumerate({ starts, costs, amounts, lower, upper }: OptionProblem): num
 }
 
 test.each([1, 2, 3, 4])('the bound is below every choice, and near the best one, seed %i', (seed) => {
-  const problem = randomProblem(8, seed);
+  const problem = createRandomProblem(8, seed);
   const least = enumerate(problem);
   const { bound } = priceOptions(problem);
   expect(least).toBeLessThan(0);
   expect(bound).toBeLessThanOrEqual(least);
-  // Without limits the bound would be the sum of the best options.
+  // Without the limits, the bound would be the sum of the best options.
   expect(bound).toBeGreaterThan(least - 0.6);
 });
 
 test('the prices leave hardly any gain between the two best options of a few items', () => {
-  const problem = randomProblem(200, 5);
+  const problem = createRandomProblem(200, 5);
   const { priced } = priceOptions(problem);
   const gaps = Array.from({ length: 200 }, (_, i) => {
     const [best, second] = [...priced.subarray(3 * i, 3 * i + 3)].toSorted((a, b) => a - b);
     return second! - best!;
   }).toSorted((a, b) => a - b);
-  // As many items are split as limits bind.
+  // The number of split items equals the number of binding limits.
   expect(gaps[0]).toBeLessThan(1e-6);
   expect(gaps[LIMITS]).toBeGreaterThan(1e-6);
 });

@@ -9,10 +9,10 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const N = 10;
 
 /**
- * Returns a covariance of one factor and different specific variances, and the slopes of the distance from unequal
+ * Returns a covariance of one factor and different specific variances, and the gradient of the distance from unequal
  * weights.
  */
-function quadratic() {
+function createQuadratic() {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const beta = Float64Array.from({ length: N }, () => 1 + 0.3 * random.normal());
   const own = Float64Array.from({ length: N }, () => 0.5 + random.uniform());
@@ -28,8 +28,8 @@ function quadratic() {
   return { n: N, matrix, linear, sum: 1, counts };
 }
 
-/** Smallest eigenvalue of the remainder, between points of equal sum. */
-function smallestLeft(matrix: Float64Array, open: Int32Array): number {
+/** Returns the smallest eigenvalue of the remainder, restricted to points of equal sum. */
+function computeSmallestRemainder(matrix: Float64Array, open: Int32Array): number {
   const order = open.length;
   const left = Float64Array.from({ length: order * order }, (_, e) => {
     return matrix[open[Math.floor(e / order)]! * N + open[e % order]!]! + 1e4;
@@ -40,7 +40,7 @@ function smallestLeft(matrix: Float64Array, open: Int32Array): number {
 }
 
 test('parts are not negative, and the remainder is convex between points of equal sum', () => {
-  const problem = quadratic();
+  const problem = createQuadratic();
   const decisions = new Uint8Array(N).fill(OPEN);
   const first = splitCovariance(plainAlgebra, problem, decisions, 600)!;
   decisions[2] = OUT;
@@ -49,9 +49,12 @@ test('parts are not negative, and the remainder is convex between points of equa
     expect(Math.min(...pairs, ...diagonal)).toBe(0);
     expect(pairs.every((part, e) => part === pairs[(e % N) * N + Math.floor(e / N)])).toBe(true);
     const rest = problem.matrix.map((value, e) => value - pairs[e]! - (e % (N + 1) === 0 ? diagonal[e / (N + 1)]! : 0));
-    expect(smallestLeft(rest, state.open)).toBeGreaterThan(-1e-3);
-    // More variance is split off than without pairs, where the smallest eigenvalue limits an equal part of each.
-    expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(N * smallestLeft(problem.matrix, state.open));
+    expect(computeSmallestRemainder(rest, state.open)).toBeGreaterThan(-1e-3);
+    // More variance is split off than without pairs, where the smallest eigenvalue limits equal parts of all
+    // securities.
+    expect(diagonal.reduce((sum, part) => sum + part, 0)).toBeGreaterThan(
+      N * computeSmallestRemainder(problem.matrix, state.open),
+    );
     expect(shares.reduce((sum, share, i) => sum + (decisions[i] === OUT ? 0 : share), 0)).toBeLessThan(3 + 1 + 1e-6);
   }
   expect([...second.state.open]).toEqual([0, 1, 3, 4, 5, 6, 7, 8, 9]);
@@ -66,7 +69,7 @@ test('a matrix is projected on non-negative ones whose shares sum to the maximum
   expect([to[0], to[5], to[7]]).toEqual([1, 0, 0]);
   const shares = [to[1]! ** 2 / to[4]!, to[2]! ** 2 / to[8]!];
   expect(shares[0]! + shares[1]!).toBeCloseTo(1, 9);
-  // No nearby matrix with the same shares has a smaller distance.
+  // No nearby matrix with the same split-off variances has a smaller distance.
   const computeDistance = (first: number, second: number) => {
     const [a, b] = [shares[0]! * first, shares[1]! * second];
     const computeSquare = (x: number, share: number) => (x * x) / share;

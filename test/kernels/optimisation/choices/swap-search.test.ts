@@ -7,8 +7,8 @@ import { createCounterRandom } from '#kernels/random/counter-random.js';
 const N = 12;
 const WORK = 1e6;
 
-/** Returns the distance from random weights by a covariance of two factors. */
-function quadratic(seed: number, maximum: number, groups: readonly number[][] = []): ChosenQuadratic {
+/** Returns the problem of the distance from random weights, with a covariance of two factors. */
+function createQuadratic(seed: number, maximum: number, groups: readonly number[][] = []): ChosenQuadratic {
   const random = createCounterRandom({ seed, stream: 1 });
   const loadings = Array.from({ length: N }, () => [1 + 0.3 * random.normal(), random.normal()]);
   const own = loadings.map(() => 0.3 + random.uniform());
@@ -39,7 +39,7 @@ function quadratic(seed: number, maximum: number, groups: readonly number[][] = 
 
 const ORDERS = [Array.from({ length: N }, (_, i) => i)];
 
-/** Returns the least value of all choices within the bounds and counts, by enumeration. */
+/** Returns the minimum over all choices within the bounds and counts, by enumeration. */
 function leastOf(problem: ChosenQuadratic): number {
   const { evaluate } = createSwapMoves(plainAlgebra, problem);
   let least = Infinity;
@@ -61,10 +61,10 @@ test.each([1, 2, 3])('finds the best of all choices, seed %i', (seed) => {
     [0, 1, 2],
     [3, 4, 5],
   ];
-  const plain = quadratic(seed, 4);
+  const plain = createQuadratic(seed, 4);
   const problems = [
     plain,
-    quadratic(seed, 4, groups),
+    createQuadratic(seed, 4, groups),
     { ...plain, needed: Uint8Array.from({ length: N }, (_, i) => (i === 7 ? 1 : 0)) },
     { ...plain, lower: new Float64Array(N).fill(0.1) },
     { ...plain, upper: new Float64Array(N).fill(0.7) },
@@ -74,7 +74,7 @@ test.each([1, 2, 3])('finds the best of all choices, seed %i', (seed) => {
 });
 
 test('the change of each move is that of the optimum', () => {
-  const { evaluate, listBest } = createSwapMoves(plainAlgebra, quadratic(4, 4));
+  const { evaluate, listBest } = createSwapMoves(plainAlgebra, createQuadratic(4, 4));
   const at = evaluate(Uint8Array.from({ length: N }, (_, i) => (i < 4 ? 1 : 0)))!;
   const moves = listBest(at);
   expect(moves.length).toBeGreaterThan(0);
@@ -87,7 +87,7 @@ test('the change of each move is that of the optimum', () => {
 });
 
 test('a search ends with its work, and without a choice within the bounds there is none', () => {
-  const problem = quadratic(5, 4);
+  const problem = createQuadratic(5, 4);
   const [first, whole] = [1, WORK].map((work) => searchSwaps(plainAlgebra, problem, ORDERS, work)!);
   expect(first!.value).toBeGreaterThan(whole!.value);
   const narrow = { ...problem, upper: new Float64Array(N).fill(0.01) };

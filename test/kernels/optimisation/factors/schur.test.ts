@@ -4,7 +4,7 @@ import { factorSemidefinite, solveFactored } from '#kernels/optimisation/factors
 import { seeded } from '../../../seeded.js';
 
 const M = 150;
-/** Rows that are sums of the two previous ones. */
+/** Indices of rows that are the sum of the two previous rows. */
 const REPEATING = new Set([5, 63, 64, 65, 128, 149]);
 
 function createProducts(): Float64Array {
@@ -53,7 +53,7 @@ describe('the factor of a semi-definite matrix', () => {
 });
 
 describe('a matrix with a narrow profile', () => {
-  /** Rows with entries in a few previous columns, and one with entries back to the first. */
+  /** Some rows have entries in a few previous columns, and one row has entries back to the first column. */
   const s = new Float64Array(M * M);
   for (let i = 0; i < M; i++) {
     for (let j = i === 90 ? 0 : Math.max(0, i - 3 - (i % 5)); j < i; j++) s[i * M + j] = Math.sin(i * j + 1);

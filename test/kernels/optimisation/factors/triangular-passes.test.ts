@@ -7,7 +7,7 @@ import {
 } from '#kernels/optimisation/factors/triangular-passes.js';
 import { seeded } from '../../../seeded.js';
 
-/** Orders around the blocks of four rows. */
+/** Matrix orders around the blocks of four rows. */
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 21];
 
 /** Number of unused rows after a factor. */
@@ -34,7 +34,7 @@ describe('passes over a triangular factor', () => {
     solveForward(l, forwards, { n, stride });
     const backwards = given.slice();
     solveBackward(l, backwards, { n, stride });
-    // Two sums per row, of even and odd positions, and rows that are subtracted one after the other.
+    // Per row two sums, over even and odd positions, are accumulated and subtracted one after the other.
     const expected = given.slice();
     for (let i = 0; i < n; i++) {
       let [even, odd] = [expected[i]!, 0];

@@ -12,14 +12,14 @@ import { seeded } from '../../../seeded.js';
 import { IS_SOAK } from '../../../soak.js';
 import { randomProgram } from '../random-programs.js';
 
-/** Multiplier of the number of random programmes; three in `npm run soak`. */
+/** Multiplier of the number of random programmes; 3 in `npm run soak`. */
 const SHARE = IS_SOAK ? 3 : 1;
 
 const largestDifference = (a: Float64Array, b: ArrayLike<number>) =>
   a.reduce((worst, value, i) => Math.max(worst, Math.abs(value - b[i]!)), 0);
 
-/** Returns a random programme with rows whose limits are their values near a feasible point; some are soft. */
-function feasibleProgram(seed: number): Program | undefined {
+/** Returns a random programme with rows whose limits are the row values near a feasible point; some rows are soft. */
+function createFeasibleProgram(seed: number): Program | undefined {
   const random = seeded(seed + 50_000);
   const program = randomProgram(seed, { withNorms: false });
   const n = program.n;
@@ -43,7 +43,7 @@ function feasibleProgram(seed: number): Program | undefined {
   };
 }
 
-/** Returns the programme with another last row, or with other bounds. */
+/** Returns the programme with a different last row, or with different bounds. */
 function moveProgram(program: Program, random: () => number, all: boolean): Program {
   const { count } = program.rows;
   const shift = Float64Array.from({ length: count }, (_, r) =>
@@ -63,7 +63,7 @@ test('a followed optimum is that of the programme itself, with rows, limits and 
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
   for (let seed = 1; seed <= 100 * SHARE; seed++) {
     const random = seeded(seed + 90_000);
-    const program = feasibleProgram(seed)!;
+    const program = createFeasibleProgram(seed)!;
     const solver = createSolver(plainAlgebra);
     const first = solver.solve(program, { effort: 'quick' });
     const next = moveProgram(program, random, seed % 2 === 0);
@@ -78,7 +78,8 @@ test('a followed optimum is that of the programme itself, with rows, limits and 
     if (next.rows.penalty.some(Number.isFinite)) tally.soft++;
     const answer = solver.solve(next, { follow: { program, point: first.point, state: first.state } });
     expect(answer.status, `seed ${seed}`).toBe('solved');
-    // The ridge makes the optimum unique; in directions of a singular curvature, it is determined up to rounding.
+    // The ridge makes the optimum unique; in directions of singular curvature the optimum is determined only up to
+    // rounding.
     expect(largestDifference(answer.point.x, cold.point.x), `seed ${seed}`).toBeLessThan(1e-7);
     expect(Math.abs(objectiveOf(next, answer.point.x) - objectiveOf(next, cold.point.x)), `seed ${seed}`).toBeLessThan(
       1e-12,
@@ -113,7 +114,7 @@ test('an optimum is followed to another objective', () => {
   let followed = 0;
   for (let seed = 1; seed <= 67 * SHARE; seed++) {
     const random = seeded(seed + 70_000);
-    const program = feasibleProgram(seed)!;
+    const program = createFeasibleProgram(seed)!;
     const first = createSolver(plainAlgebra).solve(program, { effort: 'quick' });
     const next: Program = {
       ...program,
@@ -139,7 +140,7 @@ test('an optimum is followed to another objective', () => {
 });
 
 test('a start that is no optimum, or of another shape, is not followed', () => {
-  const program = feasibleProgram(3)!;
+  const program = createFeasibleProgram(3)!;
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
   const next = moveProgram(program, seeded(1), false);
@@ -192,7 +193,7 @@ test('a path from no holding reaches the same optimum as one from all holdings',
   let count = 0;
   for (let seed = 1; seed <= 60; seed++) {
     const random = seeded(seed + 70_000);
-    const program = feasibleProgram(seed)!;
+    const program = createFeasibleProgram(seed)!;
     const steep = {
       ...program,
       ridge: 0.01,
@@ -201,7 +202,7 @@ test('a path from no holding reaches the same optimum as one from all holdings',
     };
     const start = startEmpty(steep);
     if (start === undefined) continue;
-    // The start is an optimum itself: every weight costs something.
+    // The start is also an optimum, because every weight has a cost.
     const { primal, stationarity } = checkKkt(start.program, start.point);
     expect(Math.max(primal, stationarity), `seed ${seed}`).toBeLessThan(1e-12);
     const grown = createSolver(plainAlgebra).solve(steep, { follow: start });

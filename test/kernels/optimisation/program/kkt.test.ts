@@ -3,7 +3,10 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { Point, Program } from '#kernels/optimisation/program/program.js';
 
-/** (w1 - 0.8)^2 + (w2 - 0.2)^2 with w1 + w2 = 1, w1 <= 0.6: the optimum is (0.6, 0.4) with y = -0.4 for the budget. */
+/**
+ * Minimises (w1 - 0.8)^2 + (w2 - 0.2)^2 with w1 + w2 = 1 and w1 <= 0.6. The optimum is (0.6, 0.4) with a budget
+ * multiplier y = -0.4.
+ */
 const program: Program = {
   n: 2,
   metric: createDenseMetric(Float64Array.of(1, 0, 0, 1), 2),

@@ -5,7 +5,7 @@ import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { objectiveOf, randomProgram } from '../random-programs.js';
 
-/** The Lagrangian without bounds. */
+/** Computes the Lagrangian without the terms of the bounds. */
 function computeLagrangian(program: Program, point: Point, x: Float64Array): number {
   const { n, rows, kinks, norms, metric } = program;
   let total = objectiveOf(program, x);

@@ -8,14 +8,14 @@ import { seeded } from '../../../seeded.js';
 import { randomProgram } from '../random-programs.js';
 import { base, solver } from '../solved.js';
 
-/** Returns a programme without curvature that maximises a weighted sum. */
-function linearProgram(seed: number): Program {
+/** Returns a linear programme that maximises a weighted sum. */
+function createLinearProgram(seed: number): Program {
   const program = randomProgram(seed, { withNorms: false });
   const random = seeded(1000 + seed);
   return { ...program, curvature: 0, ridge: 0, linear: program.linear.map(() => random() - 0.7) };
 }
 
-const programs = Array.from({ length: 150 }, (_, k) => linearProgram(k + 1));
+const programs = Array.from({ length: 150 }, (_, k) => createLinearProgram(k + 1));
 
 test('a corner meets the conditions of optimality, and is found if one exists', () => {
   let corners = 0;
@@ -30,10 +30,7 @@ test('a corner meets the conditions of optimality, and is found if one exists', 
   expect(corners).toBeGreaterThan(60);
 });
 
-/**
- * For two securities, the maximum of a sum is at one of the points where two of the bounds, the budget and the row
- * meet.
- */
+/** For two securities, the maximum is at an intersection of two of the bounds, the budget and the row. */
 test('of two securities the corner is the best of all intersections', () => {
   const program: Program = {
     ...base(2, () => 0.5),
@@ -98,7 +95,8 @@ describe('the slope of the variance at the largest expected return', () => {
     return { state, point: iterate };
   };
 
-  // w = (m - 0.1) / 0.1 in the second name: the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w = 1.
+  // With w = (m - 0.1) / 0.1 in the second security, the variance 0.04 (1 - w)^2 + 0.09 w^2 rises by 0.18 / 0.1 at w =
+  // 1.
   test('of two securities', () => {
     expect(computeCornerSlope(program, corner(program), means)).toBeCloseTo(1.8, 12);
   });

@@ -7,7 +7,7 @@ const archive = (members: Parameters<typeof writeZip>[0], change: (bytes: Buffer
 const ONE = [{ name: 'market.csv', text: MARKET }];
 const directoryOf = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
 
-/** Returns a zip of one member with arbitrary values in its headers. */
+/** Returns a zip archive of one member with arbitrary values in its headers. */
 function zipSaying({
   name = 'market.csv',
   content,
@@ -77,7 +77,7 @@ export const ARCHIVE: readonly Damage[] = [
     'more members than are read',
     ['UNREADABLE_FILE '],
     archive(ONE, (bytes) => {
-      // Both counts at the end of the directory.
+      // Both counts are at the end of the central directory.
       bytes.writeUInt16LE(5001, bytes.length - 14);
       bytes.writeUInt16LE(5001, bytes.length - 12);
       return bytes;

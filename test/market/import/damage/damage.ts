@@ -6,8 +6,8 @@ import { temporaryFolder } from '../../../store/temporary-folder.js';
 import { readFolder, writeFiles } from '../../store-folder.js';
 
 /**
- * Every known kind of damage to a file, each with its expected findings: the file and, if known, the row and the
- * column. None causes a crash or a store.
+ * Creates folders for damaged files. The kinds of damage each have expected findings: the file and, if known, the row
+ * and the column. No damage causes a crash or creates a store.
  */
 export const folderFor = temporaryFolder;
 
@@ -16,7 +16,7 @@ export interface Outcome {
   readonly findings: readonly Finding[];
 }
 
-/** A kind of damage with its expected findings. */
+/** A kind of damage with the findings that it must cause. */
 export type Damage = readonly [kind: string, expected: readonly string[], read: () => Promise<Outcome>];
 
 export const createFiles = (made: Readonly<Record<string, string | Uint8Array>>) => async (): Promise<Outcome> => {

@@ -23,7 +23,7 @@ const createParquet =
     return { isRead: read !== undefined, findings };
   };
 
-/** Like `parquet`, for a file of this project's writer: uncompressed, with keys in a dictionary. */
+/** Like `createParquet`, but for a file of this project's writer: uncompressed, with dictionary-encoded keys. */
 const createOwnParquet = (change: (bytes: Buffer) => Uint8Array) => async (): Promise<Outcome> =>
   createFiles({ 'market.parquet': change(await copyBytes()) })();
 
@@ -46,12 +46,12 @@ export async function copyBytes(): Promise<Buffer> {
 
 export const footerStart = (bytes: Buffer) => bytes.length - 8 - bytes.readUInt32LE(bytes.length - 8);
 /**
- * Position in the footer of the description of a column chunk written by this project: codec and count of values follow
- * its name.
+ * Returns the position of a column chunk's description in the footer of a file written by this project; the codec and
+ * the number of values follow the column name.
  */
 export const codecOf = (bytes: Buffer, column: string) =>
   bytes.indexOf(Buffer.from([0x15, 0x00]), bytes.lastIndexOf(column));
-/** 8,000 and 8,064 as the footer contains them. */
+/** The counts 8,000 and 8,064 in the encoding of the footer. */
 export const [COUNT, MORE] = [Buffer.from([0x16, 0x80, 0x7d]), [0x16, 0x80, 0x7e]];
 
 export const formatRow = (rest: string) => `SELECT ${rest}`;

@@ -17,7 +17,7 @@ import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-
 
 const folderFor = temporaryFolders();
 
-/** One store as statements that each of the databases accepts, and as files. */
+/** Tables of one store, as statements that every database accepts and as files. */
 const TABLES = [
   'CREATE TABLE market (identifier text, date date, "CLOSE" double precision, "VOLUME" bigint)',
   "INSERT INTO market VALUES ('A', '2024-01-02', 10.5, 100), ('B', '2024-01-02', 20.25, NULL), ('A', '2024-01-03', 11.5, 9007199254740991)",
@@ -72,7 +72,7 @@ describe('a SQLite file', () => {
   test('may be one that is written with a log, but not while the log holds changes', async () => {
     const path = await database(TABLES);
     const bytes = readFileSync(path);
-    bytes.fill(2, 18, 20); // The mark of a database in WAL mode.
+    bytes.fill(2, 18, 20); // bytes that mark a database in WAL mode
     writeFileSync(path, bytes);
     expect((await read({ kind: 'sqlite', path })).findings).toEqual([]);
     appendFileSync(`${path}-wal`, 'x');
@@ -237,7 +237,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
 
   test('whose server dies during a read is reported, without the password', async () => {
     const own = await startPostgresql();
-    // Rows after the first report, and one that the server is still processing when it is killed.
+    // Rows before the first progress report, and a row that the server is still processing when it is killed.
     await own.query(
       `CREATE VIEW market AS
         SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE"

@@ -30,7 +30,7 @@ export function describeImporting(): void {
       await registered('beside', ['A'], true);
       expect(existsSync(body.store.location!)).toBe(true);
       expect((await service.ask('DELETE', '/data/stores/imported')).status).toBe(204);
-      // A folder is removed once the deletion is answered.
+      // The folder is removed after the response to the deletion.
       await expect.poll(() => existsSync(body.store.location!)).toBe(false);
     });
 
@@ -155,7 +155,7 @@ export function describeImporting(): void {
         tables: createRows(['A', '2024-01-03', 1], ['B', '2024-01-03', 2], ['C', '2024-01-02', 3]),
       });
       expect(body.store.content_hash).toBe(whole.body.store.content_hash);
-      // Two rows were added; the store still contains the earlier ones, one of which is equal.
+      // Two rows were added; the store still contains the earlier rows, one of which is equal.
       expect([body.rows['market'], body.store.rows?.['market']]).toEqual([2, 3]);
     });
 

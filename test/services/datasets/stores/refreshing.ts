@@ -151,7 +151,7 @@ export function describeRefreshing(): void {
       expect(
         (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body.prices.data[30],
       ).toEqual([10]);
-      // The store that is no longer served is read for this request.
+      // A store that is no longer served is read for this request.
       expect(
         (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A?store_id=doubtful')).body.prices
           .data[30],

@@ -6,7 +6,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
-/** The four that fell most in the quarter: different ones at nearly every rebalance. */
+/** Index of the four securities that fell most in the quarter; they differ at nearly every rebalance. */
 const MOVING = {
   ...parent,
   id: 'MOVING',
@@ -17,7 +17,7 @@ const MOVING = {
   },
 };
 
-/** Returns the backtest of an index derived from it with a turnover row of a given priority. */
+/** Returns the backtest of an index derived from MOVING, with a turnover row of a given priority. */
 async function createDerivedFromMoving(id: string, priority: object) {
   const body = {
     id,
@@ -190,8 +190,8 @@ export function describeDerivedIndex(): void {
           ({ code, message }) => code === 'CONSTRAINT_RELAXED' && message.startsWith(`On ${date} `),
         );
         if (i === 0) continue;
-        // By hand: constituents of the last rebalance that the source no longer has are sold, and the same amount is
-        // bought.
+        // Computed by hand: constituents of the last rebalance that have left the source are sold, and the same amount
+        // is bought.
         const before = giving.rebalances[i - 1]!.weights;
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
         const leaving = Object.entries(before).filter(([name]) => !members.has(name));
@@ -222,7 +222,8 @@ export function describeDerivedIndex(): void {
     });
 
     test('without a date is previewed at its first rebalance, also where the base date is a holiday', async () => {
-      // 2023-05-27 to 29 is the weekend before Memorial Day and the day itself: the first session is the 30th.
+      // The range 2023-05-27 to 29 is the weekend before Memorial Day and the holiday itself, so the first session is
+      // the 30th.
       expect(
         (await service.ask('POST', '/indices', { ...parent, id: 'HOLIDAY', base_date: '2023-05-28' })).status,
       ).toBe(200);
@@ -260,7 +261,7 @@ export function describeDerivedIndex(): void {
         code: 'NO_DATA_AT_DATE',
         message: 'The parent HOLIDAY has no rebalance on or before 2023-04-03: its base date is 2023-05-28.',
       });
-      // Prices begin later than the base date: the first rebalance is on their first session.
+      // Prices begin after the base date, so the first rebalance is on the first session with prices.
       expect((await service.ask('POST', '/indices', { ...parent, id: 'EARLY', base_date: '2020-01-01' })).status).toBe(
         200,
       );

@@ -47,7 +47,7 @@ export function describeObjectives(): void {
         expect(weights.reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 12);
         expect(Math.max(...weights)).toBeLessThanOrEqual(0.2 + 1e-9);
         expect([run.converged, run.objective_type, run.heuristic]).toEqual([true, type, false]);
-        // The optimality conditions prove a convex problem; for a tail, the proof reports its gap.
+        // Optimality conditions prove a convex optimum; for a tail average a gap remains and is reported.
         expect(run.gap).toBeLessThan(run.tail === null ? 1e-300 : 1e-9);
         expect(run.objective_value - run.bound!).toBeCloseTo(
           run.tail === null ? 0 : run.gap! * run.objective_value,
@@ -55,7 +55,7 @@ export function describeObjectives(): void {
         );
         expect(run.objective).toBeCloseTo(run.tracking_error ** 2, 14);
         expect(run.weights.reduce((sum, { variance_share }) => sum + variance_share, 0)).toBeCloseTo(1, 12);
-        // The caps bind: their effect is reported, and so is the result of a run without them.
+        // The caps bind, so their effect and the result without them are reported.
         const cost = run.constraint_costs!.find(({ id }) => id === 'pos')!;
         await put('uncapped', []);
         const returns = needsReturns ? { expected_returns: CAPM } : {};
@@ -81,7 +81,7 @@ export function describeObjectives(): void {
       });
       const shareOf = (name: string) => weights.find(({ identifier }) => identifier === name)?.variance_share ?? 0;
       expect(shareOf('N02')).toBeCloseTo(0.3, 10);
-      // N00, N03, N06 and N09 belong to Energy; securities outside the index have no share.
+      // N00, N03, N06 and N09 are the sector Energy; securities outside the index have no share of the risk.
       expect(shareOf('N03') + shareOf('N06') + shareOf('N09') + shareOf('N00')).toBeCloseTo(0.5, 10);
       expect(shareOf('N05')).toBeCloseTo(0, 10);
     });
@@ -101,7 +101,7 @@ export function describeObjectives(): void {
     test('takes expected returns from a datapoint', async () => {
       const field = { node: 'field', name: 'SCORE' };
       const run = await requireSolution({ objective: 'max_return', expected_returns: { type: 'field', field } });
-      // SCORE increases with the number of a security: the last five of the index are at the cap.
+      // SCORE increases with the number of a security, so the last five securities of the index are at the cap.
       const held = run.weights.filter(({ weight }) => weight > 1e-9).map(({ identifier }) => identifier);
       expect(held.toSorted()).toEqual(['N07', 'N08', 'N09', 'N10', 'N11']);
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
@@ -111,7 +111,7 @@ export function describeObjectives(): void {
       const objective = { type: 'max_sharpe', risk_free_rate: 0.02 };
       const rate = { objective, constraint_set_id: 'uncapped' };
       await put('uncapped', []);
-      // The index is the tangency portfolio for the returns at which it is optimal, whatever the cash rate is.
+      // At its own expected returns the index is the tangency portfolio, whatever the cash rate is.
       for (const expected_returns of [CAPM, { type: 'black_litterman' }]) {
         const run = await requireSolution({ ...rate, expected_returns });
         for (const { weight, index_weight } of run.weights) expect(weight).toBeCloseTo(index_weight, 9);
@@ -123,8 +123,8 @@ export function describeObjectives(): void {
       expect(idle.frontier!.tangency!.sharpe).toBeCloseTo(idle.objective_value, 9);
       expect(idle.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
       expect(idle.findings[0]!.message).toContain('the cash rate 0.02 of the objective');
-      // Total returns have a tangency portfolio at the rate of the request, which is reported if it differs from that
-      // of the objective.
+      // Total returns have a tangency portfolio at the cash rate of the request, which is reported if it differs from
+      // the rate of the objective.
       const total = await requireSolution({ ...rate, expected_returns: HISTORICAL });
       expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
       expect(total.findings).toMatchObject([{ code: 'DEFAULT_TAKEN', path: 'risk_free_rate', value: 0 }]);
@@ -190,7 +190,7 @@ export function describeObjectives(): void {
     const { body } = await service.ask<ObjectiveTypes>('GET', '/optimise/objective-types');
     expect(body.objectives.map(({ type }) => type)).toEqual(OBJECTIVE_CLASSES.map(({ type }) => type));
     expect(body.expected_returns.map(({ type }) => type)).toEqual(RETURNS_CLASSES.map(({ type }) => type));
-    // A variance of 0.04 has the root 20 %, a return of 0.04 is 4 %; without a unit 0.04 is unchanged.
+    // The root of a variance of 0.04 is 20 %, and a return of 0.04 is 4 %; a number without a unit stays 0.04.
     const figures = { root: 2000, return: 400, loss: 400, number: 0.04 };
     for (const { type, measure } of body.objectives) {
       const { of } = OBJECTIVE_CLASSES.find((entry) => entry.type === type)!.measure;
@@ -253,7 +253,7 @@ export function describeObjectives(): void {
         (weight * closes.get(`${name} ${second!.date}`)!) / closes.get(`${name} ${first!.date}`)!,
       ]);
       const total = grown.reduce((sum, [, value]) => sum + value, 0);
-      // A security that left is sold whatever it costs, one that entered is not bought.
+      // A security that left the parent is sold whatever this costs; a security that entered is not bought.
       for (const [name, value] of grown) {
         const weight = second!.weights[name];
         if (weight !== undefined) expect(Math.abs(weight - value / total)).toBeLessThan(1e-9);
@@ -271,7 +271,7 @@ export function describeObjectives(): void {
       const body = { id: 'TOO-EARLY-LOW', name: 'Early', objective: 'min_variance' };
       expect((await service.ask('POST', '/indices/TOO-EARLY/optimise', body)).status).toBe(200);
       const { rebalances, findings } = await backtest('TOO-EARLY-LOW');
-      // The smallest sum of squares of eleven weights.
+      // Eleven equal weights have the smallest sum of squares.
       for (const weight of Object.values(rebalances[0]!.weights)) expect(weight).toBeCloseTo(1 / 11, 9);
       const message: string = expect.stringContaining('at least 20 are required');
       expect(findings).toContainEqual(expect.objectContaining({ code: 'RISK_FALLBACK_IDENTITY', message }));
@@ -286,7 +286,7 @@ export function describeObjectives(): void {
         const own = parents.rebalances.find((rebalance) => rebalance.date === date)!.weights;
         return Object.keys(weights).filter((name) => own[name] === undefined);
       });
-      // Eleven of twelve securities are in the parent; the twelfth has the smallest beta and enters.
+      // Eleven of the twelve securities are in the parent; the twelfth has the smallest beta and enters the index.
       expect(entrants.every((names) => names.length === 1)).toBe(true);
       for (const { date: day, weights } of rebalances.slice(0, 2)) {
         const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/WIDE/preview', { as_of: day });
@@ -299,7 +299,7 @@ export function describeObjectives(): void {
       const floor = [{ type: 'PositionBounds', params: { lower: 0.02 } }];
       const wider = { id: 'WIDER', name: 'Wider', objective: 'min_variance', candidates: 'universe' };
       expect((await service.ask('POST', '/indices/WIDE/optimise', { ...wider, constraints: floor })).status).toBe(200);
-      // A floor of 2 % holds every candidate, more securities than its parent has.
+      // A floor of 2 % holds every candidate, which are more securities than the parent has.
       expect(Object.keys(rebalances[0]!.weights).length).toBeLessThan(12);
       expect(Object.keys((await backtest('WIDER')).rebalances[0]!.weights)).toHaveLength(12);
     });

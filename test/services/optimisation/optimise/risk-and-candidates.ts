@@ -22,10 +22,10 @@ export function describeRiskAndCandidates(): void {
         const held = new Set(few.weights.map(({ identifier }) => identifier));
         const entrant = many.weights.find(({ identifier }) => !held.has(identifier))!;
         expect(entrant.index_weight).toBe(0);
-        // The covariance of all securities differs from that of the constituents.
+        // The joint covariance of all securities differs from the covariance of the constituents.
         const ofJoint = ({ findings }: typeof few) => findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
         expect([ofJoint(few), ofJoint(many)]).toEqual([0, 1]);
-        // An equal risk model with these securities, one of which may not be held.
+        // An equal risk model over these securities, one of which may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);
         const without = await requireSolution({ ...request, constraint_set_id: 'without', candidates: 'universe' });
@@ -37,13 +37,13 @@ export function describeRiskAndCandidates(): void {
     test('is measured by the estimator that it names', async () => {
       await put('free', []);
       const wide = { constraint_set_id: 'free', objective: 'min_variance' };
-      // Equal variances and no correlation: equal weights are optimal.
+      // With equal variances and no correlation, equal weights are optimal.
       const identity = { target: 'scaled_identity', intensity: 1 };
       const equal = await requireSolution({ ...wide, risk_model: identity });
       for (const { weight } of equal.weights) expect(weight).toBeCloseTo(1 / 11, 10);
       expect((await service.ask('POST', '/analytics/BROAD/backtest', {})).status).toBe(202);
       await service.finished('backtest:BROAD');
-      // Equal settings in a separate risk model, over the same window.
+      // Equal settings in a stored risk model, estimated over the same window.
       for (const settings of [
         { target: 'constant_correlation', intensity: 0 },
         { target: 'scaled_identity', intensity: null, intensity_method: 'ledoit_wolf' },

@@ -44,12 +44,13 @@ export function describeRuns(): void {
       );
       expect(result.frontier!.points).toHaveLength(21);
       const { points, tangency, portfolio, index } = result.frontier!;
-      // Each point is a portfolio that satisfies the constraints: fully invested, without excluded securities.
+      // Each point is a portfolio that satisfies the constraints: fully invested and without the excluded securities.
       for (const { weights } of [...points, tangency ?? points[0]!]) {
         expect(Object.values(weights!).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 9);
         expect(Object.keys(weights!)).not.toContain('N11');
       }
-      // The run and its index are measured like the points: no portfolio with its return has a lower volatility.
+      // The portfolio of the run and its index are measured like the points: no portfolio with this return has a lower
+      // volatility.
       expect([portfolio!.volatility, portfolio!.tracking_error]).toEqual([
         expect.closeTo(result.volatility, 12),
         expect.closeTo(result.tracking_error, 12),
@@ -109,8 +110,8 @@ export function describeRuns(): void {
     });
 
     /**
-     * Sets that are infeasible, each because of another class: the conflict needs no other row, disappears without any
-     * of its rows, and every relaxation works.
+     * Infeasible sets of rows, each because of a different class. The conflict needs no other row, disappears without
+     * any one of its rows, and every relaxation works.
      */
     test.each([
       [
@@ -161,7 +162,7 @@ export function describeRuns(): void {
       expect(detail.conflict.reduce((sum, { multiplier }) => sum + multiplier, 0)).toBeCloseTo(1, 12);
       const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
       expect(new Set(own).size).toBe(own.length);
-      // If the conflict consists of all rows, these rows are what has just failed.
+      // If the conflict consists of all rows, the rows are the ones that have just failed.
       if (own.length < rows.length) expect((await optimised(own.map((index) => rows[index]))).status).toBe('failed');
       for (const dropped of own)
         expect((await optimised(own.filter((index) => index !== dropped).map((index) => rows[index]))).status).toBe(
@@ -184,7 +185,7 @@ export function describeRuns(): void {
     });
 
     test('over too short a window reports the number of returns, and the start that made it short', async () => {
-      // Sessions of 2024-03-19 to 28, and of 2023-01-03 to 11, the first of the store.
+      // Sessions from 2024-03-19 to 28, and from 2023-01-03 to 11, the first sessions of the store.
       const late = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };
       for (const [window, returns, told] of [

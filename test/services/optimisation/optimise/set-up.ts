@@ -4,7 +4,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/** Weekdays of 2023 and 2024; the service keeps those that are sessions of XNYS. */
+/** Weekdays of 2023 and 2024, from which the service keeps the sessions of XNYS. */
 const DAYS = Array.from({ length: 700 }, (_, i) => new Date(Date.UTC(2023, 0, 2 + i)))
   .filter((date) => date.getUTCDay() % 6 !== 0)
   .map((date) => date.toISOString().slice(0, 10));
@@ -13,7 +13,7 @@ const SECTORS = ['Energy', 'Health', 'Tech'];
 
 const createFrame = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
-/** Identifier, day, close, shares and volume, row by row. */
+/** Returns rows of identifier, day, close, shares and volume. */
 export function marketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 11, stream: 3 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
@@ -43,7 +43,7 @@ export const parent = {
 
 export let service: RunningService;
 
-/** Starts a service with the market and its parent index for the calling file. */
+/** Starts a service with the market and its parent index for the importing test file. */
 export function useOptimisations(): void {
   beforeAll(startService);
   afterAll(() => service.close());

@@ -20,7 +20,7 @@ interface StoredSpan {
 const BEFORE = '2023-02-28';
 const FIRST = '2023-03-01';
 
-/** Estimates a model of securities over the sessions up to a day, and returns its response. */
+/** Estimates a model of securities over the sessions up to a day. @returns the covariance in the response */
 async function estimate(id: string, request: object): Promise<RiskModel['covariance']> {
   const { body } = await service.ask<JobStatus>('POST', `/risk-models/${id}/estimate`, request);
   expect((await service.finished(body.job_id)).error).toBeNull();
@@ -28,8 +28,8 @@ async function estimate(id: string, request: object): Promise<RiskModel['covaria
 }
 
 /**
- * Checks that long-only weights have the minimum variance by a covariance: no held security has a higher marginal
- * variance than another.
+ * Checks that long-only weights have the minimum variance under a covariance: no held security has a higher marginal
+ * variance than another security.
  */
 function expectLeastVariance(
   { index, data }: RiskModel['covariance'],
@@ -87,7 +87,7 @@ export function describeStoredModels(): void {
         end: stored.observed_end,
         sessions: stored.diagnostics.observations,
       });
-      // The 23 weekdays of March 2023, and two of February, without a holiday.
+      // 23 weekdays of March 2023 and two of February, none of them a holiday.
       const estimator = { estimator: 'gerber', threshold: 0.4, sessions: 25 };
       expect((await requireSolution({ ...ask, as_of: '2023-03-31', risk_model: estimator })).risk_model).toEqual({
         model_id: null,
@@ -204,7 +204,7 @@ export function describeStoredModels(): void {
         inputs_equal: true,
         definition_changed: true,
       });
-      // An equal model again: nothing differs from the run any more.
+      // After the model is estimated with its former settings again, nothing differs from the run.
       await estimate('early', { identifiers: NAMES, end: BEFORE, intensity: 0.3 });
       expect(await staleReasons('MODELLED')).toBeNull();
       expect((await service.ask('DELETE', '/risk-models/early')).status).toBe(204);

@@ -40,7 +40,7 @@ export function describeTails(): void {
       expect((await requireSolution({ objective: { type: 'min_cvar', ...drawn, seed: 4 } })).weights).not.toEqual(
         least.weights,
       );
-      // Draws vary around the expected returns; for a row, around those of the request.
+      // Draws vary around the expected returns; for a constraint row, around the expected returns of the request.
       const ofCapm = await requireSolution({ objective: { type: 'min_cvar', ...drawn }, expected_returns: CAPM });
       const { average } = ofCapm.tail!;
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 1.05 * average, ...drawn } }]);
@@ -62,8 +62,8 @@ export function describeTails(): void {
       const { error } = await runToEnd({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');
       const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };
-      // A relaxation is solved before it is reported: if its minimum leaves only one portfolio, it is increased by up
-      // to 1e-5.
+      // A relaxation is solved before it is reported. If its minimum leaves only one portfolio, the relaxation is
+      // increased by up to 1e-5.
       const { to } = relaxations.find(({ id }) => id === 'tail')!;
       expect(to).toBeGreaterThan(average - 1e-9);
       expect(to).toBeLessThan(average + 1e-5);

@@ -17,11 +17,11 @@ export function describeUncertainty(): void {
       const returns = { set: 'ellipsoid', radius: 1, sessions: 252 };
       const run = await requireSolution({ ...UTILITY, uncertainty: { returns, covariance: { radius: 0.2 } } });
       const worst = run.worst_case!;
-      // The mean of 252 returns is as uncertain as the return of a year.
+      // The standard error of the annualised mean of 252 returns equals the annual volatility.
       expect(worst.expected_return).toBeCloseTo(run.expected_return! - run.volatility, 12);
       expect(worst.nominal).toBeCloseTo(run.expected_return! - 2 * run.volatility ** 2, 12);
       expect(run.objective_value).toBeCloseTo(worst.expected_return! - 2 * worst.volatility ** 2, 12);
-      // At most what fully correlated securities would add: a fifth of the square of their average volatility.
+      // At most as much as fully correlated securities would add: a fifth of the square of their average volatility.
       expect(worst.volatility ** 2).toBeGreaterThan(1.2 * run.volatility ** 2);
       expect(run.converged).toBe(true);
       expect((await requireSolution(UTILITY)).worst_case).toBeNull();

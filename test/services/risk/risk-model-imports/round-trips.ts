@@ -84,7 +84,7 @@ export function describeRoundTrips(): void {
       ] as const) {
         const result = await requireImport('factors', { ...terms, models: [factorModel(EARLY)] });
         expect(result.factors).toEqual(FACTORS);
-        // Such small daily numbers are implausible for a market: the units are questioned.
+        // Such small daily figures are implausible for a market, so the service questions the units.
         expect(result.findings.map(({ code, path }) => [code, path])).toEqual(
           scale === 1 ? [] : [['OUT_OF_RANGE', 'models[0]']],
         );
@@ -130,7 +130,7 @@ export function describeRoundTrips(): void {
       const wideCsv = `date,identifier,${ids.join(',')}\n${wide.join('\n')}\n`;
       expect((await sendFile('wide', 'units=annual', 'text/csv', wideCsv)).status).toBe(201);
       expect((await readModel('wide')).covariance).toEqual(covariance);
-      // The metadata of the response contains the last day of its returns.
+      // The metadata of the response contains the date of the last return.
       const answer = await fetch(`${service.url()}/risk-models/inside`, { headers: { accept: ARROW } });
       const asServed = await sendFile('served', 'units=annual', ARROW, new Uint8Array(await answer.arrayBuffer()));
       expect(asServed.body.imported?.dates.map(({ date }) => date)).toEqual([EARLY]);

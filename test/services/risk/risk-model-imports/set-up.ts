@@ -4,7 +4,7 @@ import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
 import type { JobStatus } from '#jobs/status.js';
 import { NAMES, put, service } from '../../optimisation/optimise/set-up.js';
 
-/** Models of the market of the optimisations: twelve securities from 2023 on. */
+/** Set-up for imports of models over the market of the optimisation tests: twelve securities from 2023 on. */
 
 export const ARROW = 'application/vnd.apache.arrow.stream';
 
@@ -39,7 +39,7 @@ export async function requireImport(id: string, body: unknown): Promise<RiskMode
   return result;
 }
 
-/** Sends a file as the body of an import. */
+/** Sends a file as the body of an import request. */
 export async function sendFile(id: string, query: string, type: string, bytes: string | Uint8Array) {
   const response = await fetch(`${service.url()}/risk-models/${id}/import?${query}`, {
     method: 'POST',
@@ -88,7 +88,7 @@ export function expectSameOptimum(own: OptimisationRunResult, other: Optimisatio
   expect(own.volatility).toBeCloseTo(other.volatility, 12);
 }
 
-/** Returns positive definite covariances of some securities by a formula. */
+/** Returns a positive definite covariance of some securities, computed by a formula. */
 export function frameOf(names: readonly string[], common: number): Frame {
   const own = (name: string) => 0.02 + 0.01 * NAMES.indexOf(name);
   return {

@@ -73,7 +73,7 @@ export function describeEstimate(): void {
 
     test('writes maps in code-point order, digits too', async () => {
       const response = await service.ask('GET', '/risk-models/core');
-      const text = JSON.stringify(response.body); // Parsed objects put digits first in numeric order.
+      const text = JSON.stringify(response.body); // Parsing would reorder digit keys numerically, so the text is checked.
       expect(text).toContain('"700"');
       const raw = await rawText('/risk-models/core');
       expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
@@ -85,7 +85,7 @@ export function describeEstimate(): void {
       await estimateToEnd('sectors', { identifiers: names, estimator: 'industries' });
       const { factor_model: sectors } = await createView('sectors');
       expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
-      // The market is the mean of the sectors, here of all names: two are in each.
+      // The market return is the mean of the sectors, here of all securities, because each sector has two.
       const market = DAYS.slice(1).map(
         (_, t) => names.reduce((sum, name) => sum + prices[name]![t + 1]! / prices[name]![t]! - 1, 0) / names.length,
       );
@@ -185,7 +185,7 @@ export function describeEstimate(): void {
         status: 422,
         code: 'NO_DATA_IN_RANGE',
       });
-      // A range that overlaps the store is estimated, and its failure reports the available data.
+      // A range that overlaps the store's data is estimated, and its failure reports the available data.
       const job = await estimateToEnd('never', { identifiers: ['AAA'], start: DAYS.at(-1), end: '2031-12-31' });
       expect(job).toMatchObject({
         status: 'failed',

@@ -23,7 +23,7 @@ export function describeIndexModels(): void {
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded' });
       const model = await createView('pair');
       expect(model.asset_ids).toEqual(['AAA', 'BBB']);
-      // Weekdays on which New York was closed are not sessions: there are fewer returns than weekdays.
+      // Weekdays on which New York was closed are not sessions, so there are fewer returns than weekdays.
       expect(model.diagnostics.observations).toBeLessThan(DAYS.length - 1);
       await estimateToEnd('pair', { index_id: 'PAIR', start: '2023-07-03', end: '2023-12-29' });
       const half = await createView('pair');
@@ -32,8 +32,8 @@ export function describeIndexModels(): void {
         end: '2023-12-29',
         observed_start: '2023-07-05',
         observed_end: '2023-12-29',
-      }); // Closed on the fourth of July.
-      expect(half.diagnostics.observations).toBe(125); // Of 126 sessions.
+      }); // the fourth of July is a holiday
+      expect(half.diagnostics.observations).toBe(125); // 126 sessions have 125 returns
       expect((await estimateToEnd('pair', { index_id: 'PAIR', identifiers: ['AAA'] })).message).toContain(
         'identifiers take precedence',
       );

@@ -58,7 +58,7 @@ export function describeValidate(): void {
       expect(shown.index_id).toBe('PAIR');
       const [equal, index] = shown.portfolios;
       expect(index).toMatchObject({ family: 'index', observations: equal!.observations });
-      // Equal weights that drift until the next quarter.
+      // The index has equal weights that drift until the next quarter.
       expect(index!.bias).not.toBe(equal!.bias);
       expect(index!.bias).toBeCloseTo(equal!.bias, 1);
     });

@@ -27,7 +27,8 @@ export function describeGrowingStore(): void {
     test('extends the stored run, and every view has what running the whole gives', async () => {
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: null });
       let from = 420;
-      // Some days, then the days to the end with a rebalance among them; the service is restarted in between.
+      // First a few days are appended, then the days to the end, which include a rebalance; the service restarts in
+      // between.
       for (const rows of [424, 438]) {
         await put(cutMarket(rows));
         const extended = await backtest();
@@ -63,12 +64,12 @@ export function describeGrowingStore(): void {
       await wholeRun();
       expect(shown).toEqual(await readViews());
       await put(cutMarket(414));
-      const before = listArtifacts(); // Including the earlier content of the store.
+      const before = listArtifacts(); // includes the earlier content of the store
       expect(await backtest()).toMatchObject({ extended_from: dateAt(412) });
       const results = listArtifacts().filter((name) => !before.includes(name));
       expect(results.length).toBeGreaterThanOrEqual(5);
       expect((await service.ask('DELETE', '/indices/GROWS')).status).toBeLessThan(300);
-      await restart(); // Unreferenced files are removed a minute later, or when the service stops.
+      await restart(); // unreferenced files are removed a minute later, or when the service stops
       expect(listArtifacts().filter((name) => results.includes(name))).toEqual([]);
       expect((await service.ask('POST', '/indices', INDEX)).status).toBe(200);
     });
@@ -160,7 +161,8 @@ export function describeGrowingStore(): void {
             : late.fields,
         actions,
       };
-      // A late action changes the history of its security: without `full` neither it nor the later bar is accepted.
+      // A late corporate action changes the history of its security. Without `full`, neither the action nor the later
+      // bar is accepted.
       await put(changed);
       const { full_run_reason: why } = await backtest();
       expect(why).not.toBe('history_changed');
@@ -228,7 +230,7 @@ export function describeGrowingStore(): void {
     });
 
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
-      /** The files to which a run is written: the smallest one if it continues others. */
+      /** Returns the file to which a run was written: the smallest new file if the run continues other files. */
       const columnsSince = (before: readonly string[]): string => {
         const results = listArtifacts()
           .filter((name) => !before.includes(name))
@@ -240,7 +242,7 @@ export function describeGrowingStore(): void {
       const damage = (path: string): void => {
         const bytes = readFileSync(path);
         const { offset } = openColumns((from, to) => bytes.subarray(from, to)).header.blocks.weights!;
-        bytes[offset]! ^= 1; // The last bit of a weight, which no computed figure shows.
+        bytes[offset]! ^= 1; // changes the last bit of a weight, which no computed figure shows
         writeFileSync(path, bytes);
       };
       let before = listArtifacts();

@@ -7,7 +7,9 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/** 24 securities over 440 sessions, with splits, dividends, delistings and gaps, but without late listings. */
+/**
+ * Market of 24 securities over 440 sessions, with splits, dividends, delistings and gaps, but without late listings.
+ */
 export const WHOLE: MarketContent = generateMarket(
   {
     seed: 11,
@@ -45,10 +47,10 @@ export const REQUEST = { transaction_cost_bps: 10, benchmark: { id: 'EQUAL', kin
 
 export let service: RunningService;
 let folder: string;
-/** Number of sessions in the store. */
+/** Current number of sessions in the store. */
 export let sessions = 420;
 
-/** The market after a number of sessions. */
+/** Returns the market reduced to a number of sessions. */
 export function cutMarket(rows: number): MarketContent {
   const names = WHOLE.identifiers.length;
   const last = WHOLE.dates[rows - 1]!;
@@ -69,7 +71,7 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
   sessions = content.dates.length;
 }
 
-/** Adds the next session. */
+/** Appends the next session to the store. */
 export const grow = (): Promise<void> => put(cutMarket(sessions + 1));
 
 // Bodies are whatever the service answers.
@@ -83,7 +85,7 @@ export async function backtest(id = 'GROWS', request: object = REQUEST): Promise
   return result;
 }
 
-/** Runs the whole backtest, replacing the stored run. */
+/** Runs a full backtest that replaces the stored run. */
 export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise<Body> {
   await service.ask('DELETE', `/analytics/${id}/record`);
   const result = await backtest(id, request);
@@ -93,7 +95,7 @@ export async function wholeRun(id = 'GROWS', request: object = REQUEST): Promise
 
 export const readText = async (path: string): Promise<string> => (await service.download(path)).text();
 
-/** Returns a text without the time and the origin of its computation. */
+/** Returns JSON text without the time and origin of its computation. */
 export const formatNumbers = (json: string): string =>
   json.replace(/"run_at":"[^"]*"/, '').replace(/"extended_from":[^,]*,"full_run_reason":[^}]*}/, '');
 

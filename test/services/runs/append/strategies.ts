@@ -24,7 +24,7 @@ const DEFINITIONS = {
   },
 };
 
-/** Numbers of sessions to which the store grows. */
+/** Numbers of sessions after each growth of the store. */
 const STEPS = IS_SOAK ? [401, 413, 437] : [413, 437];
 
 export function describeStrategies(): void {
@@ -49,7 +49,7 @@ export function describeStrategies(): void {
       }
       const extended = STEPS.map(() => null);
       expect(seen.MONTHS).toEqual(extended);
-      expect(seen.CHILD).toEqual(extended); // One of the steps contains a quarterly rebalance.
+      expect(seen.CHILD).toEqual(extended); // one of the steps contains a quarterly rebalance
       expect(seen.TILT.filter((reason) => reason === null).length).toBeGreaterThan(IS_SOAK ? 1 : 0);
     });
   });

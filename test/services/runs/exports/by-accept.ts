@@ -4,7 +4,7 @@ import { service } from './set-up.js';
 
 type Cell = string | number | boolean | null;
 
-/** Tests routes, in addition to the exports, whose tables are returned as CSV by `Accept`. */
+/** Tests routes other than the exports, whose tables are returned as CSV on request by `Accept`. */
 export function describeCsvByAccept(): void {
   const ask = (path: string, accept: string): Promise<Response> =>
     fetch(`${service.url}${path}`, { headers: { accept } });

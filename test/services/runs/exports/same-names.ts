@@ -8,7 +8,7 @@ import { IDS, jsonOf, service, type Row } from './set-up.js';
 /** Columns that identify a row. */
 const KEYS = ['date', 'identifier', 'group', 'rule', 'row', 'begin', 'type', 'side', 'reason'];
 
-/** Commands whose tables belong to a run, and columns that a table of a single date omits. */
+/** Commands whose tables belong to a run, and the columns that a table of a single date omits. */
 const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate?: boolean }[] = [
   { words: ['levels'] },
   { words: ['levels', '--variant', 'price'] },
@@ -18,7 +18,7 @@ const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate
   { words: ['rolling'] },
 ];
 
-/** Columns of a trade and of a holding whose meaning depends on the row: the tables have no subject in common. */
+/** Columns whose meaning depends on the row, such as a trade or a holding: their tables describe different subjects. */
 const OF_ITS_ROW = new Set(['value of export constituents and export trades']);
 
 interface Named {
@@ -30,7 +30,7 @@ async function tablesOf(id: string): Promise<Named[]> {
   const last = String((await jsonOf({ id, table: 'levels' })).at(-1)!['date']);
   const dateRows = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
   const tables: Named[] = [];
-  // Index files have weights before the trades of their session, from index shares.
+  // Index files have weights before the trades of their session, computed from index shares.
   for (const table of EXPORT_NAMES.filter((name) => !(name in INDEX_FILE_TABLES))) {
     const rows = await jsonOf({ id, table });
     tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dateRows(rows) : rows });
@@ -46,7 +46,7 @@ async function tablesOf(id: string): Promise<Named[]> {
   return tables;
 }
 
-/** Returns rows by the keys that they have; undefined where several rows share the same keys. */
+/** Returns rows by the given keys; undefined for keys that several rows share. */
 function byKey({ rows }: Named, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
   const results = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
   return results.size === rows.length ? results : undefined;

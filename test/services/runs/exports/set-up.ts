@@ -94,10 +94,10 @@ export interface Asked {
   readonly query?: string;
 }
 
-/** Columns of a table: the synthetic store has none of the identifiers of other vendors. */
+/** Returns the columns of a table. The synthetic store has no identifiers of other vendors. */
 const columnsOf = (table: ExportTableName) => listExportColumns(table, []);
 
-/** Returns the request for a table; for announced compositions, on a session that has one. */
+/** Returns the request for a table; announced compositions are requested on a session that has one. */
 export const askedOf = (id: string, table: ExportTableName): Asked => ({
   id,
   table,
@@ -117,7 +117,9 @@ export async function bytesOf(asked: Asked, format: ExportFormat): Promise<Buffe
   return Buffer.from(await response.arrayBuffer());
 }
 
-/** Returns true if rows are exactly equal; an assertion that describes differences takes a hundred times as long. */
+/**
+ * Returns true if rows are exactly equal; an assertion that describes differences would take a hundred times as long.
+ */
 export const areSame = (a: readonly Row[], b: readonly Row[]): boolean =>
   a.length === b.length &&
   a.every((row, i) => {
@@ -130,7 +132,7 @@ export function expectRows(found: readonly Row[], expected: readonly Row[], what
   if (!areSame(found, expected)) expect(found, what).toEqual(expected);
 }
 
-/** Rows by path, kept while the ETag is unchanged. */
+/** Rows by path, reused while the ETag is unchanged. */
 const known = new Map<string, { readonly etag: string; readonly rows: Row[] }>();
 
 export async function jsonOf(asked: Asked): Promise<Row[]> {
@@ -152,7 +154,7 @@ function rowsOf(asked: Asked, { columns, data }: ExportView): Row[] {
   return data.map((row) => Object.fromEntries(columns.map((column, i) => [column, row[i]!])));
 }
 
-/** Types that a reader receives, as DuckDB names them. */
+/** Column types that a reader receives, by their names in DuckDB. */
 const DUCK_TYPES = { date: 'VARCHAR', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
@@ -166,7 +168,7 @@ export async function csvByDuckDb(asked: Asked): Promise<Row[]> {
   return rows.getRowObjectsJS() as unknown as Row[];
 }
 
-/** Types in Parquet, as DuckDB names them. */
+/** Column types in Parquet, by their names in DuckDB. */
 const PARQUET_TYPES = { date: 'DATE', text: 'VARCHAR', number: 'DOUBLE', count: 'INTEGER' } as const;
 
 export async function parquetByDuckDb(asked: Asked): Promise<Row[]> {

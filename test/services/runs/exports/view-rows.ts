@@ -149,8 +149,8 @@ export function describeViewRows(): void {
       for (const trade of trades) {
         expect(trade['weight_after']).toBe(weights.get(`${trade['date']} ${trade['identifier']}`) ?? 0);
         const rows = trades.filter((one) => one['date'] === trade['date'] && one['identifier'] === trade['identifier']);
-        if (rows.length > 1) continue; // It left and was received on the same day.
-        // Before the trades, the value of the portfolio includes their costs.
+        if (rows.length > 1) continue; // the security left and was received on the same day
+        // The portfolio value before the trades includes their costs.
         const after = navs.get(String(trade['date']))!;
         const before = after + paid.get(String(trade['date']))!;
         const money = Number(trade['weight_after']) * after - Number(trade['weight_before']) * before;

@@ -3,7 +3,9 @@ import type { BacktestBatch } from '#contract/analytics/batch.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { LiveService } from '../../../real/live.js';
 
-/** Many backtests in one request, in addition to single ones. @param service has the indices BASE, RIVAL and INNER */
+/**
+ * Tests requests for many backtests, in addition to single ones. @param service has the indices BASE, RIVAL and INNER
+ */
 export function describeBatches(service: () => LiveService): void {
   const batch = (body: object) => service().ok<BacktestBatch>('POST', '/analytics/backtests', body);
   const outcomesOf = ({ backtests }: BacktestBatch) => backtests.map(({ outcome }) => outcome);
@@ -42,7 +44,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(base!.job).toMatchObject({ job_id: 'backtest:BASE', request: { transaction_cost_bps: 7 } });
       expect(await waitForJob('backtest:BASE')).toBe('succeeded');
       expect(await hashOf('BASE')).not.toBe(before);
-      // A repeated request has nothing left to do.
+      // A repeated request finds nothing to do.
       const again = await batch({ ids: ['BASE', 'RIVAL', 'BASE'], if_stale: true, transaction_cost_bps: 7 });
       expect(outcomesOf(again)).toEqual(['current', 'current']);
     });
@@ -63,7 +65,7 @@ export function describeBatches(service: () => LiveService): void {
       expect(after).toEqual({ ...stored, transaction_cost_bps: 4 });
       expect(stored).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
       await service().ok('PUT', '/indices/RIVAL', rival);
-      // A single submission is the same job.
+      // A single submission returns the same job.
       const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
       expect([one.status, one.body.request]).toMatchObject([202, after]);
       expect(await waitForJob('backtest:RIVAL')).toBe('succeeded');

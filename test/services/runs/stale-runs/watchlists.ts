@@ -3,7 +3,7 @@ import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { LiveService } from '../../../real/live.js';
 import { equalIndex } from '../random-walks.js';
 
-/** Watchlists as universes. @param service serves a store with the securities A, B, C, D */
+/** Tests watchlists as universes. @param service serves a store with the securities A, B, C, D */
 export function describeWatchlistUniverses(service: () => LiveService): void {
   const follow = (identifiers: readonly string[]) =>
     service().ok('PUT', '/data/watchlists/mine', { name: 'Mine', identifiers });

@@ -60,7 +60,7 @@ export function describeWeights(): void {
       expect(two.body.error.detail.findings[0].path).toBe('risk_estimator');
       const wide = await readWeights('risk_model=held&benchmark=WIDE');
       const active = wide.active_risk!;
-      expect(active.uncovered.length).toBeGreaterThan(0); // The benchmark holds securities that MAIN does not.
+      expect(active.uncovered.length).toBeGreaterThan(0); // the benchmark holds securities that MAIN lacks
       expect(sum(wide.weights.map((row) => row.active_risk_contribution!))).toBeCloseTo(active.tracking_error, 10);
       const [first, ...others] = by.weights.map(({ identifier }) => identifier);
       await estimate('one', { identifiers: [first] });
@@ -131,7 +131,7 @@ export function describeWeights(): void {
           { code: 'LOOK_AHEAD', path: 'as_of', message: expect.stringContaining(window_end) as string },
         ]);
       }
-      // Sectors by name are the industries of the estimator; on the last date there is no forecast.
+      // The sectors are the industries of the estimator; the last date has no forecast.
       const sectors = await readFactorRisk('benchmark=WIDE');
       const inline = await readFactorRisk('benchmark=WIDE&risk_estimator=industries');
       expect(inline).toMatchObject({ model: 'industries', risk_estimator: 'industries', findings: [] });

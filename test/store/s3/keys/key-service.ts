@@ -2,20 +2,23 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A service that issues keys as documented by AWS, and refuses requests signed with keys other than the last ones. */
+/**
+ * A service that issues keys as documented by AWS, and refuses requests that are signed with any other than the latest
+ * keys.
+ */
 export interface KeyService {
   readonly origin: string;
-  /** Requests for keys: method, path, and authorisation. */
+  /** Requests for keys: method, path and authorisation header. */
   readonly asked: string[];
-  /** Requests for objects: the key, and the token of its session. */
+  /** Requests for objects: key id and session token. */
   readonly signed: string[];
-  /** Lifetime of keys in ms; negative for expired keys. */
+  /** Lifetime of issued keys in ms; negative for expired keys. */
   lifeMs: number;
-  /** Status and code that are returned instead of keys. */
+  /** Status and error code that are returned instead of keys. */
   refusal: readonly [status: number, code: string] | undefined;
-  /** True while requests for keys get no answer. */
+  /** True while requests for keys receive no response. */
   isSilent: boolean;
-  /** Code with which the next request for an object is refused. */
+  /** Error code with which the next request for an object is refused. */
   objectRefusal: string | undefined;
   stop(): Promise<void>;
 }
@@ -34,7 +37,7 @@ export async function startKeyService(): Promise<KeyService> {
   };
   const expiration = (): string => `${new Date(Date.now() + state.lifeMs).toISOString().slice(0, 19)}Z`;
 
-  /** @returns status and text */
+  /** @returns status and text of the response */
   async function answer(incoming: IncomingMessage): Promise<readonly [number, string]> {
     const { method, url, headers } = incoming;
     const sent = await text(incoming);

@@ -31,7 +31,7 @@ function lay({ title, head, rows }: Sketch): LaidBlock {
   };
 }
 
-/** Returns bands as in a report: blocks of half width in pairs. */
+/** Returns bands as in a report: pairs of half-width blocks share a band. */
 function bandsOf(blocks: readonly Sketch[]) {
   const bands: { block: LaidBlock; x: number }[][] = [];
   let isOpen = false;

@@ -41,7 +41,7 @@ export function render({ template, figures, renderedAt = STAMP, shelf = fonts }:
   });
 }
 
-/** Documents of figures that several tests check. */
+/** Drawn documents by their figures, which several tests check. */
 const drawn = new WeakMap<RunFigures, Map<BuiltInId, Pdf>>();
 
 export function builtIn(id: BuiltInId, { figures }: SampleRun): Pdf {
@@ -54,7 +54,7 @@ export function builtIn(id: BuiltInId, { figures }: SampleRun): Pdf {
 export const parse = (blocks: unknown[], page: object = {}) =>
   ReportTemplateDocument.parse({ template_id: 'T', name: 'Template', blocks, page });
 
-/** Checks that apply to every document. */
+/** Checks requirements of every document. */
 export function assertSound(pdf: Pdf, margin = 0): void {
   for (const page of pdf.pages) {
     expect(overlaps(page)).toEqual([]);

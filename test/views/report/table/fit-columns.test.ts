@@ -5,7 +5,7 @@ import { fitColumns } from '#views/report/table/fit-columns.js';
 import { layTable } from '#views/report/table/lay-table.js';
 import type { Typesetter } from '#views/report/text/typesetter.js';
 
-/** Every character is half as wide as it is high. */
+/** Typesetter in which every character is half as wide as it is high. */
 const typesetter = {
   width: (text: string, { size }: { size: number }) => text.length * size * 0.5,
 } as unknown as Typesetter;
@@ -92,7 +92,8 @@ test('columns that continue below are spread over the parts, none by itself next
   const columns = Array.from({ length: 14 }, () => ({ head: 'Jan', isFigure: true }));
   const rows = [{ cells: columns.map(() => '-20.91 %') }];
   const own = fitColumns({ columns, rows, width: 2000, typesetter, gap: GAP })[0]![0]!.width;
-  // There is space for the first column and six others: 13 are divided into 5, 5 and 3, not 6, 6 and 1.
+  // The width suffices for the first column and six others: 13 columns are divided into 5, 5 and 3 rather than 6, 6 and
+  // 1.
   const groups = fitColumns({ columns, rows, width: own + 6 * (own + GAP) + 1, typesetter, gap: GAP });
   expect(groups.map((group) => group.length - 1)).toEqual([5, 5, 3]);
 });

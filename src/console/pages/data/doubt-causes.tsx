@@ -97,14 +97,15 @@ export function DoubtCauses({ doubts, chosen }: DoubtCausesProps) {
       key: kind,
       title: CAUSES[kind].title,
       badge: <Badge kind="warning">{count(found)}</Badge>,
-      aside: (
-        <Button
-          aria-pressed={chosen === kind}
-          onClick={() => setParameters({ cause: chosen === kind ? null : kind, doubt: null })}
-        >
-          {chosen === kind ? 'Show all causes' : `Show ${countValues(found, 'warning')}`}
-        </Button>
-      ),
+      aside:
+        kinds.length > 1 ? (
+          <Button
+            aria-pressed={chosen === kind}
+            onClick={() => setParameters({ cause: chosen === kind ? null : kind, doubt: null })}
+          >
+            {chosen === kind ? 'Show all causes' : `Show ${countValues(found, 'warning')}`}
+          </Button>
+        ) : undefined,
       text: (
         <>
           {CAUSES[kind].meaning} {CAUSES[kind].action}{' '}

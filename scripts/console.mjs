@@ -97,6 +97,7 @@ function writeLicences() {
     '@preact/signals',
     '@preact/signals-core',
     'uplot',
+    'marked',
     '@tanstack/table-core',
     '@tanstack/store',
     '@codemirror/autocomplete',

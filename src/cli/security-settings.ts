@@ -50,7 +50,7 @@ const declareOptionalText = (flag: string, variable: string, help: string) =>
     schema: z.string().transform((text) => (text === '' ? undefined : text)),
   });
 
-/** Settings for access to the service and for its secrets. */
+/** Settings of access and secrets, and limits of processes that read data. */
 export const SECURITY_SETTINGS = {
   readerMegabytes: declare({
     flag: 'reader-memory-mb',

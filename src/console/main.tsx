@@ -3,7 +3,7 @@ import { Shell } from './shell/shell.js';
 import { replaceInvalidLanguage } from './state/language.js';
 import { startLive } from './state/live.js';
 import { followLinks } from './state/place.js';
-import { startPrincipal } from './state/principal.js';
+import { watchPrincipal } from './state/principal.js';
 import { startPrinting } from './state/printing.js';
 import { startTheme } from './state/theme.js';
 import './style/tokens.css';
@@ -14,6 +14,6 @@ replaceInvalidLanguage();
 startTheme();
 startPrinting();
 followLinks();
-startPrincipal();
+watchPrincipal();
 startLive();
 render(<Shell />, document.getElementById('app')!); // index.html contains the element

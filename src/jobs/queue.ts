@@ -165,7 +165,7 @@ export interface Claim {
   readonly job: JobIdentity;
   /** Undefined if the stored payload is unreadable. */
   readonly input: StoredInput | undefined;
-  /** Parts to compute of a job that runs on another node. Default: the whole job. */
+  /** Parts to compute for a job that runs on another node. Default: the whole job. */
   readonly parts?: readonly number[];
 }
 

@@ -43,7 +43,7 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.getByRole('button', { name: 'Pin Weight' }).click();
     await page.getByRole('button', { name: 'Move Sector left' }).click();
     await page.keyboard.press('Escape');
-    const order = ['Weight', 'Sector', 'Security', 'Decided', 'Drift'];
+    const order = ['Weight', 'Sector', 'Security', 'At rebalance', 'Drift'];
     const listTitles = async () =>
       (await createTitles().allTextContents()).map((text) => text.replace(/[↑↓]/, '')).slice(0, 5);
     await eventually(listTitles).toEqual(order);

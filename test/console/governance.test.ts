@@ -170,7 +170,12 @@ describe.skipIf('why' in tried)('pages of governance', () => {
     await follow(page, '/console/governance/procedures/new');
     await page.getByLabel('Id *').fill('END');
     await page.getByLabel('Name *').fill('End of the family');
-    await page.getByLabel('Text *').fill('An index ends six months after its notice.');
+    await page
+      .getByLabel('Text *')
+      .fill('1. **Six** months\n2. <b>no markup</b>\n\nAn index ends six months after its notice.');
+    const preview = page.getByRole('region', { name: 'Preview' });
+    await preview.locator('ol strong').getByText('Six').waitFor();
+    await preview.getByText('<b>no markup</b>').waitFor();
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.waitForURL('**/console/governance/procedures/END');
     expect((await service.ask<Procedure>('GET', '/procedures/END')).body).toMatchObject({ kind: 'cessation' });

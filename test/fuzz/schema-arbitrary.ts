@@ -51,7 +51,7 @@ export function createSchemaArbitraries(components: Readonly<Record<string, Json
         return textOf(schema);
       case 'integer':
       case 'number':
-        return numberOf(schema);
+        return createNumberArbitrary(schema);
       case 'boolean':
         return fc.boolean();
       case 'null':
@@ -114,7 +114,7 @@ function textOf(schema: JsonSchema): fc.Arbitrary<string> {
   );
 }
 
-function numberOf(schema: JsonSchema): fc.Arbitrary<number> {
+function createNumberArbitrary(schema: JsonSchema): fc.Arbitrary<number> {
   const low = Number(schema['minimum'] ?? schema['exclusiveMinimum'] ?? -1e6);
   const high = Math.max(low, Number(schema['maximum'] ?? schema['exclusiveMaximum'] ?? Math.max(1e6, low * 2)));
   if (schema['type'] === 'integer')

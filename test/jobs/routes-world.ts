@@ -70,7 +70,7 @@ export interface World {
   readonly ended: Set<string>;
   submit(ident: string, large?: boolean): Promise<void>;
   finish(result: unknown): void;
-  /** Makes the running job fail; the next job is unaffected. */
+  /** Makes the running job fail; the next job ends separately. */
   fail(): void;
 }
 

@@ -4,7 +4,7 @@ import type { Finding } from '#domain/refusals/findings.js';
 import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import type { TableKind } from '#market/tables/table-kinds.js';
-import { PLAIN_TERMS, type MarketTerms } from '#market/mapping/mapped-content.js';
+import { PLAIN_TERMS, type MarketInterpretation } from '#market/mapping/mapped-content.js';
 import { listFolderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -33,7 +33,7 @@ export async function readFolder(
   folder: string,
   tables: Partial<Record<TableKind, string>> = {},
   onProgress: (fraction: number, message: string) => void = () => {},
-  terms: MarketTerms = PLAIN_TERMS,
+  terms: MarketInterpretation = PLAIN_TERMS,
 ): Promise<FolderRead> {
   const problems = createProblems();
   const files = await listFolderFiles(folder, { tables, mapping: terms.mapping }, createLocations([folder]), problems);

@@ -18,7 +18,7 @@ const daysBetween = ({ store }: Market, t: number): number =>
   (Date.parse(store.dates[t]!) - Date.parse(store.dates[t - 1]!)) / DAY;
 
 /** Returns the growth of a run over a session. */
-const grown = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
+const growthOf = ({ base, levels }: PlainRun, t: number): number => levels[t - base]! / levels[t - base - 1]!;
 
 /** Returns the interest of a session at the rate of the previous close, by calendar days over 360. */
 const computeInterest = (market: Market, series: string, t: number): number =>
@@ -72,7 +72,7 @@ function riskControl(
   }
   return levelsOf(base, dates.length, (t) => {
     const held = exposures[t - 1 - base]!;
-    return 1 + held * (grown(parent, t) - 1) + (1 - held) * computeInterest(market, 'CASH', t);
+    return 1 + held * (growthOf(parent, t) - 1) + (1 - held) * computeInterest(market, 'CASH', t);
   });
 }
 
@@ -92,7 +92,11 @@ const createQuanto =
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
     const rate = market.store.series['EURUSD']!;
-    const euros = levelsOf(parent.base, market.store.dates.length, (t) => (grown(parent, t) * rate[t - 1]!) / rate[t]!);
+    const euros = levelsOf(
+      parent.base,
+      market.store.dates.length,
+      (t) => (growthOf(parent, t) * rate[t - 1]!) / rate[t]!,
+    );
     return { '-PARENT': parent, '-UNHEDGED': euros, '': { ...parent, compositions: [] } };
   };
 
@@ -122,7 +126,7 @@ const riskControlled =
     const excess = levelsOf(
       parent.base,
       market.store.dates.length,
-      (t) => grown(total, t) / (1 + computeInterest(market, 'CASH', t)),
+      (t) => growthOf(total, t) / (1 + computeInterest(market, 'CASH', t)),
     );
     return { '-PARENT': parent, '-TOTAL': total, '': excess };
   };
@@ -132,10 +136,10 @@ const createDecrements =
   (market, baseDate) => {
     const parent = totalReturnParent(market, baseDate, count);
     const { length } = market.store.dates;
-    const percent = levelsOf(parent.base, length, (t) => grown(parent, t) * 0.95 ** (daysBetween(market, t) / 365));
+    const percent = levelsOf(parent.base, length, (t) => growthOf(parent, t) * 0.95 ** (daysBetween(market, t) / 365));
     const points = [BASE_VALUE];
     for (let t = parent.base + 1; t < length; t++)
-      points.push(points.at(-1)! * grown(parent, t) - (50 * daysBetween(market, t)) / 365);
+      points.push(points.at(-1)! * growthOf(parent, t) - (50 * daysBetween(market, t)) / 365);
     return { '-PARENT': parent, '-PERCENT': percent, '-POINTS': { ...percent, levels: points } };
   };
 
@@ -147,7 +151,7 @@ const leveraged =
       levelsOf(
         parent.base,
         market.store.dates.length,
-        (t) => 1 + factor * (grown(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
+        (t) => 1 + factor * (growthOf(parent, t) - 1) + (1 - factor) * computeInterest(market, 'CASH', t),
       );
     return { '-PARENT': parent, '-2X': times(2), '-1X': times(-1) };
   };
@@ -227,7 +231,7 @@ function blended(market: Market, parts: readonly Part[], month: number): PlainRu
   const levels = [BASE_VALUE];
   let values = parts.map(({ weight }) => BASE_VALUE * weight);
   for (let t = base + 1; t < dates.length; t++) {
-    values = values.map((value, k) => value * grown(parts[k]!.run, t));
+    values = values.map((value, k) => value * growthOf(parts[k]!.run, t));
     const level = values.reduce((a, b) => a + b, 0);
     levels.push(level);
     if (resets.has(t)) values = parts.map(({ weight }) => level * weight);

@@ -38,8 +38,8 @@ export const GRANTS = [
 
 const AT_ONCE = 16;
 /**
- * Maximum number of concurrent requests, which the service delays by half a second like guessed keys; below the
- * connection limit of an address.
+ * Maximum number of concurrent requests that the service delays by half a second, like guessed keys; fewer than the
+ * connections allowed for an address.
  */
 export const WAITING_AT_ONCE = 400;
 

@@ -137,7 +137,7 @@ test('every edit, omission, repetition and exchange of entries is found, and whe
     expect(seqOf(entries.filter((_, i) => i !== at))).toBe(at === 5 ? 6 : at + 1);
     expect(seqOf([...entries.slice(0, at + 1), ...entries.slice(at)])).toBe(at + 2);
   }
-  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // the number of signed entries cannot be determined
+  expect(seqOf(entries.slice(0, -1), null)).toBe(0); // without the head, a missing last entry cannot be detected
 });
 
 test('a home whose log lost an entry, or its head, is damaged', async () => {

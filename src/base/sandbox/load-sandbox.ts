@@ -3,7 +3,7 @@ import { readQuickJsFiles } from './quickjs-files.js';
 import type { Interpreter } from './interpreter.js';
 import { createSandbox, type SandboxLimits, type SandboxTerms } from './quickjs-sandbox.js';
 import { provideSandbox } from './sandbox.js';
-import { PrivateWebAssembly, type PrivateMemory, type Variable } from './webassembly-types.js';
+import { PrivateWebAssembly, type PrivateMemory, type WasmGlobal } from './webassembly-types.js';
 
 const PAGE_BYTES = 65_536;
 /** Initial memory in pages that the module of the QuickJS package requires. */
@@ -38,13 +38,16 @@ export async function openInterpreter(limits: SandboxLimits): Promise<Interprete
       return exported;
     },
   });
-  const variables = Array.from({ length: metered.variables }, (_, k) => exported[formatVariableExport(k)] as Variable);
+  const variables = Array.from(
+    { length: metered.variables },
+    (_, k) => exported[formatVariableExport(k)] as WasmGlobal,
+  );
   return {
     module,
     ffi: new Functions(module),
     memory,
     variables,
-    steps: exported[STEPS_EXPORT] as Variable,
+    steps: exported[STEPS_EXPORT] as WasmGlobal,
     stack: stackOf(memory, variables[0]!.value), // the first variable of Emscripten is the end of the stack
   };
 }

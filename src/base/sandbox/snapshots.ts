@@ -1,4 +1,4 @@
-import type { PrivateMemory, Variable } from './webassembly-types.js';
+import type { PrivateMemory, WasmGlobal } from './webassembly-types.js';
 
 /** Saved memory and variables of a WebAssembly instance. */
 export interface Snapshot {
@@ -11,7 +11,7 @@ export interface Snapshot {
 
 export interface RestorableInstance {
   readonly memory: PrivateMemory;
-  readonly variables: readonly Variable[];
+  readonly variables: readonly WasmGlobal[];
   /** Bounds of the call stack, which is empty between calls. */
   readonly stack: { readonly from: number; readonly to: number };
 }

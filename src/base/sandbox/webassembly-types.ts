@@ -1,7 +1,7 @@
 import type { QuickJSEmscriptenModule } from '@jitl/quickjs-ffi-types';
 
 /** Variable of a WebAssembly instance. */
-export interface Variable {
+export interface WasmGlobal {
   value: number;
 }
 

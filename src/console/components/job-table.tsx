@@ -53,10 +53,14 @@ function columnsOf(isOneKind: boolean, jobs: readonly JobStatus[]): readonly Col
   const hidden = new Set([
     ...(isOneKind ? ['kind'] : []),
     ...(jobs.every(isOver) ? ['progress', 'left'] : []),
-    ...(jobs.every(({ error, message }) => error === null && message === 'Done.') ? ['message'] : []),
+    ...(jobs.every((job) => descriptionOf(job) === '') ? ['message'] : []),
+    ...(jobs.every(({ status }) => status === 'succeeded' || status === 'cancelled') ? ['cancel'] : []),
   ]);
   return COLUMNS.filter(({ id }) => !hidden.has(id));
 }
+
+/** Returns the error or the message without the `Done.` of a job that succeeded, which its state already says. */
+const descriptionOf = ({ error, message }: JobStatus): string => error?.message ?? message.replace(/^Done\.\s*/, '');
 
 const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${job.status} ${job.message}`;
 
@@ -118,8 +122,8 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     width: 140,
     grow: 4,
     priority: 4,
-    value: ({ message, error }) => error?.message ?? message,
-    show: ({ message, error }) => <span title={error?.message ?? message}>{error?.message ?? message}</span>,
+    value: descriptionOf,
+    show: (job) => <span title={descriptionOf(job)}>{descriptionOf(job)}</span>,
   },
   {
     id: 'created',

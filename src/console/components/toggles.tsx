@@ -8,6 +8,8 @@ interface TogglesProps<V extends string> {
   readonly most?: number;
   /** Returns the colour of the mark before a selected value. */
   readonly colourOf?: (value: V) => string;
+  /** Returns the classes of the mark before every value, for toggles that are also a legend. */
+  readonly markOf?: (value: V) => string;
   /** Returns the label of a value. Default: the value. */
   readonly wordOf?: (value: V) => string;
   onChoose(chosen: readonly V[]): void;
@@ -20,6 +22,7 @@ export function Toggles<V extends string>({
   chosen,
   most,
   colourOf,
+  markOf,
   wordOf = (value) => value,
   onChoose,
 }: TogglesProps<V>) {
@@ -37,6 +40,7 @@ export function Toggles<V extends string>({
           {colourOf !== undefined && chosen.includes(value) && (
             <span class="swatch" style={{ color: colourOf(value) }} />
           )}
+          {markOf !== undefined && <span class={markOf(value)} />}
           {wordOf(value)}
         </button>
       ))}

@@ -15,7 +15,7 @@ export function may(scope: Scope): boolean {
 }
 
 /** Requests the identity of the caller, and again after each change of the key. */
-export function startPrincipal(): void {
+export function watchPrincipal(): void {
   let isFirst = true;
   effect(() => {
     const asked = service.value;

@@ -42,7 +42,8 @@ export function zoneText(minutes: number): string {
 
 /** Formats a duration, for example `0.4 s`, `12 s`, `3 min 20 s` or `2 h 5 min`. */
 export function duration(seconds: number): string {
-  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`;
+  if (seconds < 0.1) return `${Math.max(0, Math.round(1000 * seconds))} ms`;
+  if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.round(seconds % 60)} s`;

@@ -93,12 +93,13 @@ export function limitText(name: string, value: number): string {
   return name.endsWith('_DAYS') ? `${count(value)} days` : count(value);
 }
 
-/** Half of the last displayed digit of a percentage; smaller values are displayed as 0. */
-const WRITTEN_MIN = 5e-5;
-
-/** Returns the CSS class for the colour of a number by its sign. The text contains the sign as well. */
-export const signClass = (value: Maybe): string =>
-  value === null || value === undefined || Math.abs(value) < WRITTEN_MIN ? '' : value > 0 ? 'up' : 'down';
+/**
+ * Returns the CSS class for the colour of a number by its sign. The text contains the sign as well. A value that is
+ * displayed as 0 has no colour.
+ * @param digits displayed decimals of the percentage
+ */
+export const signClass = (value: Maybe, digits = 2): string =>
+  value === null || value === undefined || Math.abs(value) < 0.005 / 10 ** digits ? '' : value > 0 ? 'up' : 'down';
 
 /** Formats a count with its noun, for example `1 name` or `3 names`. */
 export const countValues = (value: number, one: string, several = `${one}s`): string =>

@@ -17,7 +17,7 @@ interface ComposeInput {
   readonly tick: ((fraction: number) => void) | undefined;
 }
 
-export function composeDocument(composer: Composer, { indexId, until, tick }: ComposeInput): Compositions {
+export function computeCompositions(composer: Composer, { indexId, until, tick }: ComposeInput): Compositions {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const treatment = composer.treatment(indexId);

@@ -12,7 +12,7 @@ import { Refusal } from '../refusals/refusal.js';
 import type { StoredModel, StoredModels } from '../risk/stored-model.js';
 import type { Decider } from './decider.js';
 import { openMarketOn } from './open-market-on.js';
-import { composeDocument, composeOn } from './compose.js';
+import { computeCompositions, composeOn } from './compose.js';
 import { composeOverlay } from './overlay-compositions.js';
 import { createSeats, type KnownMarkets } from './decision-seats.js';
 import type { OutsideMergers } from './merger-key.js';
@@ -142,7 +142,7 @@ export function createComposer({
     if (isOverlayDocument(document)) return composeOverlay(composer, document, until);
     const known = resumed?.get(indexId);
     return known === undefined
-      ? composeDocument(composer, { indexId, until, tick })
+      ? computeCompositions(composer, { indexId, until, tick })
       : composeOn(composer, { indexId, known, tick });
   };
   return composer;

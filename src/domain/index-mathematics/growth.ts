@@ -100,7 +100,7 @@ function computeGrowthPanel(
   const { columns, starts } = table;
   const growth = memory((sessions.length - first) * securityCount, securityCount);
   // Last price of each security on the share basis of the previous session.
-  const carried = findFirstCarried(sm, terms);
+  const carried = findBasePrices(sm, terms);
   for (let s = findFirstComputed(sm); s < sessions.length; s++) {
     const touched: TouchedCell[] = [];
     for (let e = starts[s]!; e < starts[s + 1]!; e++)
@@ -125,7 +125,7 @@ function findFirstComputed({ mark }: SessionMarket): number {
 }
 
 /** Returns the base prices of the first computed session. */
-function findFirstCarried(sm: SessionMarket, terms: GrowthTerms): Float64Array {
+function findBasePrices(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { mark, securityCount } = sm;
   if (mark === null) return new Float64Array(securityCount).fill(Number.NaN);
   if (mark.terms === null) return findCarriedPrices(sm, terms, { session: mark.session, bars: mark.lastBar });

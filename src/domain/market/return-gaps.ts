@@ -9,7 +9,7 @@ export interface ReturnGaps {
   /** Returns the gaps of some columns. @cost O(N + gaps of these sessions) */
   of(columns: Int32Array, { from, to }: GapSessions): GapsByColumn;
   /** Writes NaN to the cells of the gaps of every column. @cost O(N + gaps of these sessions) */
-  clear({ cells, stride, origin }: ColumnLayout, { from, to }: GapSessions): void;
+  clear({ cells, stride, origin }: ColumnPanel, { from, to }: GapSessions): void;
   /** Multiplies a value of each column by the growth over its gaps. @cost O(N + gaps of these sessions) */
   multiplyGrowth(values: Float64Array, columns: Int32Array, { from, to }: GapSessions): void;
 }
@@ -27,7 +27,7 @@ export interface GapsByColumn {
 }
 
 /** Cells of consecutive sessions, column by column. */
-export interface ColumnLayout {
+export interface ColumnPanel {
   readonly cells: Float64Array;
   /** Number of cells per column. */
   readonly stride: number;

@@ -27,8 +27,8 @@ const SIGMAS_MISSED = 4;
 const SIGMAS_MISSED_LARGE = 2.5;
 const YIELD_LARGE = 0.1;
 /** Range of yields of a proposed dividend; values outside are not proposed. */
-const YIELD_LEAST = 1e-4;
-const YIELD_MOST = 0.05;
+const PROPOSED_YIELD_MIN = 1e-4;
+const PROPOSED_YIELD_MAX = 0.05;
 /** Number of dividends on each side that define the usual size. */
 const NEIGHBOURS = 4;
 /** Ratio up to which two dividends have similar size; larger if the suspected error is a factor of a hundred. */
@@ -120,7 +120,7 @@ function findDeniedSize(
   if (alike.length > 0 && 2 * alike.length >= others.length) return undefined;
   const isHundredfold =
     others.length === 0
-      ? share / 100 >= YIELD_LEAST && share / 100 < YIELD_MOST
+      ? share / 100 >= PROPOSED_YIELD_MIN && share / 100 < PROPOSED_YIELD_MAX
       : isWithin(share / 100 / findUpperMedian(others.map((other) => other.yield)), SIMILAR_HUNDREDFOLD_FACTOR);
   return createSizeWarning(
     payment,

@@ -1,7 +1,7 @@
 import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { TableFiles } from '../sources/folder.js';
 import type { TableKind } from '../tables/table-kinds.js';
-import type { MarketTerms } from '../mapping/mapped-content.js';
+import type { MarketInterpretation } from '../mapping/mapped-content.js';
 
 /** Table sent as a file. */
 export interface UploadedTable {
@@ -27,5 +27,5 @@ export type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;
 export interface TableImport {
   readonly table: UploadedTable;
   readonly answer: ImportAnswer;
-  readonly terms: MarketTerms;
+  readonly terms: MarketInterpretation;
 }

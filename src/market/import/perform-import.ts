@@ -9,7 +9,7 @@ import type { ImportAnswer } from './import-answer.js';
 import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
-import type { MarketTerms } from '../mapping/mapped-content.js';
+import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import type { Problems } from '../tables/problems.js';
 import { decodeContent } from './content-bytes.js';
 import { readImport, type ImportSource } from './read-import.js';
@@ -75,7 +75,7 @@ export const addRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']
 });
 
 /** Rejects adjusted closes in an append. */
-export function refuseAppendedAdjustment({ mapping }: MarketTerms, problems: Problems): void {
+export function refuseAppendedAdjustment({ mapping }: MarketInterpretation, problems: Problems): void {
   if (mapping?.adjusted_close != null)
     problems.error({
       code: 'NOT_IN_CHOICES',

@@ -10,7 +10,7 @@ import { countRowsByTable, findTable, type TableKind } from '../tables/table-kin
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
+import { PLAIN_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import type { SourceRead } from '../sources/source-read.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import {
@@ -40,7 +40,7 @@ export interface ImportRead {
 export async function readImport(
   source: ImportSource,
   problems: Problems,
-  terms: MarketTerms = PLAIN_TERMS,
+  terms: MarketInterpretation = PLAIN_TERMS,
 ): Promise<ImportRead | undefined> {
   const rows = createContentRows(problems, terms);
   const { mapping } = terms;

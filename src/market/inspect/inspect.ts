@@ -10,7 +10,7 @@ import type { RowsByTable } from '../tables/table-kinds.js';
 import { decodeContent } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
-import type { MarketTerms } from '../mapping/mapped-content.js';
+import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import { textIn } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabaseLocation } from '../sources/databases/database-place.js';
@@ -90,7 +90,7 @@ interface Source {
   readonly tables: TableNames;
   readonly namedBy: TableNameSource;
   filesOf(mapping: Mapping): number;
-  read(terms: MarketTerms, problems: Problems): Promise<TrialRead | undefined>;
+  read(terms: MarketInterpretation, problems: Problems): Promise<TrialRead | undefined>;
 }
 
 /**
@@ -265,7 +265,7 @@ interface Trial {
 
 /** Reads a source as proposed, and repeats the reading with corrections that the findings imply. */
 async function inspectAgain(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
-  let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
+  let terms: MarketInterpretation = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {
     const problems = createProblems();

@@ -13,7 +13,7 @@ import { wrapFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
 
 /** Interpretation of the market data of a source. */
-export interface MarketTerms {
+export interface MarketInterpretation {
   readonly mapping: Mapping | null;
   readonly adjustment: MarketData['adjustment'];
   /** Closes that replace closes of the source. */
@@ -21,7 +21,7 @@ export interface MarketTerms {
 }
 
 /** Interpretation of a market without a mapping. */
-export const PLAIN_TERMS: MarketTerms = { mapping: null, adjustment: 'none' };
+export const PLAIN_TERMS: MarketInterpretation = { mapping: null, adjustment: 'none' };
 
 /** Content, and the counts of derived actions; null if no derivation was requested. */
 export interface CompleteContent {
@@ -33,7 +33,7 @@ export interface CompleteContent {
 
 /** Creates the reader of the rows of a market. */
 export function createMarketRowsOn(
-  { mapping }: MarketTerms,
+  { mapping }: MarketInterpretation,
   problems: Problems,
   options: MarketRowsOptions = {},
 ): MarketRows {
@@ -49,7 +49,7 @@ export function createMarketRowsOn(
 export function completeMappedContent(
   panels: Panels,
   tables: ContentTables,
-  { mapping, adjustment }: MarketTerms,
+  { mapping, adjustment }: MarketInterpretation,
   problems: Problems,
 ): CompleteContent | undefined {
   if (mapping !== null && [...panels.fields.values()].every((panel) => panel.every(Number.isNaN))) {

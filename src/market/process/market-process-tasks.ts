@@ -15,7 +15,7 @@ import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/override-prices.js';
-import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
+import { PLAIN_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import { readSource } from '../sources/read-source.js';
@@ -243,7 +243,7 @@ async function perform(
 /** Applies the mapping and the overrides to the content of a read. */
 function createWrittenContent(
   read: SourceRead,
-  { mapping, adjustment, overrides }: MarketTerms = PLAIN_TERMS,
+  { mapping, adjustment, overrides }: MarketInterpretation = PLAIN_TERMS,
 ): Omit<WrittenContent, 'files'> {
   const kept = recountMarketRows(read, mapping);
   return { ...kept, content: overridePrices(kept.content, overrides), adjustment };

@@ -12,7 +12,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { ContentDigests } from '#domain/market/handle.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
-import type { MarketTerms } from '../mapping/mapped-content.js';
+import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import type { ParquetLines } from '../formats/parquet-lines.js';
@@ -34,10 +34,14 @@ export interface MarketTasks {
     readonly isPart?: boolean;
     readonly isOwn?: boolean;
     readonly known?: KnownTables;
-    readonly terms?: MarketTerms;
+    readonly terms?: MarketInterpretation;
   };
   /** Reads the tables of a database. */
-  readDatabase: { readonly place: DatabaseLocation; readonly tables: TableNames; readonly terms?: MarketTerms };
+  readDatabase: {
+    readonly place: DatabaseLocation;
+    readonly tables: TableNames;
+    readonly terms?: MarketInterpretation;
+  };
   /** Reads the body of an import, after the decision about its header, and writes it as a store. */
   importBody: Record<string, never>;
   /** Reads a table sent as a file and writes it as a store. */

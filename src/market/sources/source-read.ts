@@ -3,7 +3,7 @@ import type { TableKind, RowsByTable } from '../tables/table-kinds.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import type { DuckDb } from '../formats/duckdb.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
-import type { MarketTerms } from '../mapping/mapped-content.js';
+import type { MarketInterpretation } from '../mapping/mapped-content.js';
 import type { KnownTables } from './known-files.js';
 import type { Problems } from '../tables/problems.js';
 import type { DividendError } from '../content/dividend-errors.js';
@@ -24,7 +24,7 @@ export interface SourceRead {
 
 export interface ReadOptions {
   /** Interpretation of the market. Default: no mapping. */
-  readonly terms?: MarketTerms;
+  readonly terms?: MarketInterpretation;
   /** True if the files are only a part of a source, which may contain no bar. */
   readonly isPart?: boolean;
   /** True if the service wrote the files itself. */
@@ -42,7 +42,7 @@ export interface ReadState {
   readonly problems: Problems;
   readonly known: KnownTables;
   readonly follower: DayFollower | undefined;
-  readonly terms: MarketTerms;
+  readonly terms: MarketInterpretation;
   /** Returns the DuckDB that reads all Parquet files of the source. */
   duck(): Promise<DuckDb>;
 }

@@ -2,7 +2,7 @@ import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/
 import { listFolderFiles, type TableFiles } from '#market/sources/folder.js';
 import { toKnownFiles, type KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
-import type { MarketTerms } from '#market/mapping/mapped-content.js';
+import type { MarketInterpretation } from '#market/mapping/mapped-content.js';
 import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#market/process/market-process.js';
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
@@ -104,7 +104,7 @@ export function createFolderReading({
 
 /** Reports all problems of a folder whose listing is refused, including those of the files found. */
 export async function refuseWhole(
-  terms: MarketTerms,
+  terms: MarketInterpretation,
   files: TableFiles | undefined,
   problems: Problems,
   options: MarketTaskOptions,

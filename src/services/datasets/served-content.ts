@@ -89,7 +89,10 @@ export function createResumedFields(
   const { findings = [] } = fields;
   const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
   if (changes.length > 0)
-    return { ...fields, taken_at_start: mergeTaken(before.taken_at_start, createTakenRecord(before, loaded, changes)) };
+    return {
+      ...fields,
+      taken_at_start: mergeTaken(before.taken_at_start, createAcceptedChanges(before, loaded, changes)),
+    };
   return {
     ...fields,
     findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
@@ -118,7 +121,7 @@ function createSettledFields(
   };
 }
 
-function createTakenRecord(
+function createAcceptedChanges(
   before: DatasetDocument,
   { summary, served: { market }, counts }: ReloadedContent,
   findings: TakenAtStart['findings'],

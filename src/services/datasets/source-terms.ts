@@ -1,6 +1,6 @@
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import type { MarketTerms } from '#market/mapping/mapped-content.js';
+import type { MarketInterpretation } from '#market/mapping/mapped-content.js';
 import type { MarketTaskOptions } from '#market/process/market-process.js';
 
 /** Members of a store that determine how its source is read. */
@@ -22,7 +22,7 @@ export interface RefusedRead {
 }
 
 /** Returns the terms on which the market of a source is read. */
-export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketTerms => ({
+export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketInterpretation => ({
   mapping,
   adjustment,
   ...(overrides && { overrides }),

@@ -177,7 +177,7 @@ function findMissingData(
   return checkFields([{ use, path: 'expression', rowId: null }], market, 'error', definitions);
 }
 
-/** Returns the functions in an expression whose values exist only in the decisions of an index. */
+/** Returns a finding if an expression calls a function that is available only in the decisions of an index. */
 function findDecisionFunctions(tree: ExpressionNode, definitions: Definitions): Finding[] {
   const called = listCalls(tree, definitions).filter(({ name }) =>
     ['is_constituent', 'member_of', 'weight_in'].includes(name),

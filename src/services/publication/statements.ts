@@ -43,7 +43,7 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
     if (kind === 'restatement') return request.reason!; // assertReasoned has ensured that the request has a reason
     return i === firstFresh ? correction : null;
   };
-  const statement = (i: number, kind: Statement['kind']): Statement => ({
+  const createStatement = (i: number, kind: Statement['kind']): Statement => ({
     index_id: run.index_id,
     date: closes.dates[i]!,
     kind,
@@ -60,8 +60,8 @@ export function listStatements(closes: PublishableCloses, terms: StatementTerms)
     at,
     author: by.author,
   });
-  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [statement(i, 'close')] : []));
-  return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
+  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [createStatement(i, 'close')] : []));
+  return [...disagreements.map(({ position }) => createStatement(position!, 'restatement')), ...fresh];
 }
 
 /** Returns the latest published date; null if no date is published. */

@@ -40,7 +40,7 @@ export interface RunDefinitions {
 }
 
 /** Kinds of documents that determine a definition. */
-const DEFINING = [
+const DEFINITION_KINDS = [
   'index',
   'strategy',
   'constraint-set',
@@ -88,7 +88,7 @@ export function createRunDefinitions({
 
   async function definitionOf(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
-    const revision = (await Promise.all(DEFINING.map((kind) => documents.revision(kind)))).join(' ');
+    const revision = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
     const known = compared.get(key);
     if (known !== undefined && (known.revision === revision || (await areUnchanged(known.reads)))) {
       known.revision = revision;

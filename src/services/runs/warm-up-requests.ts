@@ -4,7 +4,7 @@ import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskInput, TaskName } from '#jobs/tasks.js';
 
 /** Prefix of the keys of steps that a thread performs once, regardless of the served market. */
-export const OF_THREAD = 'thread: ';
+export const THREAD_PREFIX = 'thread: ';
 
 /** Number of groups in the requested exposures. */
 const SHOWN_GROUPS = 20;

@@ -3,7 +3,7 @@ import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { resolveReached } from '../indices/reached-documents.js';
-import { createRequestStep, OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
+import { createRequestStep, THREAD_PREFIX, type WarmUpRequest } from './warm-up-requests.js';
 import { createWarmUpExposures } from './warm-up-exposures.js';
 import { createWarmUpRuns } from './warm-up-runs.js';
 import { prepareViews } from './warm-up-views.js';
@@ -27,7 +27,7 @@ const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
  * Further practice turns of a thread, each with a run, a risk model and an optimisation: three seconds in total. After
  * four turns, V8 still compiles during the first optimisation, which then takes twice as long as later optimisations.
  */
-const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${OF_THREAD}run ${turn + 2}`);
+const PRACTICE_TURNS = Array.from({ length: 11 }, (_, turn) => `${THREAD_PREFIX}run ${turn + 2}`);
 
 /** Steps that warm up a market, the most useful first. */
 export interface WarmUpSteps {
@@ -101,7 +101,7 @@ export function createWarmUpSteps({ documents, artifacts, pool, isAlone, answers
   }
 
   const code = (lane: Lane): WarmUpRequest =>
-    query(`${OF_THREAD}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
+    query(`${THREAD_PREFIX}code ${lane}`, 'warm-up', () => ({ names: CODE[lane], market: null, plan: null }), lane);
 
   return {
     on: stepsOn,

@@ -11,7 +11,7 @@ import { findUniverse } from './run-universe.js';
 import {
   EXPOSURES,
   groupColumnOf,
-  OF_THREAD,
+  THREAD_PREFIX,
   rangeOf,
   type RequestStep,
   type WarmUpRequest,
@@ -47,9 +47,9 @@ export async function* prepareViews(
     query(key, 'view-run', input);
   const returns = await runs.returnsKey(run);
   yield view(`risk ${returns}`, () => ({ ...weights, benchmark: null }));
-  yield view(`${OF_THREAD}attribution`, () => ({ view: 'attribution', columns, ...window }));
-  yield view(`${OF_THREAD}levels`, () => ({ view: 'levels', columns }));
-  yield view(`${OF_THREAD}rolling risk`, () => ({
+  yield view(`${THREAD_PREFIX}attribution`, () => ({ view: 'attribution', columns, ...window }));
+  yield view(`${THREAD_PREFIX}levels`, () => ({ view: 'levels', columns }));
+  yield view(`${THREAD_PREFIX}rolling risk`, () => ({
     view: 'rolling-risk',
     columns,
     runId: run.run_id,
@@ -58,7 +58,7 @@ export async function* prepareViews(
     against: 'index',
     market: null,
   }));
-  yield view(`${OF_THREAD}compare`, () => ({
+  yield view(`${THREAD_PREFIX}compare`, () => ({
     view: 'compare',
     format: 'json',
     start: null,
@@ -70,7 +70,7 @@ export async function* prepareViews(
     states: [],
     findings: [],
   }));
-  yield view(`${OF_THREAD}reconciliation`, () => ({
+  yield view(`${THREAD_PREFIX}reconciliation`, () => ({
     view: 'reconcile',
     columns,
     files: [],
@@ -90,7 +90,7 @@ export async function* prepareViews(
     ...weekly,
     universe: await findUniverse({ documents, artifacts }, run, weekly.fields),
   }));
-  yield view(`${OF_THREAD}limits`, () => ({
+  yield view(`${THREAD_PREFIX}limits`, () => ({
     view: 'limits',
     columns,
     ...window,

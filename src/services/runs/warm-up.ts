@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { type ComputePool, type Lane, TaskStopped, WorkerLost } from '#jobs/compute-pool.js';
 import type { Markets } from '#market/serving/markets.js';
-import { OF_THREAD, type WarmUpRequest } from './warm-up-requests.js';
+import { THREAD_PREFIX, type WarmUpRequest } from './warm-up-requests.js';
 import { type StepsDependencies, createWarmUpSteps } from './warm-up-steps.js';
 
 /**
@@ -131,7 +131,7 @@ export function createWarmUp({
     if (served === undefined) return undefined;
     const key = createMarketKey(served.handle);
     if (key !== warmKey) {
-      for (const step of requests) if (!step.startsWith(OF_THREAD)) requests.delete(step);
+      for (const step of requests) if (!step.startsWith(THREAD_PREFIX)) requests.delete(step);
       warmKey = key;
       isHarmful = false;
     }

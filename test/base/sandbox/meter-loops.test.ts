@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { meterLoops } from '#base/sandbox/meter-loops.js';
-import { PrivateWebAssembly, type Variable } from '#base/sandbox/webassembly-types.js';
+import { PrivateWebAssembly, type WasmGlobal } from '#base/sandbox/webassembly-types.js';
 
 /**
  * (module (func (export "f") (param i32) (result i32) (local i32)
@@ -24,7 +24,7 @@ const COUNT_UP = Uint8Array.from(
 function openMetered() {
   const { bytes, variables } = meterLoops(COUNT_UP);
   const { exports } = new PrivateWebAssembly.Instance(new PrivateWebAssembly.Module(bytes), {});
-  return { countUp: exports['f'] as (to: number) => number, steps: exports['steps'] as Variable, exports, variables };
+  return { countUp: exports['f'] as (to: number) => number, steps: exports['steps'] as WasmGlobal, exports, variables };
 }
 
 test('a metered function gives the same values, and pays for its call and for each round', () => {
@@ -47,5 +47,5 @@ test('a loop traps at the step limit, and one with exactly enough steps ends', (
 test('the previous variables are exported', () => {
   const { exports, variables } = openMetered();
   expect(variables).toBe(1);
-  expect((exports['variable0'] as Variable).value).toBe(42);
+  expect((exports['variable0'] as WasmGlobal).value).toBe(42);
 });

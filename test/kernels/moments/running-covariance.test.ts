@@ -62,7 +62,7 @@ describe.each([
       ).covariance,
       2,
       1e-7,
-    ); // of 1e7, nine decimals remain
+    ); // float64 values near 1e7 keep about nine decimals
   });
 
   test('with decaying weights are those of half-life weights', () => {

@@ -262,7 +262,7 @@ describe('a batch of accounts', () => {
     const sent = await world.service.download(`/optimise/batches?${query}`, {
       method: 'POST',
       headers: { 'content-type': 'text/csv' },
-      // Acquisition dates after the end of the data are moved to an earlier year.
+      // Acquisition dates after the end of the data are moved into its range.
       body: text.replaceAll('2024-1', '2023-1'),
     });
     expect(sent.status).toBe(202);

@@ -44,7 +44,7 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
   }
 }
 
-/** Details of a refused publication that is too large. */
+/** Size of the changes in a refused publication. */
 interface Refused {
   readonly dates: readonly string[];
   readonly levels_changed: number;

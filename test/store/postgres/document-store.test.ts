@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgresql)('several processes on one PostgreSQL', () => {
         await stores[0]!.transaction(async (tx) => {
           for (const id of ['a', 'b']) await tx.put('index', id, { n: 1 });
         });
-        // Deletes a document if the other one exists: one of the two must remain.
+        // Sets a document to 0 if the other one is 1, so that one of the two must remain 1.
         const giveUp = (store: DocumentStore, own: string, other: string) =>
           store.transaction(async (tx) => {
             if (numberOf(await tx.get('index', other)) === 1) await tx.put('index', own, { n: 0 });

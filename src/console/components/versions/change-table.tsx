@@ -1,6 +1,7 @@
 import type { DocumentChange, RuleTypes } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
+import { markChange } from '../../words/changed-words.js';
 import { pathOfPointer, pathWords } from '../../words/labels.js';
 import { isObject, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { createFieldWords, fieldText, type FieldWords } from './field-words.js';
@@ -96,15 +97,37 @@ export function Sentences({ removed, added }: SentencesProps) {
     <ul class="version-sentences" aria-label="In words">
       {removed.map((text) => (
         <li key={text}>
-          <del>{text}</del>
+          <del>
+            <Sentence text={text} others={added} />
+          </del>
         </li>
       ))}
       {added.map((text) => (
         <li key={text}>
-          <ins>{text}</ins>
+          <ins>
+            <Sentence text={text} others={removed} />
+          </ins>
         </li>
       ))}
     </ul>
+  );
+}
+
+interface SentenceProps {
+  readonly text: string;
+  /** Sentences of the other version. */
+  readonly others: readonly string[];
+}
+
+/** Renders a sentence with the words marked that differ from the most similar sentence of the other version. */
+function Sentence({ text, others }: SentenceProps) {
+  const [start, changed, end] = markChange(text, others);
+  return (
+    <>
+      {start}
+      <strong>{changed}</strong>
+      {end}
+    </>
   );
 }
 

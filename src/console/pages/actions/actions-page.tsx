@@ -192,7 +192,7 @@ function ActionList({ actions, chosen, open, last, from, isComing }: ActionListP
       <Table
         label="corporate actions"
         name="actions"
-        columns={last === null ? COLUMNS : [COLUMNS[0]!, whenColumn(last), ...COLUMNS.slice(1)]}
+        columns={columnsOf(rows, last, isComing)}
         rows={rows}
         keyOf={({ action_id: id }) => id}
         searchIn={({ identifier, type }) => `${identifier} ${typeWords(type)}`}
@@ -222,6 +222,16 @@ const DECISIONS = [
   { decision: 'rejected', text: 'Reject', done: 'rejected', kind: 'danger' },
 ] as const;
 
+/**
+ * Returns the columns. A list of earlier actions has no days from the last session, which may be years ago, and a list
+ * without flags has no column for them.
+ */
+function columnsOf(rows: readonly DeskAction[], last: string | null, isComing: boolean): readonly Column<DeskAction>[] {
+  const columns = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
+  if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
+  return columns.toSpliced(1, 0, whenColumn(last));
+}
+
 /** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
 const whenColumn = (last: string): Column<DeskAction> => ({
   id: 'when',
@@ -240,7 +250,7 @@ const whenColumn = (last: string): Column<DeskAction> => ({
 const COLUMNS: readonly Column<DeskAction>[] = [
   { id: 'date', title: 'Ex-date', width: 104, value: (row) => row.ex_date },
   { id: 'security', title: 'Security', width: 110, value: ({ identifier }) => identifier },
-  { id: 'type', title: 'Type', width: 150, value: ({ type }) => typeWords(type) },
+  { id: 'type', title: 'Type', width: 150, grow: 1, value: ({ type }) => typeWords(type) },
   {
     id: 'value',
     title: 'Terms',

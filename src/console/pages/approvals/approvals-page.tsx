@@ -169,7 +169,7 @@ const COLUMNS: readonly Column<Approval>[] = [
   {
     id: 'summary',
     title: 'Change',
-    width: 220,
+    width: 340,
     grow: 5,
     priority: 2,
     value: ({ summary }) => summary,
@@ -177,7 +177,7 @@ const COLUMNS: readonly Column<Approval>[] = [
   },
   {
     id: 'level',
-    title: 'Level',
+    title: 'Last level',
     help: 'Price return level of the last close that is published, otherwise the total return level',
     width: 104,
     align: 'right',
@@ -187,7 +187,7 @@ const COLUMNS: readonly Column<Approval>[] = [
   },
   {
     id: 'move',
-    title: 'Move',
+    title: 'Last move',
     help: 'Change of this level since the close before it',
     width: 88,
     align: 'right',

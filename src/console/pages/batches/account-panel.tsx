@@ -11,7 +11,7 @@ import {
   hasSolution,
   isRounded,
   ruleText,
-  statusText,
+  formatStatus,
   type Account,
   type Deviation,
 } from './account-result.js';
@@ -61,7 +61,7 @@ function Solution({ account }: { readonly account: Account }) {
     <>
       <Facts
         facts={[
-          ['Status', statusText(account)],
+          ['Status', formatStatus(account)],
           ['Gap', bps(account.certificate?.gap)],
           ['Value', decimal(account.value)],
           ['Cash after trading', decimal(account.cash)],

@@ -30,7 +30,7 @@ export const hasSolution = ({ status }: Account): boolean => status !== 'infeasi
 export const GAP_MIN = 1e-6;
 
 /** Formats the status of an account. A feasible account is reported with its optimality gap. */
-export function statusText({ status, certificate }: Account): string {
+export function formatStatus({ status, certificate }: Account): string {
   if (status !== 'feasible' || certificate === undefined) return status;
   return certificate.gap <= GAP_MIN ? 'optimal' : `within ${bps(certificate.gap)}`;
 }

@@ -13,7 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { bps, count, decimal, percent } from '../../words/numbers.js';
 import { AccountPanel } from './account-panel.js';
-import { hasSolution, statusText, type Account } from './account-result.js';
+import { hasSolution, formatStatus, type Account } from './account-result.js';
 
 const BLOCK = 100;
 /** Maximum number of times that the accounts of a running batch are reloaded. */
@@ -138,7 +138,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
     title: 'Status',
     width: 132,
     value: ({ status }) => status,
-    show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{statusText(account)}</Badge>,
+    show: (account) => <Badge kind={STATUS_KINDS[account.status]}>{formatStatus(account)}</Badge>,
   },
   numeric({
     id: 'tracking',

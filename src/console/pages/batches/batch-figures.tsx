@@ -47,13 +47,13 @@ const PERCENTILES: Readonly<Record<string, string>> = {
 };
 
 /** Renders the distribution of the tracking error. */
-export const TrackingErrors = ({ view: { tracking_error: error } }: ViewProps) =>
-  error === null ? null : (
-    <Section title="Tracking error" aside="percentiles over the accounts, annual">
+export const TrackingErrors = ({ view }: ViewProps) =>
+  view.tracking_error === null ? null : (
+    <Section title="Tracking error" aside={`annual, percentiles of ${countValues(solvedOf(view), 'solved account')}`}>
       <Bars
         label="Tracking error by percentile"
         isPlain
-        bars={Object.entries(error).map(([name, value]) => ({ label: PERCENTILES[name] ?? name, value }))}
+        bars={Object.entries(view.tracking_error).map(([name, value]) => ({ label: PERCENTILES[name] ?? name, value }))}
         format={(value) => percent(value, 3)}
       />
     </Section>
@@ -78,7 +78,7 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
 /** Renders the sums over the accounts of a batch. */
 export function Figures({ view, currency }: ResultProps) {
   // Cents are not shown for sums of thousands.
-  const money = (value: number) => formatMoney(decimal(value, Math.abs(value) < 1000 ? 2 : 0), currency);
+  const money = (value: number) => formatMoney(decimal(value, value !== 0 && Math.abs(value) < 1000 ? 2 : 0), currency);
   return (
     <Metrics
       label="Figures of the batch"

@@ -85,9 +85,10 @@ const REFUSED: readonly Column<RefusedAccount>[] = [
   numeric({
     id: 'position',
     title: 'Position',
+    help: 'Place in the list of accounts; the first is 1',
     width: 80,
     priority: 2,
-    of: ({ position }: RefusedAccount) => position,
+    of: ({ position }: RefusedAccount) => position + 1,
     write: count,
   }),
   {

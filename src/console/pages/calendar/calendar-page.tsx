@@ -65,7 +65,6 @@ export function CalendarPage() {
             {view === 'month' && (
               <MonthGrid month={month ?? first.slice(0, 7)} day={day} events={all} from={first} to={last} />
             )}
-            {view === 'month' && <Legend />}
             {view === 'month' && (
               <Agenda month={month ?? first.slice(0, 7)} day={day} events={all} exchanges={exchanges} />
             )}
@@ -151,19 +150,6 @@ interface AgendaProps {
 const keyOf = ({ date, kind, index_id: id, calendar, effective }: Event): string =>
   [date, kind, id, calendar, effective].join(' ');
 
-/** Renders the legend of the day colours. */
-function Legend() {
-  return (
-    <ul class="month-legend" aria-label="Colours of events">
-      {EVENT_KINDS.map((kind) => (
-        <li key={kind} class={`month-event ${KINDS_OF_BADGES[kind]}`}>
-          {kind}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
 /** Returns the calendar of the first event. */
 const calendarOf = (view: EventsView | undefined): string | undefined => view?.events[0]?.calendar;
 
@@ -193,6 +179,7 @@ function Filters({ view, kinds, index, from }: FiltersProps) {
         label="Kinds of events (default: all)"
         values={EVENT_KINDS}
         chosen={kinds}
+        markOf={(kind) => `month-event ${KINDS_OF_BADGES[kind]}`}
         onChoose={(next) => setParameters({ kinds: next.length === 0 ? null : next.join() })}
       />
       <Select

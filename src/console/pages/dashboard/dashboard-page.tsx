@@ -126,11 +126,10 @@ function Empty() {
       }
     >
       {ids.length > 0
-        ? 'Start with all indices and a comparison of their runs, or with level, figures, constituents and drawdown of one index. Add single parts above, or'
-        : 'Run an index first: its level, figures and constituents are then added here with one choice. Or'}{' '}
-      pin parts of any page: <strong>Pin to the dashboard</strong> is in the menu (⋯) of a chart, in the columns of a
-      table, and for every part of a page in <strong>Views</strong> (the star in the bar above). Each part keeps its
-      range and choices and stays up to date; parts are moved by their heads and widened by their buttons.
+        ? 'Start with all indices and a comparison of their runs, or with level, figures, constituents and drawdown of one index.'
+        : 'Run an index first: its level, figures and constituents are then added here with one choice.'}{' '}
+      To add a chart or table of another page, choose <strong>Pin to the dashboard</strong> in its menu (⋯) or under{' '}
+      <strong>Views</strong> (the star above). Parts stay up to date and keep their range.
     </EmptyState>
   );
 }

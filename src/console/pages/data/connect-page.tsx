@@ -106,6 +106,9 @@ const SOURCES = [
   },
 ] as const;
 
+/** Returns the beginning of an address, for example `sqlite:`. */
+const schemeOf = (address: string): string => address.slice(0, address.indexOf(':') + 1);
+
 interface SourcesProps {
   readonly value: JsonObject;
   onChange(value: JsonObject): void;
@@ -121,7 +124,7 @@ const Sources = ({ value, onChange }: SourcesProps) => (
         <li key={title}>
           <button
             type="button"
-            aria-pressed={location === example}
+            aria-pressed={value['kind'] === kind && (kind === 'folder' || location.startsWith(schemeOf(example)))}
             onClick={() => onChange({ ...value, kind, ...(isFree && { location: example }) })}
           >
             <strong>{title}</strong>

@@ -72,7 +72,6 @@ function Through({ view: { dates, priced, expected } }: ThroughProps) {
           dates={dates}
           lines={lines}
           height={260}
-          hasZero
           unit={NAMES}
           range={findChosenRange()}
           onRange={chooseRange}

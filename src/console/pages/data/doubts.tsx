@@ -66,8 +66,8 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           {total > doubts.length && `; the ${count(doubts.length)} with the highest confidence are shown`}
         </p>
         <p class="quiet">
-          The audit compares each price with the market, its volume and the corporate actions nearby. Warnings do not
-          block anything.
+          The audit compares each price with the market, its volume and the corporate actions nearby; the remarks of a
+          read compare it with the close before. Warnings do not block anything.
         </p>
         {may('data') && repairable.length > 0 && (
           <div class="form-actions">

@@ -19,7 +19,7 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { isDate, moment } from '../../words/dates.js';
-import { change, figure, NONE } from '../../words/numbers.js';
+import { change, decimal, figure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 
 type Override = PriceOverrides['overrides'][number];
@@ -176,7 +176,7 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     align: 'right',
     priority: 2,
     value: ({ price }) => price,
-    show: ({ price }) => figure(price),
+    show: ({ price }) => decimal(price, 4),
   },
   {
     id: 'source',
@@ -186,7 +186,7 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     align: 'right',
     priority: 3,
     value: ({ source_price: price }) => price,
-    show: ({ source_price: price }) => (price === null ? NONE : figure(price)),
+    show: ({ source_price: price }) => decimal(price, 4),
   },
   {
     id: 'reason',
@@ -197,8 +197,8 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     value: ({ reason }) => reason,
     show: ({ reason }) => <span title={reason}>{reason}</span>,
   },
-  { id: 'author', title: 'Who', width: 90, priority: 4, value: ({ author }) => author },
-  { id: 'at', title: 'When', width: 172, priority: 5, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'author', title: 'Author', width: 90, priority: 4, value: ({ author }) => author },
+  { id: 'at', title: 'Time', width: 172, priority: 5, value: ({ at }) => at, show: ({ at }) => moment(at) },
   {
     id: 'withdraw',
     title: '',

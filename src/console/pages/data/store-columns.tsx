@@ -14,7 +14,7 @@ const NAME: Column<DataStore> = {
   title: 'Store',
   width: 264,
   grow: 3,
-  value: (store) => store.store_id,
+  value: (store) => store.name,
   show: (store) => (
     <span class="store-name">
       <a href={storeAddress(store.store_id)} tabIndex={-1}>

@@ -17,7 +17,7 @@ const COMMON: readonly FieldSpec[] = [
     choices: Object.keys(PRICE_BASIS),
     words: PRICE_BASIS,
     isRequired: true,
-    help: 'Adjustments already applied to the closes. Each index names its own calendar; bars on other days are reported.',
+    help: 'Adjustments already applied to the closes.',
   },
   {
     name: 'currency',

@@ -12,12 +12,14 @@ import { bodyOf, useWorkshop } from './draft.js';
 interface LevelViewProps {
   /** True if the service has accepted the draft. */
   readonly isValid: boolean;
+  /** True while the service has neither accepted nor refused the draft. */
+  readonly isUnchecked: boolean;
 }
 
 const sketch = (document: JsonObject) => service.value.call('sketchLevel', { body: { document: bodyOf(document) } });
 
 /** Renders the levels of the draft, the stored index and the underlying index over the last three years. */
-export function LevelView({ isValid }: LevelViewProps) {
+export function LevelView({ isValid, isUnchecked }: LevelViewProps) {
   const { draft, isStored } = useWorkshop();
   const document = draft.document.value;
   const text = JSON.stringify(document);
@@ -38,7 +40,7 @@ export function LevelView({ isValid }: LevelViewProps) {
   );
   return (
     <div class={own.isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={own.isBehind}>
-      {own.isBehind && own.data === undefined && <Wait what="the level" />}
+      {(own.isBehind || isUnchecked) && own.data === undefined && <Wait what="the level" />}
       {own.trouble !== null && <Problem trouble={own.trouble} />}
       {own.data !== undefined && lines.lines.length > 0 && (
         <>

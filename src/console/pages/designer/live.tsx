@@ -53,6 +53,8 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const view = views.find(({ value }) => value === parameter('view'))?.value ?? first!.value;
   const canPreview = isValid && asOf !== null;
   const isCurrent = !findings.some(({ severity }) => severity === 'error');
+  // The service has neither accepted nor refused the draft.
+  const isUnchecked = !isValid && isCurrent && asOf !== null;
   const text = JSON.stringify(document);
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
     service.value.call('previewDocument', { body: { document: bodyOf(document), as_of: asOf } }),
@@ -76,6 +78,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       </div>
       {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
       {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
+      {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent}>
           {(data) => <Preview preview={data} shown={findings} />}
@@ -86,7 +89,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           {(data) => <WhatIf change={data} />}
         </Answer>
       )}
-      {view === 'level' && <LevelView isValid={canPreview} />}
+      {view === 'level' && <LevelView isValid={canPreview} isUnchecked={isUnchecked} />}
       {view === 'json' && <JsonEditor />}
     </aside>
   );
@@ -186,7 +189,7 @@ function Preview({ preview, shown }: PreviewProps) {
           { term: 'Constituents', value: count(held.length), note: date === null ? 'no data' : `decided on ${date}` },
           ...(solve === null
             ? [
-                { term: 'Weight', value: percent(total) },
+                { term: 'Sum of weights', value: percent(total) },
                 { term: 'Moved by caps', value: percent(moved), help: 'Weight moved away from capped constituents' },
               ]
             : solvedFigures(solve, assets.length)),
@@ -224,7 +227,11 @@ const solvedFigures = ({ before, after }: Solve, candidates: number) => [
   { term: 'Candidates', value: count(candidates) },
   { term: 'Tracking error', value: percent(after.tracking_error), help: 'Expected, annualised, against the parent' },
   { term: 'Volatility', value: percent(after.volatility), note: `parent ${percent(before.volatility)}` },
-  { term: 'Distance', value: percent(after.turnover), help: 'Half the sum of absolute differences from the parent' },
+  {
+    term: 'Active share',
+    value: percent(after.turnover),
+    help: 'Half the sum of absolute differences of weights from the parent',
+  },
 ];
 
 /** Describes binding constraints; a constraint that binds for several securities has their number. */

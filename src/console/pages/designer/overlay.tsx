@@ -1,3 +1,4 @@
+import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { useEffect } from 'preact/hooks';
 import { Answered } from '../../components/wait.js';
@@ -69,13 +70,15 @@ export function Overlay() {
                 />
               )}
             </FieldGrid>
-            <Fields fields={spec?.parameters ?? []} within={OVERLAY} />
+            <Fields fields={(spec?.parameters ?? []).map(separateUnit)} within={OVERLAY} />
             {spec !== undefined && (
-              <p class="quiet">
-                <code>{spec.formula}</code>
-                <br />
-                {spec.reference}
-              </p>
+              <details class="quiet">
+                <summary>Formula</summary>
+                <p>
+                  <code>{spec.formula}</code>
+                </p>
+                <p>{spec.reference}</p>
+              </details>
             )}
           </Part>
         );
@@ -83,6 +86,12 @@ export function Overlay() {
     </Answered>
   );
 }
+
+/** Returns a parameter with its unit set off from its label: `Spread bps` becomes `Spread, bps`. */
+const separateUnit = (parameter: ParameterSpec): ParameterSpec => ({
+  ...parameter,
+  label: parameter.label.replace(/ bps$/, ', bps'),
+});
 
 /** Returns the suffixes that an overlay type adds to the id and name of the underlying index. */
 const createSuffixes = (type: string): { readonly id: string; readonly name: string } =>

@@ -2,6 +2,7 @@ import { Editor, type EditedDocument } from '../../components/editor.js';
 import { Field } from '../../components/form/field.js';
 import { KindList } from '../../components/form/kind-list.js';
 import { ReadOnly } from '../../components/form/read-only.js';
+import { lazy } from '../../components/lazy.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
@@ -60,6 +61,7 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
                 <Form edited={edited} family={family} isStored={id !== null} />
               </ReadOnly>
               {kind === 'client' && id !== null && <LatestDeliveries client={id} />}
+              <Preview text={edited.document['text']} />
             </>
           )}
         </Editor>
@@ -67,6 +69,16 @@ export function DocumentPage({ part, family, id }: DocumentPageProps) {
     </Answered>
   );
 }
+
+const Markdown = lazy('the preview', async () => (await import('./markdown.js')).Markdown);
+
+/** Renders the Markdown of a document as it is displayed. */
+const Preview = ({ text }: { readonly text: unknown }) =>
+  typeof text !== 'string' || text === '' ? null : (
+    <Section title="Preview">
+      <Markdown text={text} />
+    </Section>
+  );
 
 /** Returns the names of the exported tables and of the rendered reports. */
 const tablesOf = (schemas: Schemas | undefined): readonly string[] => [

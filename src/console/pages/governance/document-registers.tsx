@@ -1,7 +1,9 @@
 import type { Client, ListedClient, Procedure } from '#clients/typescript/divisor.js';
 import { Badge, type Kind } from '../../components/badge.js';
 import { LinkButton } from '../../components/button.js';
+import { Entries } from '../../components/entries.js';
 import { Icon } from '../../components/icon.js';
+import { Section } from '../../components/page.js';
 import { numeric } from '../../components/table/columns.js';
 import { may } from '../../state/principal.js';
 import { service } from '../../state/service.js';
@@ -148,15 +150,16 @@ export const procedures: Register<Procedure> = {
     const due = rows.flatMap(({ review_by: date }) => date ?? []).toSorted();
     return [
       { term: 'Procedures', value: count(rows.length) },
-      { term: 'Subjects', value: count(new Set(rows.map(({ kind }) => kind)).size) },
+      { term: 'Kinds', value: count(new Set(rows.map(({ kind }) => kind)).size) },
       { term: 'Of every index', value: count(rows.filter(({ indices }) => indices === null).length) },
       { term: 'Next review by', value: due[0] ?? NONE, note: due.length === 0 ? 'no date is set' : '' },
     ];
   },
+  below: (rows) => <Texts procedures={rows} />,
   columns: [
     { id: 'id', title: 'Id', width: 110, grow: 1, value: ({ procedure_id: id }) => id },
     { id: 'name', title: 'Name', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
-    { id: 'kind', title: 'Subject', width: 110, value: ({ kind }) => kind },
+    { id: 'kind', title: 'Kind', width: 110, value: ({ kind }) => kind },
     {
       id: 'indices',
       title: 'Applies to',
@@ -169,3 +172,19 @@ export const procedures: Register<Procedure> = {
     numeric({ id: 'version', title: 'Version', width: 76, priority: 6, of: ({ version }) => version, write: count }),
   ],
 };
+
+/** Renders the first lines of each procedure. */
+const Texts = ({ procedures: all }: { readonly procedures: readonly Procedure[] }) =>
+  all.length === 0 ? null : (
+    <Section title="Texts" aside="the first lines of each">
+      <Entries
+        label="Texts of the procedures"
+        entries={all.map(({ procedure_id: id, name, kind, text }) => ({
+          key: id,
+          title: <a href={governanceAddress('procedures', id)}>{name}</a>,
+          badge: <Badge kind="plain">{kind}</Badge>,
+          text: <p class="procedure-text">{text}</p>,
+        }))}
+      />
+    </Section>
+  );

@@ -106,9 +106,7 @@ function Overview() {
       title="Governance"
       subtitle={<GuideLink page="governance">What Divisor offers for each IOSCO principle</GuideLink>}
     >
-      <div class="registers">
-        <LinkCards label="Registers" cards={cardsOf(overview.data?.registers)} />
-      </div>
+      <LinkCards label="Registers" cards={cardsOf(overview.data?.registers)} />
       <Section
         title="Benchmark statements"
         aside={
@@ -193,8 +191,8 @@ const COLUMNS: readonly Column<Statement>[] = [
   },
   numeric({
     id: 'entries',
-    title: 'Closes',
-    help: 'Published closes, with restated ones',
+    title: 'Entries',
+    help: 'Entries of the published log: a restated close has one more',
     width: 76,
     priority: 3,
     of: ({ state }: Statement) => state?.entries ?? null,

@@ -6,7 +6,8 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { duration, moment, secondsBetween } from '../../words/dates.js';
-import { count, NONE } from '../../words/numbers.js';
+import { count, countValues, NONE } from '../../words/numbers.js';
+import './health.css';
 
 /** Maximum number of jobs in one response. */
 const JOBS_MAX = 500;
@@ -36,19 +37,58 @@ export function JobDays() {
     <Section title="Jobs by day" aside={`the newest ${JOBS_MAX} ended jobs that the service stores`}>
       <Answered resource={jobs} what="the jobs">
         {({ jobs: all }) => (
-          <Table
-            label="jobs by day"
-            columns={COLUMNS}
-            rows={daysOf(all)}
-            keyOf={({ date }) => date}
-            addressOf={({ failed }) => (failed > 0 ? '/console/jobs?state=failed' : '/console/jobs')}
-            sort={{ column: 'date', direction: 'desc' }}
-            height={280}
-            empty="No job has ended yet."
-          />
+          <>
+            <History days={daysOf(all)} />
+            <Table
+              label="jobs by day"
+              columns={COLUMNS}
+              rows={daysOf(all)}
+              keyOf={({ date }) => date}
+              addressOf={({ failed }) => (failed > 0 ? '/console/jobs?state=failed' : '/console/jobs')}
+              sort={{ column: 'date', direction: 'desc' }}
+              height={280}
+              empty="No job has ended yet."
+            />
+          </>
         )}
       </Answered>
     </Section>
+  );
+}
+
+const DAYS_DRAWN = 30;
+const DAY_MS = 86_400_000;
+
+/** Draws the jobs of the last 30 days; the table has the same numbers in words. */
+function History({ days }: { readonly days: readonly Day[] }) {
+  const known = new Map(days.map((day) => [day.date, day]));
+  const dates = Array.from({ length: DAYS_DRAWN }, (_, k) =>
+    new Date(Date.now() - (DAYS_DRAWN - 1 - k) * DAY_MS).toISOString().slice(0, 10),
+  );
+  const total = (day: Day | undefined) => (day === undefined ? 0 : day.succeeded + day.failed + day.cancelled);
+  const most = Math.max(...dates.map((date) => total(known.get(date))));
+  if (most === 0) return null;
+  const share = (jobs: number) => ({ height: `${(100 * jobs) / most}%` });
+  return (
+    <figure class="job-history" aria-hidden="true">
+      <div>
+        {dates.map((date) => {
+          const day = known.get(date);
+          const failed = day?.failed ?? 0;
+          return (
+            <span key={date} title={`${date}: ${countValues(total(day), 'job')}, ${count(failed)} failed`}>
+              <i class="is-failed" style={share(failed)} />
+              <i style={share(total(day) - failed)} />
+            </span>
+          );
+        })}
+      </div>
+      <figcaption>
+        <span>{dates[0]}</span>
+        <span>at most {countValues(most, 'job')} a day</span>
+        <span>{dates.at(-1)}</span>
+      </figcaption>
+    </figure>
   );
 }
 

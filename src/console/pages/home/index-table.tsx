@@ -245,7 +245,8 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 120,
+    width: 208,
+    grow: 9.5,
     priority: 2,
     value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
     copy: ({ run, failed }) =>

@@ -5,7 +5,7 @@ import type {
   GroupAttributionView,
   OverviewView,
 } from '#clients/typescript/divisor.js';
-import { Bars, type Bar } from '../../components/bars.js';
+import { Bars } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Findings } from '../../components/findings.js';
@@ -23,6 +23,7 @@ import { runKey, readShownRun } from '../../state/shown-run.js';
 import { addSign } from '../../components/signed.js';
 import { change, count, figure, percent, residualText, signClass } from '../../words/numbers.js';
 import { returnText, addReturn } from '../../words/returns.js';
+import { stepsOf } from './attribution-steps.js';
 import { FactorAttribution } from './factor-attribution.js';
 import { useNameAddress } from './use-name-address.js';
 
@@ -133,7 +134,7 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
       <Metrics
         label={`Active return against ${benchmark}`}
         metrics={[
-          ...term(`Return, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
+          ...term(`Portfolio, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
           ...term(addReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
           ...term('Active return', view.active_return, 'Return minus benchmark return: the sum of the effects'),
           ...term('Allocation', effects.allocation, 'All groups: effect of different group weights'),
@@ -145,9 +146,6 @@ function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
   );
 }
 
-/** Number of securities with a separate step, among the gains and among the losses. */
-const STEPS = 6;
-
 function Total({ view }: { readonly view: AttributionView }) {
   const { total_return: total, cost_drag: cost, cap_drag: cap, periods, start, end, reconciles, residual } = view;
   return (
@@ -156,7 +154,12 @@ function Total({ view }: { readonly view: AttributionView }) {
         label={`Attribution from ${start.slice(0, 10)} to ${end.slice(0, 10)}`}
         metrics={[
           { term: 'Return of the portfolio', value: change(total), kind: signClass(total) },
-          { term: 'Costs', value: change(cost), kind: signClass(cost), help: 'Effect of transaction costs' },
+          {
+            term: 'Costs',
+            value: change(cost),
+            kind: signClass(cost),
+            help: 'Effect of transaction costs, contained in the contributions',
+          },
           {
             term: 'Effect of the cap',
             value: change(cap),
@@ -172,7 +175,7 @@ function Total({ view }: { readonly view: AttributionView }) {
           },
         ]}
       />
-      <Section title="Steps to the total" aside="contributions linked over the range">
+      <Section title="Steps to the total" aside="contributions after costs, linked over the range">
         <Bars label="Contributions, step by step" bars={stepsOf(view)} isRunning format={(value) => change(value)} />
       </Section>
     </>
@@ -189,34 +192,6 @@ export const Residual = ({ value }: { readonly value: number }) =>
       {figure(value)} before rounding
     </details>
   );
-
-/**
- * Returns the steps of the return: the largest gains, the sum of the other securities, the largest losses, overlay
- * parts, costs, and the total.
- */
-function stepsOf({
-  contributions,
-  cost_drag: cost,
-  total_return: total,
-  overlay_parts: parts,
-}: AttributionView): readonly Bar[] {
-  const gains = contributions.slice(0, STEPS).filter(({ contribution }) => contribution > 0);
-  const losses = contributions.slice(-STEPS).filter((row) => row.contribution < 0 && !gains.includes(row));
-  const rest = contributions.filter((row) => !gains.includes(row) && !losses.includes(row));
-  const bar = ({ asset_id: name, contribution }: ContributionPayload): Bar => ({ label: name, value: contribution });
-  const sum = rest.reduce((whole, { contribution }) => whole + contribution, 0);
-  return [
-    ...gains.map(bar),
-    ...(rest.length > 0 ? [{ label: `${rest.length} others`, value: sum }] : []),
-    ...losses.map(bar),
-    ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
-      label: `${part} of ${id}`,
-      value: contribution,
-    })),
-    ...(cost === null ? [] : [{ label: 'costs', value: cost }]),
-    { label: 'total', value: total, isTotal: true },
-  ];
-}
 
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },

@@ -13,7 +13,7 @@ import { service } from '../../state/service.js';
 import { ofShownRun, runKey, readShownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { addSign } from '../../components/signed.js';
-import { count, decimal, percent } from '../../words/numbers.js';
+import { count, decimal, percent, points } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
 interface ConstituentsProps {
@@ -96,7 +96,7 @@ function HeldSecurities({ id, view, open }: HeldSecuritiesProps) {
           {
             term: 'Largest',
             value: percent(concentration.largest),
-            note: cap === null ? 'no cap' : `cap ${percent(cap)}`,
+            note: cap === null ? 'no cap' : `cap ${percent(cap)} when decided`,
           },
           ...cashOf(view.weights),
           { term: 'Largest ten', value: percent(top['10']) },
@@ -170,9 +170,9 @@ const COLUMNS: readonly Column<Row>[] = [
   numeric({
     id: 'decided',
     adds: true,
-    title: 'Decided',
-    help: 'Weight at the rebalance',
-    width: 80,
+    title: 'At rebalance',
+    help: 'Weight when the rebalance took effect. Prices had moved since the decision, to which the cap applies.',
+    width: 100,
     priority: 2,
     of: ({ decided_weight: decided }) => decided,
     write: percent,
@@ -190,11 +190,11 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'risk',
     adds: true,
     title: 'Risk',
-    help: 'Contribution to the annualised volatility',
-    width: 76,
+    help: 'Contribution to the annualised volatility, in percentage points',
+    width: 84,
     priority: 5,
     of: ({ risk_contribution: risk }) => risk,
-    write: percent,
+    write: points,
   }),
   {
     id: 'cap',

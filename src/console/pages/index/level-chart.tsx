@@ -170,15 +170,17 @@ function Controls({ id, others, unit, variant, isLog, lines, hasDrawdowns }: Con
   return (
     <>
       {lines.length > 1 && (
-        <Select
-          label="Relative to"
-          options={[
-            { value: '', text: 'Relative to …' },
-            ...lines.slice(1).map((line) => ({ value: line.id, text: `Relative to ${line.label}` })),
-          ]}
-          value={parameter('relative') ?? ''}
-          onChoose={(chosen) => setParameters({ relative: chosen === '' ? null : chosen })}
-        />
+        <div class="level-relative">
+          <Select
+            label="Relative to"
+            options={[
+              { value: '', text: 'Relative to …' },
+              ...lines.slice(1).map((line) => ({ value: line.id, text: `Relative to ${line.label}` })),
+            ]}
+            value={parameter('relative') ?? ''}
+            onChoose={(chosen) => setParameters({ relative: chosen === '' ? null : chosen })}
+          />
+        </div>
       )}
       {hasDrawdowns && (
         <Button

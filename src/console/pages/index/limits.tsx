@@ -137,7 +137,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
         metrics={[
           { term: 'Sessions', value: count(sessions) },
           { term: 'Breached', value: count(breached), kind: breached > 0 ? 'down' : '', note: 'sessions' },
-          { term: 'Rows', value: count(total) },
+          { term: 'Limits', value: count(total) },
           {
             term: 'Nearest breach',
             value: distance === null ? '–' : change(distance.move),
@@ -150,7 +150,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
         ]}
       />
       <Headroom view={view} />
-      <Section title="Rows" aside={total > rows.length && `the first ${count(rows.length)}`}>
+      <Section title="Limits" aside={total > rows.length && `the first ${count(rows.length)}`}>
         <Table
           label="limits monitored"
           name="rows"
@@ -210,7 +210,7 @@ type Breach = LimitsView['breaches'][number];
 const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));
 
 const ROWS: readonly Column<Row>[] = [
-  { id: 'row', title: 'Row', width: 124, grow: 3, value: ({ row }) => row },
+  { id: 'row', title: 'Limit', width: 124, grow: 3, value: ({ row }) => row },
   { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
   {
     id: 'breached',
@@ -251,7 +251,7 @@ function breachColumns(rows: LimitsView['rows']): readonly Column<Breach>[] {
   const units = new Map(rows.map(({ row, unit }) => [row, unit]));
   const figureOf = (row: string, value: number) => write(value, units.get(row) ?? 'value');
   return [
-    { id: 'row', title: 'Row', width: 150, grow: 3, value: ({ row }) => row },
+    { id: 'row', title: 'Limit', width: 150, grow: 3, value: ({ row }) => row },
     { id: 'begin', title: 'From', width: 96, value: ({ begin }) => begin },
     { id: 'end', title: 'To', width: 96, value: ({ end }) => end, show: ({ end }) => end ?? 'still' },
     {

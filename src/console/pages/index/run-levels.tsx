@@ -52,10 +52,19 @@ function Lines({ id, first, second }: LinesProps) {
   return (
     <>
       <Chart label={`Portfolios of two runs of ${id}`} dates={dates} lines={levels} height={220} sync="runs" />
-      <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
+      {ratio.every(({ values }) => values.every((value) => value === null || value === BASE)) ? (
+        <p class="quiet">The levels of both runs are the same.</p>
+      ) : (
+        <Chart label="Later run divided by the earlier run" dates={dates} lines={ratio} height={120} sync="runs" />
+      )}
     </>
   );
 }
+
+/** Value of both runs at the first common date. */
+const BASE = 100;
+/** Absolute difference of a ratio from the base that is attributed to rounding of doubles. */
+const ROUNDING = 1e-9;
 
 function draw(first: Levels, second: Levels) {
   const dates = [...new Set([...first.index, ...second.index])].toSorted();
@@ -75,7 +84,9 @@ function draw(first: Levels, second: Levels) {
   ];
   const values = to.map((value, t) => {
     const base = from[t] ?? null;
-    return value === null || base === null || base === 0 ? null : (100 * value) / base;
+    if (value === null || base === null || base === 0) return null;
+    const ratio = (BASE * value) / base;
+    return Math.abs(ratio - BASE) < ROUNDING ? BASE : ratio;
   });
   return { dates, levels, ratio: [{ id: 'ratio', label: 'Later / earlier', values, colour: 5 }] };
 }

@@ -196,7 +196,7 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
     show: ({ run_id: run }) => <code>{run}</code>,
   },
   { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
-  { id: 'end', title: 'To', width: 96, value: ({ end }) => end },
+  { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
   {
     id: 'version',
     title: 'Version',

@@ -11,7 +11,6 @@ import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
@@ -19,9 +18,8 @@ import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { runKey, readShownRun } from '../../state/shown-run.js';
 import { monthsBefore } from '../../words/dates.js';
-import { addSign } from '../../components/signed.js';
-import { change, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { columnsOf, wordsOf } from './scenario-columns.js';
 import { saveScenario } from './scenario-library.js';
 import { Library, useKnownScenarios, selectDefaultScenarios } from './library-choice.js';
 import { ScenarioMatrix } from './scenario-matrix.js';
@@ -123,7 +121,7 @@ function Results({ id, view, asked }: ResultsProps) {
       <Section title="Returns" aside={`holdings on ${view.as_of}`}>
         <Table
           label="scenarios"
-          columns={COLUMNS}
+          columns={columnsOf(asked, view.scenarios)}
           rows={view.scenarios}
           keyOf={({ name: own }) => own}
           onOpen={({ name: own }) => setParameters({ scenario: own })}
@@ -218,14 +216,6 @@ function ChosenScenarios({ asked, edited, onEdit, onRemove }: ChosenScenariosPro
   );
 }
 
-/** Describes a scenario, for example `2020-02-19 to 2020-03-23` or `SECTOR:Energy −20.00%`. */
-function wordsOf({ window, shocks }: JsonObject): string {
-  if (isObject(window)) return `${String(window['start'])} to ${String(window['end'])}`;
-  return Object.entries(isObject(shocks) ? shocks : {})
-    .map(([what, by]) => `${what} ${typeof by === 'number' ? change(by) : String(by)}`)
-    .join(', ');
-}
-
 const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
   results.find(({ name }) => name === parameter('scenario')) ?? results[0];
 
@@ -295,34 +285,3 @@ function ScenarioForm({ scenario, findings, path, onChange, onClose }: ScenarioF
     </section>
   );
 }
-
-const COLUMNS: readonly Column<ScenarioResult>[] = [
-  { id: 'name', title: 'Scenario', width: 130, grow: 2, value: ({ name }) => name },
-  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: addSign }),
-  numeric({
-    id: 'covered',
-    title: 'Covered',
-    help: 'Weight of securities with their own returns',
-    width: 90,
-    priority: 3,
-    of: (row) => row.covered_weight,
-    write: percent,
-  }),
-  {
-    id: 'worst',
-    title: 'Worst session',
-    width: 170,
-    priority: 2,
-    value: (row) => row.worst_session?.return ?? null,
-    show: ({ worst_session: worst }) => worst && `${change(worst.return)} on ${worst.date}`,
-  },
-  numeric({
-    id: 'fit',
-    title: 'R²',
-    help: 'Of the regression on what is shocked',
-    width: 72,
-    priority: 4,
-    of: (row) => row.r_squared,
-    write: decimal,
-  }),
-];

@@ -152,6 +152,6 @@ const columnsOf = (store: string | undefined, years: ReadonlyMap<string, Year> |
       return year === undefined ? <LastYear row={row} store={store} /> : yearLine(row.identifier, year);
     },
   },
-  { id: 'start', title: 'First price', width: 100, priority: 5, value: ({ start }) => start },
-  { id: 'end', title: 'Last price', width: 100, priority: 4, value: ({ end }) => end },
+  { id: 'start', title: 'First session', width: 100, priority: 5, value: ({ start }) => start },
+  { id: 'end', title: 'Last session', width: 100, priority: 4, value: ({ end }) => end },
 ];

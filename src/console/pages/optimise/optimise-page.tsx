@@ -49,7 +49,7 @@ export function OptimisePage() {
   return (
     <Page
       title="Optimise"
-      subtitle="Chooses weights that optimise an objective under constraints. Default objective: minimum distance to an index"
+      subtitle="Chooses weights that optimise an objective under constraints. Default objective: minimum tracking error to an index"
     >
       <Answered resource={indices} what="the indices">
         {({ indices: all }) => {

@@ -108,7 +108,7 @@ function SolvedPortfolio({ preview, model }: { readonly preview: PreviewResponse
         metrics={[
           ...(measure === undefined ? [] : comparedTiles(solve.before, solve.after, measure)),
           { term: 'Constituents', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
-          { term: 'Weight', value: percent(total) },
+          { term: 'Sum of weights', value: percent(total) },
           {
             term: 'Binding constraints',
             value: count(solve.constraints.filter(({ binding }) => binding).length),

@@ -8,6 +8,9 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
+/** Labels of the securities that may be held. */
+const CANDIDATES = { parent: 'those of the index', universe: 'all of its universe' };
+
 /** Terms of an optimisation without its constraints: objective, expected returns, candidates, costs and risk model. */
 export type Terms = JsonObject;
 
@@ -70,7 +73,7 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
         <SchemaForm
           schema="DerivationPayloadInput"
           names={['candidates']}
-          changes={{ candidates: { otherwise: 'parent' } }}
+          changes={{ candidates: { otherwise: 'parent', words: CANDIDATES } }}
           value={value}
           findings={findings}
           path={path}

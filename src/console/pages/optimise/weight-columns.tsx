@@ -34,7 +34,7 @@ const weightText = (value: number): string => percent(value, DIGITS);
 /** Rounds a weight as displayed, so that displayed differences equal the differences of the displayed weights. */
 const asShown = (weight: number): number => Math.round(weight * 10 ** (2 + DIGITS)) / 10 ** (2 + DIGITS);
 
-const activeText = (value: number) => <span class={signClass(value)}>{change(value, DIGITS)}</span>;
+const activeText = (value: number) => <span class={signClass(value, DIGITS)}>{change(value, DIGITS)}</span>;
 
 const WEIGHTS: readonly Column<WeightRow>[] = [
   {

@@ -10,12 +10,13 @@ import { Thumbnail } from './thumbnail.js';
 /** Number of reports with a visible first page: one row on a wide screen. */
 const COVERS_MAX = 4;
 
-/** Renders the newest reports by their first pages. */
-export function Covers() {
-  const renders = useResource('newest reports', (signal) =>
+export const useNewest = () =>
+  useResource('newest reports', (signal) =>
     service.value.call('listRenders', { query: { limit: COVERS_MAX }, signal }),
   );
-  const newest = renders.data?.renders ?? [];
+
+/** Renders the newest reports by their first pages. */
+export function Covers({ newest }: { readonly newest: readonly RenderResult[] }) {
   if (newest.length === 0) return null;
   return (
     <ul class="templates-made" aria-label="Newest reports">

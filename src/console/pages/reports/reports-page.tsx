@@ -17,7 +17,7 @@ import { templateAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
-import { Covers } from './covers.js';
+import { Covers, useNewest } from './covers.js';
 import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
@@ -155,7 +155,12 @@ function RunReports({ index, run }: { readonly index: string; readonly run: stri
   );
 }
 
+/** Renders the newest reports by their first pages, and all others as a table. */
 function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly open: string | null }) {
+  const renders = useNewest();
+  const newest = renders.data?.renders ?? [];
+  const covered = new Set(newest.map(({ render_id: id }) => id));
+  const others = renders.isLoading ? [] : jobs.filter((job) => !covered.has(jobIdent(job)));
   if (jobs.length === 0)
     return (
       <Section title="Rendered">
@@ -164,16 +169,18 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
     );
   return (
     <Section title="Rendered">
-      <Covers />
-      <JobTable
-        jobs={jobs}
-        label="reports"
-        name="reports"
-        isOneKind
-        height={360}
-        onOpen={(id) => setParameters({ render: id.slice('render:'.length) })}
-        openKey={open === null ? null : `render:${open}`}
-      />
+      <Covers newest={newest} />
+      {others.length > 0 && (
+        <JobTable
+          jobs={others}
+          label="reports"
+          name="reports"
+          isOneKind
+          height={360}
+          onOpen={(id) => setParameters({ render: id.slice('render:'.length) })}
+          openKey={open === null ? null : `render:${open}`}
+        />
+      )}
     </Section>
   );
 }

@@ -12,7 +12,7 @@ import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
+import { Answered, Wait } from '../../components/wait.js';
 import { CorrelationMap } from './correlation-map.js';
 import type { PageProps } from '../../state/page-props.js';
 import { attempt, start } from '../../state/actions.js';
@@ -60,6 +60,7 @@ export function RiskModelPage({ params }: PageProps) {
           <Button onClick={() => void download(id)}>Download the covariance as Arrow</Button>
         </p>
       )}
+      {models.data === undefined && models.trouble === null && <Wait what="the risk model" />}
       <Answered resource={model} what="the risk model">
         {(view) => <ModelFigures view={view} />}
       </Answered>

@@ -73,7 +73,7 @@ function Days({ schedule }: { readonly schedule: Schedule }) {
               <Table
                 label="days"
                 name="days"
-                columns={COLUMNS}
+                columns={rows.some(({ is_late: isLate }) => isLate) ? COLUMNS : PUNCTUAL}
                 rows={rows}
                 keyOf={({ date }) => date}
                 searchIn={({ date, reason }) => `${date} ${reason ?? ''}`}
@@ -174,7 +174,11 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     title: 'Open step',
     width: 112,
     priority: 3,
-    value: ({ step }) => (step === null ? '' : stepWords(step)),
+    // The steps of a blocked day may be done for all other indices.
+    value: (day) => {
+      const step = day.step ?? day.held[0]?.step;
+      return step === undefined ? '' : stepWords(step);
+    },
   },
   {
     id: 'reason',
@@ -202,3 +206,6 @@ const COLUMNS: readonly Column<ScheduleDaySummary>[] = [
     show: (row) => (row.finished_at === null ? '–' : moment(row.finished_at)),
   },
 ];
+
+/** Columns of days of which none is late. */
+const PUNCTUAL = COLUMNS.filter(({ id }) => id !== 'late');

@@ -91,9 +91,10 @@ function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
 
 /** Maximum number of indices shown as choices; above it, ids are typed. */
 const CHOICES_MAX = 40;
-const FIRST_FIELDS = ['name', 'calendar', 'at', 'starts_on', 'enabled', 'indices'];
+const FIRST_FIELDS = ['name', 'calendar', 'at', 'enabled', 'indices'];
 const OTHERS = [
   'description',
+  'starts_on',
   'time_zone',
   'day_offset',
   'deadline_minutes',
@@ -141,7 +142,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           {fields(FIRST_FIELDS)}
         </div>
         <details>
-          <summary>Time zone, deadline, retries and files</summary>
+          <summary>First session, time zone, deadline, retries and files</summary>
           {fields(OTHERS)}
         </details>
       </div>

@@ -129,22 +129,26 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
         <Section title="Portfolio">{fields(['id', 'name', 'index_id'])}</Section>
         <Section title="Capital and costs">{fields(['initial_capital', 'exposure', 'transaction_cost_bps'])}</Section>
         <Section title="Trading">
-          {fields(['drift_tolerance', 'constraint_set_id'])}
-          <Dates edited={edited} />
+          <div class="field-grid is-joined">
+            {fields(['drift_tolerance', 'constraint_set_id'])}
+            <Dates edited={edited} />
+          </div>
         </Section>
         <Section title="Period and benchmark">
-          {fields(['start', 'end'])}
-          <SchemaForm
-            schema="BenchmarkRef"
-            names={'kind' in benchmark ? ['kind', 'id', 'price_column'] : ['kind']}
-            changes={BENCHMARK_FIELDS}
-            value={benchmark}
-            findings={findings}
-            path={['benchmark']}
-            onChange={(own) =>
-              set({ ...document, benchmark: Object.keys(own).length === 0 || !('kind' in own) ? undefined : own })
-            }
-          />
+          <div class="field-grid is-joined">
+            {fields(['start', 'end'])}
+            <SchemaForm
+              schema="BenchmarkRef"
+              names={'kind' in benchmark ? ['kind', 'id', 'price_column'] : ['kind']}
+              changes={BENCHMARK_FIELDS}
+              value={benchmark}
+              findings={findings}
+              path={['benchmark']}
+              onChange={(own) =>
+                set({ ...document, benchmark: Object.keys(own).length === 0 || !('kind' in own) ? undefined : own })
+              }
+            />
+          </div>
         </Section>
         <Section title="Notes">{fields(['description'])}</Section>
       </div>

@@ -37,7 +37,7 @@ export function StrategySummary({ document, index }: StrategySummaryProps) {
               value: <Sparkline values={run.level.data} label={`Level of ${index.id}`} />,
               note: `${run.start} to ${run.end}`,
             },
-            { term: 'Return per year', value: change(run.metrics.annualised_return) },
+            { term: 'Return per year', value: change(run.metrics.annualised_return), note: 'over these dates' },
             { term: 'Volatility', value: percent(run.metrics.volatility), note: 'per year' },
             { term: 'Rebalances', value: count(run.rebalances), note: `the last on ${run.last_rebalance}` },
             {

@@ -104,7 +104,7 @@ export function SweepMap({ rows, pointers, rankBy, told, identical, onOpen }: Sw
                             .join('. ')}
                           onClick={() => onOpen(variant.variant)}
                         >
-                          {remark !== undefined && <span class="quiet">{remark.isInfeasible ? '× ' : '= '}</span>}
+                          {remark !== undefined && <span>{remark.isInfeasible ? '× ' : '= '}</span>}
                           {write(value)}
                         </button>
                       )}

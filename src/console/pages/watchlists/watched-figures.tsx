@@ -1,4 +1,5 @@
 import { Metrics, type Metric } from '../../components/metrics.js';
+import { FiguresSkeleton } from '../../components/skeleton.js';
 import { compact } from '../../words/amounts.js';
 import { medianOf } from '../../words/median.js';
 import { change, count, formatMoney, signClass } from '../../words/numbers.js';
@@ -7,6 +8,7 @@ import type { Row } from './watched-table.js';
 
 /** Renders a summary of the securities of a list: gains, the median, the extremes and the total size. */
 export function WatchedFigures({ rows }: { readonly rows: readonly Row[] }) {
+  if (rows.some(({ isAwaited }) => isAwaited)) return <FiguresSkeleton />;
   const days = returnsOf(rows, computeDayReturn);
   const years = returnsOf(rows, computeYearToDate);
   const [worst, best] = [years[0], years.at(-1)];

@@ -1,4 +1,5 @@
 import type { IdentifierSearch } from '#clients/typescript/divisor.js';
+import { ValueSkeleton } from '../../components/skeleton.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Table } from '../../components/table/table.js';
@@ -20,6 +21,8 @@ const PRICED_MAX = 100;
 /** A security with its closes of the last year. */
 export interface Row extends Security {
   readonly year: Year | undefined;
+  /** True while the last year is loading. */
+  readonly isAwaited: boolean;
 }
 
 interface WatchedTableProps {
@@ -45,7 +48,12 @@ function PricedTable({ securities }: { readonly securities: readonly Security[] 
   const priced = securities.slice(0, PRICED_MAX);
   const key = priced.map(({ identifier, end }) => `${identifier} ${end}`).join(' ');
   const years = useResource(`years ${key}`, (signal) => yearsOf(priced, signal), { follows: false });
-  const rows = securities.map((security): Row => ({ ...security, year: years.data?.get(security.identifier) }));
+  const isAwaited = years.data === undefined && years.trouble === null;
+  const asked = new Set(priced.map(({ identifier }) => identifier));
+  const rows = securities.map((security): Row => {
+    const { identifier } = security;
+    return { ...security, year: years.data?.get(identifier), isAwaited: isAwaited && asked.has(identifier) };
+  });
   return (
     <>
       <WatchedFigures rows={rows} />
@@ -53,7 +61,7 @@ function PricedTable({ securities }: { readonly securities: readonly Security[] 
       <Table
         label="names"
         name="watched"
-        columns={COLUMNS}
+        columns={isAwaited ? COLUMNS.map(awaited) : COLUMNS}
         rows={rows}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => nameAddress(identifier)}
@@ -73,6 +81,15 @@ function orderText(rows: readonly Row[]): string {
   const order = parameter('watched.sort') === null ? 'In the order of the list' : 'Sorted by a column';
   return `${order}${end === null ? '' : `, returns to ${end} or the last close before it`}.`;
 }
+
+/** Columns that depend on the last year. */
+const OF_YEAR: ReadonlySet<string> = new Set(['day', 'month', 'ytd', 'year', 'line']);
+
+/** Returns a column with outlines in place of values that are loading. */
+const awaited = (column: Column<Row>): Column<Row> =>
+  OF_YEAR.has(column.id)
+    ? { ...column, show: (row) => (row.isAwaited ? <ValueSkeleton /> : (column.show ?? column.value)(row)) }
+    : column;
 
 const HELP = 'With dividends, in the currency of the security';
 

@@ -22,6 +22,7 @@ const schema = defineObject(() => ({
   type: z.literal('risk_control'),
   target: z.number().gt(0).max(2).meta({ description: 'Annual volatility, as a fraction.' }),
   half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
+    label: 'Half-lives',
     description: 'Half-lives of the weights of squared returns, sessions; the largest volatility is used.',
   }),
   sessions: z

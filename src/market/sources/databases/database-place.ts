@@ -35,7 +35,7 @@ export interface DatabaseLocations {
 const PARAMETERS: ReadonlySet<string> = new Set(['sslmode']);
 const SSL_MODES = ['disable', 'require', 'verify-full'];
 
-/** Address ranges that cannot contain a database: link-local, multicast, unspecified, and translations to IPv4. */
+/** Address ranges in which no database is accepted: not unicast, reserved, or a translation or tunnel to IPv4. */
 const NON_DATABASES: ReadonlySet<string> = new Set([
   'linkLocal',
   'multicast',

@@ -5,7 +5,7 @@ import { cellOf, chunksOf, openDuckDb, quoteName, type DuckDb, formatBoundColumn
 import { reasonOf } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
-import { completeMappedContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
+import { completeMappedContent, PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
 import { columnsOf, planMarketColumns } from '../parquet/parquet.js';
 import { reportMarketProblems } from '../parquet/parquet-problems.js';
 import type { Problems } from '../../tables/problems.js';
@@ -55,7 +55,7 @@ interface FileReading {
   readonly tables: ReturnType<typeof chooseTables>;
   readonly problems: Problems;
   readonly rows: ReturnType<typeof createContentRows>;
-  readonly terms: MarketTerms;
+  readonly terms: MarketInterpretation;
   readonly follower: ReadOptions['follower'];
 }
 

@@ -8,7 +8,7 @@ import { getColumnName, countRowsByTable, type TableKind } from '../../tables/ta
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Problems } from '../../tables/problems.js';
 import { maskUrlPasswords } from '#base/text/url-passwords.js';
-import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
+import { PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundCell } from './bounded-cells.js';
 import { createCopyDecoder } from './copy-decoder.js';
@@ -116,7 +116,7 @@ interface TableRead {
   readonly table: string;
   readonly rows: ContentRows;
   readonly problems: Problems;
-  readonly terms: MarketTerms;
+  readonly terms: MarketInterpretation;
   readonly onProgress: DatabaseProgress;
 }
 

@@ -10,7 +10,7 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
 import { reasonOf } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
-import { PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
+import { PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
@@ -77,7 +77,7 @@ async function toRollbackFile(path: string): Promise<boolean> {
 
 function readTables(
   copy: string,
-  { named, terms }: { readonly named: TableNames; readonly terms: MarketTerms },
+  { named, terms }: { readonly named: TableNames; readonly terms: MarketInterpretation },
   rows: ContentRows,
   problems: Problems,
   onProgress: DatabaseProgress,

@@ -18,7 +18,7 @@ export interface RenderDependencies {
 }
 
 export function createRenderPerformer({ reports, documents, jobs }: RenderDependencies): Performer<'render'> {
-  async function fileOf(jobId: string, name: string): Promise<ItemResult> {
+  async function awaitFile(jobId: string, name: string): Promise<ItemResult> {
     const stored = await documents.get('render', jobId.slice('render:'.length));
     const render = parseStored(stored, RenderDocument);
     if (render === undefined) throw new Refusal('RENDER_NOT_FOUND', `The report of ${jobId} was deleted.`);
@@ -51,7 +51,7 @@ export function createRenderPerformer({ reports, documents, jobs }: RenderDepend
         const { job_id: jobId } = await reports.render(request, origin);
         await put(indexId, indexId, { state: 'waiting', message: 'Its report is rendered.', job_id: jobId });
         assertSucceeded(jobId, await endOf(jobs, jobId, signal));
-        return fileOf(jobId, name);
+        return awaitFile(jobId, name);
       },
       spec.indices,
     );

@@ -14,7 +14,7 @@ export interface CurrentKeys {
    * new keys
    */
   expired(keys: Keys): boolean;
-  /** Returns the reason why the renewal of valid keys has failed; undefined if it has not. */
+  /** Returns the reason why the last request for keys failed; undefined if it succeeded. */
   fault(): string | undefined;
 }
 

@@ -136,7 +136,7 @@ export function contentOf(columns: RunColumns) {
     .map(([name, block]) => {
       const width = ROW_WIDTHS[name];
       const values = columns[block!.type](name as never);
-      const read = width === undefined ? values : rowsByName([...values], width);
+      const read = width === undefined ? values : sortRowsByName([...values], width);
       return [name, Buffer.from(read.buffer, read.byteOffset, read.byteLength).toString('base64')];
     });
   return {
@@ -146,7 +146,7 @@ export function contentOf(columns: RunColumns) {
   };
 }
 
-function rowsByName(values: readonly number[], width: number): Float64Array {
+function sortRowsByName(values: readonly number[], width: number): Float64Array {
   const rows = values.flatMap((_, at) => (at % width === 0 ? [values.slice(at, at + width)] : []));
   return Float64Array.from(
     rows.toSorted(([name, date], [otherName, otherDate]) => name! - otherName! || date! - otherDate!).flat(),

@@ -25,7 +25,7 @@ export function describeRiskAndCandidates(): void {
         // The joint covariance of all securities differs from the covariance of the constituents.
         const ofJoint = ({ findings }: typeof few) => findings.filter(({ code }) => code === 'JOINT_ESTIMATE').length;
         expect([ofJoint(few), ofJoint(many)]).toEqual([0, 1]);
-        // A stored risk model with equal settings over these securities, one of which may not be held.
+        // An equal risk model over these securities, one of which may not be held.
         const rows = [...CAPS, { type: 'Exclude', params: { identifiers: [entrant.identifier] } }];
         await put('without', rows);
         const without = await requireSolution({ ...request, constraint_set_id: 'without', candidates: 'universe' });

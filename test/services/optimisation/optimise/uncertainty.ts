@@ -17,7 +17,7 @@ export function describeUncertainty(): void {
       const returns = { set: 'ellipsoid', radius: 1, sessions: 252 };
       const run = await requireSolution({ ...UTILITY, uncertainty: { returns, covariance: { radius: 0.2 } } });
       const worst = run.worst_case!;
-      // The standard error of the mean of 252 returns equals the volatility of a year's return.
+      // The standard error of the annualised mean of 252 returns equals the annual volatility.
       expect(worst.expected_return).toBeCloseTo(run.expected_return! - run.volatility, 12);
       expect(worst.nominal).toBeCloseTo(run.expected_return! - 2 * run.volatility ** 2, 12);
       expect(run.objective_value).toBeCloseTo(worst.expected_return! - 2 * worst.volatility ** 2, 12);

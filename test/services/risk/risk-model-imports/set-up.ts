@@ -4,7 +4,7 @@ import type { RiskModelImportResult } from '#contract/risk-model-imports.js';
 import type { JobStatus } from '#jobs/status.js';
 import { NAMES, put, service } from '../../optimisation/optimise/set-up.js';
 
-/** Service for models of the optimisation tests' market: twelve securities from 2023 on. */
+/** Set-up for imports of models over the market of the optimisation tests: twelve securities from 2023 on. */
 
 export const ARROW = 'application/vnd.apache.arrow.stream';
 

@@ -1,0 +1,48 @@
+import { lexer, type Token, type Tokens } from 'marked';
+import type { ComponentChildren } from 'preact';
+
+/** Renders Markdown as elements, never as HTML of the author. */
+export const Markdown = ({ text }: { readonly text: string }) => (
+  <div class="markdown">{lexer(text).map((token, k) => block(token, k))}</div>
+);
+
+function block(token: Token, key: number): ComponentChildren {
+  switch (token.type) {
+    case 'space':
+      return null;
+    case 'heading':
+      return <h3 key={key}>{inline(token.tokens)}</h3>;
+    case 'paragraph':
+      return <p key={key}>{inline(token.tokens)}</p>;
+    case 'text':
+      return <span key={key}>{token.tokens === undefined ? token.raw : inline(token.tokens)}</span>;
+    case 'list': {
+      const { ordered, items } = token as Tokens.List;
+      const rows = items.map(({ tokens }, k) => <li key={k}>{tokens.map(block)}</li>);
+      return ordered ? <ol key={key}>{rows}</ol> : <ul key={key}>{rows}</ul>;
+    }
+    case 'blockquote':
+      return <blockquote key={key}>{(token.tokens ?? []).map(block)}</blockquote>;
+    default:
+      return <pre key={key}>{token.type === 'code' ? token['text'] : token.raw}</pre>;
+  }
+}
+
+const inline = (tokens: readonly Token[] = []): ComponentChildren =>
+  tokens.map((token, key) => {
+    switch (token.type) {
+      case 'strong':
+        return <strong key={key}>{inline(token.tokens)}</strong>;
+      case 'em':
+        return <em key={key}>{inline(token.tokens)}</em>;
+      case 'codespan':
+        return <code key={key}>{token['text']}</code>;
+      case 'br':
+        return <br key={key} />;
+      case 'text':
+      case 'escape':
+        return token['text'];
+      default:
+        return 'tokens' in token ? <span key={key}>{inline(token.tokens)}</span> : token.raw;
+    }
+  });

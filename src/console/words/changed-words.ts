@@ -1,0 +1,22 @@
+/** A sentence as the words before a change, the changed words, and the words after it. */
+type Marked = readonly [before: string, changed: string, after: string];
+
+/**
+ * Marks the words of a sentence that differ from the most similar of other sentences. A sentence that shares less than
+ * half of its words with all of them is marked as a whole.
+ */
+export function markChange(text: string, others: readonly string[]): Marked {
+  const words = text.split(/(?<= )/);
+  let best: readonly [start: number, end: number] = [0, words.length];
+  for (const other of others) {
+    const own = other.split(/(?<= )/);
+    const shared = Math.min(words.length, own.length);
+    let start = 0;
+    while (start < shared && words[start] === own[start]) start++;
+    let after = 0;
+    while (after < shared - start && words.at(-1 - after) === own.at(-1 - after)) after++;
+    if (start + after > words.length - (best[1] - best[0])) best = [start, words.length - after];
+  }
+  const [start, end] = 2 * (best[1] - best[0]) > words.length ? [0, words.length] : best;
+  return [words.slice(0, start).join(''), words.slice(start, end).join(''), words.slice(end).join('')];
+}

@@ -1,3 +1,4 @@
+import { computeQuantile } from '../numbers/order-statistics.js';
 import type { Finding } from '../refusals/findings.js';
 import type { AccountOutcome } from './solve-accounts.js';
 
@@ -77,15 +78,13 @@ export function createBatchSummary(): { add(outcome: AccountOutcome): void; end(
     },
     end() {
       errors.sort((a, b) => a - b);
-      const at = (percent: number): number => {
-        const place = (percent / 100) * (errors.length - 1);
-        const [lower, upper] = [errors[Math.floor(place)]!, errors[Math.ceil(place)]!];
-        return lower + (place - Math.floor(place)) * (upper - lower);
-      };
       return {
         accounts,
         by_status: byStatus,
-        tracking_error: errors.length === 0 ? null : Object.fromEntries(PERCENTILES.map((p) => [`p${p}`, at(p)])),
+        tracking_error:
+          errors.length === 0
+            ? null
+            : Object.fromEntries(PERCENTILES.map((p) => [`p${p}`, computeQuantile(errors, p / 100)])),
         largest_gap: errors.length === 0 ? null : gap,
         ...sums,
         conflicts,

@@ -1,11 +1,11 @@
 import { listReferences } from '#domain/checks/validate-reference.js';
-import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { ScheduleDocument } from '#domain/daily-plans/schedule-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
-import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 import { findIndex } from '../stored/stored-indices.js';
+import { readJudgements } from './read-judgements.js';
 
 /** Maximum number of decisions per schedule that are searched, the latest first. */
 const JUDGEMENTS_READ = 1000;
@@ -26,11 +26,8 @@ export async function listDecisions(
     const stored = await documents.get('schedule', scheduleId);
     const plan = parseStored(stored, ScheduleDocument);
     if (plan === undefined || !plan.indices.includes(indexId)) continue;
-    const last = await documents.lastNumber('judgement', scheduleId);
-    for (let seq = last; seq > Math.max(0, last - JUDGEMENTS_READ); seq--) {
-      const read = await documents.get('judgement', formatNumberedId(scheduleId, seq));
-      const judgement = parseStored(read, Judgement);
-      if (judgement === undefined || (judgement.index_id !== null && !family.has(judgement.index_id))) continue;
+    for await (const judgement of readJudgements(documents, scheduleId, JUDGEMENTS_READ)) {
+      if (judgement.index_id !== null && !family.has(judgement.index_id)) continue;
       if (judgement.action === 'run' && judgement.reason === null) continue;
       const own = judgement.findings.filter(({ index_id: of }) => family.has(of));
       if (judgement.findings.length > 0 && own.length === 0) continue; // a waiver for findings of other indices

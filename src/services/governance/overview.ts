@@ -1,13 +1,13 @@
 import type { GovernanceOverview } from '#contract/governance.js';
-import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import type { Judgement } from '#domain/daily-plans/judgement-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { readAuditHead } from '#store/audit/log.js';
-import { formatNumberedId, ownerOf } from '#store/document-id.js';
+import { ownerOf } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { readLogHead, publishedThrough } from '#store/publication/log.js';
 import { findCurrentReach } from '#store/reach/reach-context.js';
-import { parseStored } from '#store/read-stored.js';
 import { listRegisteredErrors } from '../publication/errors.js';
+import { readJudgements } from './read-judgements.js';
 
 type Documents = Pick<DocumentStore, 'get' | 'ids' | 'lastNumber'>;
 type Statement = GovernanceOverview['statements'][number];
@@ -88,12 +88,10 @@ const newestOf = <E extends { readonly at: string }>(entries: readonly E[]): E[]
 
 /** Returns the latest decisions about a schedule that have a reason, newest first. */
 async function latestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
-  const last = await documents.lastNumber('judgement', scheduleId);
   const found: Judgement[] = [];
-  for (let seq = last; seq > Math.max(0, last - READ) && found.length < LATEST; seq--) {
-    const stored = await documents.get('judgement', formatNumberedId(scheduleId, seq));
-    const judgement = parseStored(stored, Judgement);
-    if (judgement !== undefined && judgement.reason !== null) found.push(judgement);
+  for await (const judgement of readJudgements(documents, scheduleId, READ)) {
+    if (judgement.reason !== null) found.push(judgement);
+    if (found.length === LATEST) break;
   }
   return found;
 }

@@ -67,7 +67,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     expect(here).toMatchObject({ end: '2024-07-31', active: true });
     const served = await Promise.all([one, other].map((front) => front.ask('GET', '/data/reference')));
     expect(served[0]!.body).toEqual(served[1]!.body);
-    // The same market, generated in one step, has the same content hash.
+    // A market that is generated in one step has the same content hash.
     await runJob(one, '/data/synthetic', { ...MARKET, store_id: 'whole', end: '2024-07-31', activate: false });
     expect((await storeOf(other, 'whole')).content_hash).toBe(here.content_hash);
     const versions = await other.ask<{ versions: { content_hash: string }[] }>('GET', '/data/stores/market/versions');

@@ -1,0 +1,18 @@
+import { Judgement } from '#domain/daily-plans/judgement-document.js';
+import { formatNumberedId } from '#store/document-id.js';
+import type { DocumentStore } from '#store/port.js';
+import { parseStored } from '#store/read-stored.js';
+
+/** Yields the readable ones of the latest `limit` decisions about a schedule, newest first. */
+export async function* readJudgements(
+  documents: Pick<DocumentStore, 'get' | 'lastNumber'>,
+  scheduleId: string,
+  limit: number,
+): AsyncGenerator<Judgement> {
+  const last = await documents.lastNumber('judgement', scheduleId);
+  for (let seq = last; seq > Math.max(0, last - limit); seq--) {
+    const stored = await documents.get('judgement', formatNumberedId(scheduleId, seq));
+    const judgement = parseStored(stored, Judgement);
+    if (judgement !== undefined) yield judgement;
+  }
+}

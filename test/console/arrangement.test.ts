@@ -159,10 +159,14 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await page.goto(`${desk.service.url()}/console/indices/CORE`);
     await page.getByRole('application', { name: /^Level of CORE/ }).waitFor();
     const log = page.getByRole('radio', { name: 'Log' });
+    const options = page.getByRole('button', { name: 'Options of the chart' });
+    await options.click();
     await eventually(() => log.isChecked()).toBe(true);
     const marks = () => page.evaluate<readonly string[]>('written.filter((text) => /^[2-9]$/.test(text))');
     await eventually(async () => (await marks()).length).toBeGreaterThan(0);
     await page.getByRole('button', { name: '1Y', exact: true }).click();
+    await log.waitFor({ state: 'detached' });
+    await options.click();
     await eventually(() => log.isChecked()).toBe(false);
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     await page.close();
@@ -293,5 +297,19 @@ describe.skipIf('why' in tried)('an arranged console', () => {
       .getByRole('application', { name: 'Levels compared' })
       .waitFor();
     expect(complaints).toEqual([]);
+  });
+
+  test('a dashboard without pins compares the newest runs until it is arranged or cleared', async () => {
+    const page = await desk.newPage({ viewport: { width: 1280, height: 820 } });
+    await page.goto(`${desk.service.url()}/console/dashboard`);
+    const order = () => page.locator('.dashboard-pin h2 a').allTextContents();
+    await eventually(order).toEqual(['Levels compared', 'Drawdowns compared', 'Indices']);
+    await page.getByRole('button', { name: 'Remove Drawdowns compared' }).click();
+    await eventually(order).toEqual(['Levels compared', 'Indices']);
+    await page.reload();
+    await eventually(order).toEqual(['Levels compared', 'Indices']);
+    await page.getByRole('button', { name: 'Clear' }).click();
+    await page.getByText('Nothing is pinned yet').waitFor();
+    await page.close();
   });
 });

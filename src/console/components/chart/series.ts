@@ -15,6 +15,8 @@ export interface Line {
   readonly reference?: string;
   /** True if the area below the line is filled. */
   readonly isFilled?: boolean;
+  /** True if each value is drawn as a bar from zero. */
+  readonly isBars?: boolean;
 }
 
 export interface Range {

@@ -114,6 +114,7 @@ interface NotCurrentProps {
 const NotCurrent = ({ id, first }: NotCurrentProps) => (
   <Section title="Publish">
     <Facts
+      isWide
       facts={[
         ['Next step', 'Run the index again: only a current run is published.'],
         ['Unpublished closes of this run', first && count(first.length)],

@@ -3,6 +3,7 @@ import { Bars } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
+import { Wait } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { change, count, countValues, figure, points, residualText, signClass } from '../../words/numbers.js';
 import { groupStepsOf, splitBySign, stepsOf, sumOf } from './attribution-steps.js';
@@ -40,7 +41,7 @@ export function AttributionTotal({ view, groups }: AttributionTotalProps) {
         }
       >
         {by === 'sector' && groups == null ? (
-          <span class="skeleton skeleton-chart" aria-hidden="true" />
+          <Wait what="the sectors" skeleton={<span class="skeleton skeleton-chart" aria-hidden="true" />} />
         ) : (
           <Bars
             label="Contributions, step by step"

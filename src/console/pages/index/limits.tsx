@@ -2,7 +2,7 @@ import type { LimitsView, OverviewView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge, type Kind } from '../../components/badge.js';
 import { Chart } from '../../components/chart/chart.js';
-import { NUMBER, PERCENT, type Line } from '../../components/chart/series.js';
+import { NUMBER, POINTS, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics, type Metric } from '../../components/metrics.js';
@@ -145,10 +145,9 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
             help: 'Smallest price change of one security that breaches a limit on the last date, with all other prices unchanged',
             note:
               distance === null ? undefined : (
-                <>
-                  if <a href={addressOfName(distance.identifier)}>{distance.identifier}</a>{' '}
-                  {distance.move < 0 ? 'falls' : 'rises'}
-                </>
+                <a href={addressOfName(distance.identifier)}>
+                  if {distance.identifier} {distance.move < 0 ? 'falls' : 'rises'}
+                </a>
               ),
           },
         ]}
@@ -161,7 +160,7 @@ function WatchedRules({ id, view }: { readonly id: string; readonly view: Limits
           columns={ROWS}
           rows={rows}
           keyOf={({ row, side }) => `${row} ${side}`}
-          searchIn={({ row }) => row}
+          {...(rows.length > SEARCH_MIN && { searchIn: ({ row }: Row) => row })}
           sort={{ column: 'breached', direction: 'desc' }}
           height={320}
         />
@@ -227,7 +226,7 @@ function Headroom({ view }: { readonly view: LimitsView }) {
         lines={lines}
         height={160}
         hasZero
-        unit={areWeights ? PERCENT : NUMBER}
+        unit={areWeights ? POINTS : NUMBER}
         onRange={chooseRange}
       />
     </Section>
@@ -235,6 +234,10 @@ function Headroom({ view }: { readonly view: LimitsView }) {
 }
 
 type Row = LimitsView['rows'][number];
+
+/** Number of limits above which their table has a search. */
+const SEARCH_MIN = 8;
+
 type Breach = LimitsView['breaches'][number];
 
 const write = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));

@@ -142,6 +142,27 @@ describe.skipIf('why' in tried)('an arranged console', () => {
     await eventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
   });
 
+  test('a list on a phone has its other columns in a second line, and an index its actions in a menu', async () => {
+    const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
+    await page.goto(`${desk.service.url()}/console/jobs`);
+    const jobs = page.getByRole('grid', { name: 'jobs' });
+    await jobs
+      .getByRole('row')
+      .filter({ hasText: /Backtest.* UTC/ })
+      .first()
+      .waitFor();
+    await jobs.getByRole('columnheader', { name: /Kind, Submitted, Duration/ }).waitFor();
+    expect(await jobs.evaluate((table) => table.scrollWidth - table.clientWidth)).toBe(0);
+    await page.goto(`${desk.service.url()}/console/indices/CORE`);
+    const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
+    await tabs.waitFor();
+    expect((await tabs.boundingBox())!.y).toBeLessThan(200);
+    await page.getByLabel('Other actions on CORE').click();
+    await page.getByRole('link', { name: 'Edit', exact: true }).click();
+    await page.waitForURL('**/console/indices/CORE/edit');
+    await page.close();
+  });
+
   test('a chart of large growth is logarithmic by itself, and rebalances that would touch are one mark with their number', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
     await page.addInitScript(`globalThis.written = [];

@@ -309,7 +309,7 @@ describe('files that are to be imported', () => {
     expect(troubleOfFiles(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
     const large = { name: 'prices.csv', size: 300_000_000, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) };
     expect(troubleOfFiles(withFiles([], [large]))).toBe(
-      'prices.csv has 300.0 MB; a file may have up to 209.7 MB. Connect its folder instead.',
+      'prices.csv has 300.0 MB; a file may have up to 200.0 MB. Connect its folder instead.',
     );
   });
 });

@@ -189,7 +189,7 @@ function openStream(client: Client): Promise<{ readonly status: number; readonly
 async function load(requests: number): Promise<number[]> {
   const times: number[] = [];
   let left = requests;
-  const client = async (n: number): Promise<void> => {
+  const loadService = async (n: number): Promise<void> => {
     while (left-- > 0) {
       const began = performance.now();
       const isWrite = left % 4 === 0;
@@ -202,6 +202,6 @@ async function load(requests: number): Promise<number[]> {
       times.push(performance.now() - began);
     }
   };
-  await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => client(n)));
+  await Promise.all(Array.from({ length: CONNECTIONS }, (_, n) => loadService(n)));
   return times;
 }

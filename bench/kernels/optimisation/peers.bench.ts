@@ -146,9 +146,9 @@ function quadraticOf({ n, metric, curvature, centre, linear, lower, upper, rows,
       upper: kink.limit!,
     });
   }
-  const bound = (values: Float64Array, beyond: number) =>
+  const padBound = (values: Float64Array, beyond: number) =>
     Float64Array.from({ length: size }, (_, i) => (i < n ? values[i]! : beyond));
-  return { n: size, hessian, linear: force, lower: bound(lower, 0), upper: bound(upper, 2), rows: all };
+  return { n: size, hessian, linear: force, lower: padBound(lower, 0), upper: padBound(upper, 2), rows: all };
 }
 
 interface FamilySize {

@@ -109,8 +109,8 @@ function formatVerdict({ limit, goal }: Work, ratio: number, done: readonly Meas
     ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
     ...(goal?.processor === undefined
       ? []
-      : [`processor ${compareToLimit(goal.processor, medianOf(done, 'processor'))}`]),
-    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, medianOf(done, 'wall'))}`]),
+      : [`processor ${compareToLimit(goal.processor, findMedian(done, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, findMedian(done, 'wall'))}`]),
   ].join(', ');
 }
 
@@ -133,10 +133,10 @@ function assertAgreement({ name, tolerance }: Work, ours: Measurement, theirs: M
 }
 
 function formatCell(done: readonly Measurement[]): string {
-  const formatMedian = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
+  const formatMedian = (of: 'processor' | 'wall'): string => findMedian(done, of).toFixed(0).padStart(6);
   return `${formatMedian('processor')} (${formatMedian('wall')})`;
 }
 
-function medianOf(done: readonly Measurement[], of: 'processor' | 'wall'): number {
+function findMedian(done: readonly Measurement[], of: 'processor' | 'wall'): number {
   return computeMedian(done.map((each) => each[of]));
 }

@@ -1,7 +1,7 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import {
-  operationsOf,
-  successesOf,
+  listOperations,
+  listSuccesses,
   type DocumentedAnswer,
   type JsonSchema,
   type Media,
@@ -14,7 +14,7 @@ import { findOneLine, shapeOf, type Field, type Plain, type Shape } from './shap
  * Returns the TypeScript source of a contract: a type per schema, and the request and response types of each operation.
  */
 export function typescriptSource(document: OpenApiDocument): string {
-  const operations = operationsOf(document);
+  const operations = listOperations(document);
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => formatDeclaration(name, schema));
   const signatures = operations.map(
     (operation) =>
@@ -114,12 +114,12 @@ function parameterPart(part: 'params' | 'query', parameters: readonly Parameter[
 }
 
 function answerType(operation: Operation): string {
-  return contentType(successesOf(operation).at(-1)?.[1].content);
+  return contentType(listSuccesses(operation).at(-1)?.[1].content);
 }
 
 /** Returns the type of the response for unchanged input, which is listed before the response that reports a new job. */
 function findUnchangedType(operation: Operation): string | undefined {
-  const [unchanged, ...others] = successesOf(operation);
+  const [unchanged, ...others] = listSuccesses(operation);
   return others.length === 0 ? undefined : contentType(unchanged![1].content);
 }
 

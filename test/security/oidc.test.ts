@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseClaimGrant, principalOf } from '#http/oidc/claims.js';
+import { parseClaimGrant, createPrincipal } from '#http/oidc/claims.js';
 import { createSessions } from '#http/oidc/sessions.js';
 import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
@@ -272,7 +272,7 @@ test('grants are read as they are written, and apply by value, list and words', 
   expect(grant).toEqual({ claim: 'groups', value: 'desk', scopes: ['read', 'run'], prefixes: ['a-', 'b-'] });
   for (const text of ['', 'groups', 'groups=desk', 'groups=desk:fly', 'groups=desk:read:a b', '=x:read'])
     expect(parseClaimGrant(text)).toBeUndefined();
-  const of = (claims: object) => principalOf({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
+  const of = (claims: object) => createPrincipal({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
   expect([...of({ groups: 'desk' }).scopes]).toEqual(['read', 'run']);
   expect([...of({ groups: 'x desk' }).scopes]).toEqual(['read', 'run']);
   expect([...of({ groups: ['desk'] }).scopes]).toEqual(['read', 'run']);

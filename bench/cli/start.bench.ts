@@ -73,9 +73,9 @@ async function measureStart(
   for await (const chunk of child.stdout.setEncoding('utf8'))
     if ((text += chunk as string).includes('listening on')) break;
   const wall = performance.now() - begun;
-  const processor = sum(child.pid!, readTicksOf) * TICK_MS;
+  const processor = sum(child.pid!, readTicks) * TICK_MS;
   await sleep(idleMs);
-  const resident = sum(child.pid!, residentOf);
+  const resident = sum(child.pid!, readResident);
   child.kill('SIGTERM');
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   await rm(home, { recursive: true, force: true });
@@ -90,13 +90,13 @@ function sum(pid: number, of: (pid: number) => number): number {
   return children.reduce((total, child) => total + sum(child, of), of(pid));
 }
 
-function readTicksOf(pid: number): number {
+function readTicks(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
     .split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
 
-function residentOf(pid: number): number {
+function readResident(pid: number): number {
   return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
 }

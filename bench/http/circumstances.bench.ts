@@ -40,23 +40,24 @@ try {
     for (const [k, work] of timedWorks.entries()) {
       service = await service.restart();
       await sleep(STARTED_MS);
-      firsts[k]!.push(await costOf(work, market, -1 - start));
+      firsts[k]!.push(await measureCost(work, market, -1 - start));
     }
-  for (const work of timedWorks) for (let turn = 0; turn < LATER_REQUESTS; turn++) await costOf(work, market, turn);
+  for (const work of timedWorks)
+    for (let turn = 0; turn < LATER_REQUESTS; turn++) await measureCost(work, market, turn);
   console.log(`${'clock, ms, medians'.padEnd(56)}  later  first  ratio  busy  ratio  threads: later  first  ratio`);
   for (const [k, work] of timedWorks.entries()) {
     const [quiet, busy]: [Cost[], Cost[]] = [[], []];
     for (let turn = 0; turn < LATER_REQUESTS; turn++) {
-      quiet.push(await costOf(work, market, LATER_REQUESTS + 2 * turn));
-      busy.push(await runDuringLoad(() => costOf(work, market, LATER_REQUESTS + 2 * turn + 1)));
+      quiet.push(await measureCost(work, market, LATER_REQUESTS + 2 * turn));
+      busy.push(await runDuringLoad(() => measureCost(work, market, LATER_REQUESTS + 2 * turn + 1)));
     }
-    const computeMedianMs = (costs: readonly Cost[], of: keyof Cost) => computeMedian(costs.map((cost) => cost[of]));
+    const findMedian = (costs: readonly Cost[], of: keyof Cost) => computeMedian(costs.map((cost) => cost[of]));
     const [later, first, beside] = [
-      computeMedianMs(quiet, 'clock'),
-      computeMedianMs(firsts[k]!, 'clock'),
-      computeMedianMs(busy, 'clock'),
+      findMedian(quiet, 'clock'),
+      findMedian(firsts[k]!, 'clock'),
+      findMedian(busy, 'clock'),
     ];
-    const [laterThreads, firstThreads] = [computeMedianMs(quiet, 'threads'), computeMedianMs(firsts[k]!, 'threads')];
+    const [laterThreads, firstThreads] = [findMedian(quiet, 'threads'), findMedian(firsts[k]!, 'threads')];
     const cells = [later, first, first / later, beside, beside / later];
     cells.push(laterThreads, firstThreads, firstThreads / laterThreads);
     console.log(
@@ -80,7 +81,7 @@ async function serveMarket(of: RunningService): Promise<SharedMarket> {
   return { folder, ...size, dates: Array.from(market.dates, formatDay) };
 }
 
-async function costOf(work: ComparedWork, market: SharedMarket, turn: number): Promise<Cost> {
+async function measureCost(work: ComparedWork, market: SharedMarket, turn: number): Promise<Cost> {
   await work.vary?.(service, market, turn);
   const [before, begin] = [readServiceThreads(service), performance.now()];
   await work.run(service);

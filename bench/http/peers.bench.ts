@@ -114,8 +114,8 @@ function formatVerdict({ limit, goal }: ComparedWork, ratio: number, done: reado
     ...(limit === null ? [] : [`ratio ${compareToLimit(limit, ratio)}`]),
     ...(goal?.processor === undefined
       ? []
-      : [`processor ${compareToLimit(goal.processor, medianOf(done, 'processor'))}`]),
-    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, medianOf(done, 'wall'))}`]),
+      : [`processor ${compareToLimit(goal.processor, findMedian(done, 'processor'))}`]),
+    ...(goal?.wall === undefined ? [] : [`clock ${compareToLimit(goal.wall, findMedian(done, 'wall'))}`]),
   ].join(', ');
 }
 
@@ -138,10 +138,10 @@ function assertAgreement({ name, tolerance }: ComparedWork, ours: Measurement, t
 }
 
 function formatCell(done: readonly Measurement[]): string {
-  const formatMedian = (of: 'processor' | 'wall'): string => medianOf(done, of).toFixed(0).padStart(6);
+  const formatMedian = (of: 'processor' | 'wall'): string => findMedian(done, of).toFixed(0).padStart(6);
   return `${formatMedian('processor')} (${formatMedian('wall')})`;
 }
 
-function medianOf(done: readonly Measurement[], of: 'processor' | 'wall'): number {
+function findMedian(done: readonly Measurement[], of: 'processor' | 'wall'): number {
   return computeMedian(done.map((each) => each[of]));
 }

@@ -1,5 +1,5 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { operationsOf, successesOf, type JsonSchema, type Operation } from '#views/documentation/operation.js';
+import { listOperations, listSuccesses, type JsonSchema, type Operation } from '#views/documentation/operation.js';
 import { formatDocumentation, typeText, type TypeNaming } from './python-types.js';
 import { findOneLine, shapeOf } from './shapes.js';
 
@@ -7,7 +7,7 @@ import { findOneLine, shapeOf } from './shapes.js';
  * Returns the Python source of a contract's operations: one method per operation, with its arguments and return type.
  */
 export function formatPythonOperations(document: OpenApiDocument): string {
-  const methods = operationsOf(document).flatMap((operation) => [
+  const methods = listOperations(document).flatMap((operation) => [
     formatMethod(operation, document.components.schemas),
     ...formatContentMethod(operation),
   ]);
@@ -110,7 +110,7 @@ interface AnswerConversion {
 }
 
 function answerOf(operation: Operation, schemas: Readonly<Record<string, JsonSchema>>): AnswerConversion {
-  const [status, { content = {} }] = successesOf(operation).at(-1)!;
+  const [status, { content = {} }] = listSuccesses(operation).at(-1)!;
   const json = content['application/json'];
   if (json === undefined) return createPlainAnswer(Object.keys(content));
   const type = typeText(shapeOf(json.schema), '', { ...NAMING, date: 'str' });
@@ -132,7 +132,7 @@ function createPlainAnswer(types: readonly string[]): AnswerConversion {
 
 /** Returns an additional method for an operation whose responses may have content types other than JSON. */
 function formatContentMethod(operation: Operation): string[] {
-  const types = Object.keys(successesOf(operation).at(-1)![1].content ?? {});
+  const types = Object.keys(listSuccesses(operation).at(-1)![1].content ?? {});
   const others = types.filter((type) => type !== 'application/json');
   if (others.length === types.length || others.length === 0) return [];
   const media: Argument = {

@@ -1,7 +1,7 @@
 import type { OpenApiDocument } from '#contract/openapi.js';
 import {
-  operationsOf,
-  successesOf,
+  listOperations,
+  listSuccesses,
   type DocumentedAnswer,
   type JsonSchema,
   type Media,
@@ -14,7 +14,7 @@ import { findOneLine, shapeOf, type Field, type PlainType, type Shape } from './
  * Returns the TypeScript source of a contract: a type per schema, and the request and response types of each operation.
  */
 export function formatTypescriptSource(document: OpenApiDocument): string {
-  const operations = operationsOf(document);
+  const operations = listOperations(document);
   const schemas = Object.entries(document.components.schemas).map(([name, schema]) => formatDeclaration(name, schema));
   const signatures = operations.map(
     (operation) =>
@@ -121,12 +121,12 @@ function formatParameterPart(
 }
 
 function answerType(operation: Operation): string {
-  return formatContentType(successesOf(operation).at(-1)?.[1].content);
+  return formatContentType(listSuccesses(operation).at(-1)?.[1].content);
 }
 
 /** Returns the type of the response for unchanged input, which is listed before the response that reports a new job. */
 function findUnchangedType(operation: Operation): string | undefined {
-  const [unchanged, ...others] = successesOf(operation);
+  const [unchanged, ...others] = listSuccesses(operation);
   return others.length === 0 ? undefined : formatContentType(unchanged![1].content);
 }
 

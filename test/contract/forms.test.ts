@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { API } from '#contract/api.js';
-import { queryOf } from '#contract/common-query.js';
+import { defineQuery } from '#contract/common-query.js';
 import type { Route } from '#contract/route.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintSet } from '#domain/documents/constraint-set.js';
@@ -32,7 +32,7 @@ function listUndescribedFormats(schema: z.ZodType): string[] {
 test('an invalid value is described in words, never as a regular expression', () => {
   const routes: readonly Route[] = Object.values(API);
   const sent = [
-    ...routes.flatMap((route) => [route.body?.schema, route.params, queryOf(route)]),
+    ...routes.flatMap((route) => [route.body?.schema, route.params, defineQuery(route)]),
     IndexDocument,
     StrategyDocument,
     ConstraintSet,

@@ -1,6 +1,6 @@
 import { fc } from '../fast-check.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { operationsOf, type Operation, type Parameter } from '#views/documentation/operation.js';
+import { listOperations, type Operation, type Parameter } from '#views/documentation/operation.js';
 import { HOSTILE_TEXTS, hostileValue, createNearlyValid, formatJsonValue } from './hostile.js';
 import { createSchemaArbitraries, type JsonSchema, type Vocabulary } from './schema-arbitrary.js';
 import type { WireRequest } from './wire.js';
@@ -21,7 +21,7 @@ interface Part {
 export function createRequests(document: OpenApiDocument, vocabulary: Vocabulary): fc.Arbitrary<WireRequest> {
   const { valueOf } = createSchemaArbitraries(document.components.schemas, vocabulary);
   return fc.oneof(
-    ...operationsOf(document).map((operation) => ({
+    ...listOperations(document).map((operation) => ({
       weight: isHeavy(operation) ? 1 : 6,
       arbitrary: requestsOf(operation),
     })),

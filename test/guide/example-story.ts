@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { JobStatus } from '#jobs/status.js';
 import {
   createExampleRequest,
-  operationsOf,
+  listOperations,
   type ExampleRequest,
   type Operation,
 } from '#views/documentation/operation.js';
@@ -13,7 +13,7 @@ import { apiDocument } from '../contract/api-document.js';
 /** Sends the examples of all operations to one service, in an order in which each example can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
+  listOperations(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
 /** Operations that create the market and the index of the examples, sent before the operations that read them. */

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey } from 'node:crypto';
 import { generateKeyPair, SignJWT } from 'jose';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseClaimGrant, principalOf } from '#http/oidc/claims.js';
+import { parseClaimGrant, createPrincipal } from '#http/oidc/claims.js';
 import { createSessions } from '#http/oidc/sessions.js';
 import { createTokens, isLocalIssuer } from '#http/oidc/tokens.js';
 import { startProvider, type Provider } from '../http/oidc-provider.js';
@@ -280,7 +280,7 @@ test('grants are read as they are written, and apply by value, list and words', 
   for (const text of ['', 'groups', 'groups=desk', 'groups=desk:fly', 'groups=desk:read:a b', '=x:read'])
     expect(parseClaimGrant(text)).toBeUndefined();
   const resolvePrincipal = (claims: object) =>
-    principalOf({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
+    createPrincipal({ sub: 's', ...claims }, [grant, parseClaimGrant('role=all:write')!]);
   expect([...resolvePrincipal({ groups: 'desk' }).scopes]).toEqual(['read', 'run']);
   expect([...resolvePrincipal({ groups: 'x desk' }).scopes]).toEqual(['read', 'run']);
   expect([...resolvePrincipal({ groups: ['desk'] }).scopes]).toEqual(['read', 'run']);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createSigningKeys } from '#services/stored/signing-keys.js';
 import { createHistoryCheck } from '#store/history/check-history.js';
-import { headOf, versionOf } from '#store/history/history.js';
+import { readHead, loadVersion } from '#store/history/history.js';
 import { eraseSupersededSecrets } from '#store/history/superseded-secrets.js';
 import { packContent } from '#store/history/version-content.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
@@ -69,9 +69,9 @@ async function readEverythingBut(documents: DocumentEngine, left: string): Promi
   const texts: string[] = [];
   for (const kind of DOCUMENT_KINDS)
     if (kind !== left) texts.push(JSON.stringify((await documents.list(kind, (body) => body)).documents));
-  const head = await headOf(documents, SUBJECT);
+  const head = await readHead(documents, SUBJECT);
   for (let number = 1; number <= (head?.latest ?? 0); number++)
-    texts.push(JSON.stringify(await versionOf(documents, SUBJECT, number)));
+    texts.push(JSON.stringify(await loadVersion(documents, SUBJECT, number)));
   return texts.join('\n');
 }
 
@@ -122,7 +122,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     const by = { author: 'anna', note: null, requestId: 'r' };
     for (const password of ['first-pass', 'second-pass'])
       await versioned.transaction((tx) => tx.put('store', 'db', createStoreSource(password)), { by });
-    expect(await headOf(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
+    expect(await readHead(documents, SUBJECT)).toEqual({ latest: 1, purged: 0 });
     const { documents: entries } = await documents.list(
       'audit',
       (body) => body as { action: string; version: unknown },

@@ -3,8 +3,8 @@ import type { CommitEvent } from '#domain/documents/commit-events.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createCommitListeners } from '#store/commit-listeners.js';
-import { isDocumentId, numberOf, ownerOf } from '#store/document-id.js';
-import { namesIn } from '#store/files/artifact-owners.js';
+import { isDocumentId, parseNumber, getOwner } from '#store/document-id.js';
+import { listNames } from '#store/files/artifact-owners.js';
 import type {
   DocumentEngine,
   DocumentEngineOptions,
@@ -37,7 +37,7 @@ export function createMemoryEngine(): MemoryEngine {
   const findLastNumber = (of: Texts, kind: DocumentKind, owner: string): number =>
     Number(
       listIdsIn(of, kind)
-        .findLast((id) => ownerOf(id) === owner)
+        .findLast((id) => getOwner(id) === owner)
         ?.slice(owner.length + 1) ?? 0,
     );
   const find = (of: Texts, kind: DocumentKind, id: string): StoredDocument | undefined => {
@@ -45,12 +45,12 @@ export function createMemoryEngine(): MemoryEngine {
     return entry && { id, body: JSON.parse(entry.text) as unknown, etag: entry.etag, updatedAt: entry.updatedAt };
   };
   const namesOf = (of: Texts): Set<string> =>
-    new Set([...of.values()].flatMap(({ text }) => namesIn(Buffer.from(text))));
+    new Set([...of.values()].flatMap(({ text }) => listNames(Buffer.from(text))));
   const entryOf = (key: string) => {
     const text = texts.get(key)?.text;
     if (text === undefined) return undefined;
     const [kind, id] = key.split('\u0000') as [DocumentKind, string];
-    const artifactNames = namesIn(Buffer.from(text));
+    const artifactNames = listNames(Buffer.from(text));
     return {
       key,
       kind,
@@ -89,8 +89,8 @@ export function createMemoryEngine(): MemoryEngine {
       numbers: (kind, owner, { below = Infinity, limit }) =>
         runWhileOpen(() =>
           listIdsIn(texts, kind)
-            .filter((id) => ownerOf(id) === owner && numberOf(id) < below)
-            .map(numberOf)
+            .filter((id) => getOwner(id) === owner && parseNumber(id) < below)
+            .map(parseNumber)
             .toReversed()
             .slice(0, limit),
         ),

@@ -58,7 +58,7 @@ for (const engine of engines) {
     const composer = createComposer({
       market,
       calendars,
-      documents: documentsOf(derivation),
+      documents: createDocuments(derivation),
       until: market.dates.at(-1)!,
       createDecider: createIndexDeciders(engine),
     });
@@ -74,7 +74,7 @@ function createSharpeDefinition(): object {
   return { objective: 'max_sharpe', expected_returns: { type: 'historical', shrinkage: 0.5 } };
 }
 
-function documentsOf(derivation: object): Record<string, IndexDocument> {
+function createDocuments(derivation: object): Record<string, IndexDocument> {
   const own = { calendar: 'XNYS', base_date: formatDay(market.dates[HISTORY]!), rebalance: { frequency: 'monthly' } };
   const parent = IndexDocument.parse({
     id: 'BROAD',

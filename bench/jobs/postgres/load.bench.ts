@@ -183,14 +183,14 @@ async function measureParts(): Promise<void> {
   const queue = createPostgresQueue({ database, documents, schema, node: 'own', clock, limits, log });
   const order: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };
   const write = () => artifacts.write(new Uint8Array(100), 'ab'.repeat(32));
-  function partsOf(node: string) {
+  function getParts(node: string) {
     const rows = createPartRows(database, schema, { node, version: () => '1' });
     return createSharedParts({ rows, documents, clock, leaseMs: limits.leaseMs });
   }
 
   /** Computes parts of the other node's job. @returns number of computed parts */
   async function computeHelp(over: AbortSignal): Promise<number> {
-    const parts = partsOf('other');
+    const parts = getParts('other');
     for (let helped = 0; ;) {
       parts.note(true);
       const claim = await parts.claim(order);
@@ -213,7 +213,7 @@ async function measureParts(): Promise<void> {
       runParts(
         { count: PARTS, atOnce: 4, share: 1, here: write },
         {
-          offered: isShared ? partsOf('own') : undefined,
+          offered: isShared ? getParts('own') : undefined,
           kept: createPartsKeeper({ documents, version: '1' }).of(lease, input!), // the claim has an input
           lease,
           artifacts,

@@ -44,7 +44,7 @@ for (const [label, order, more, count] of [
   ],
 ] as const) {
   const accounts = Array.from({ length: count }, (_, at) => {
-    const account = accountOf(order, { ...SIZE, ...more, seed: at + 1 });
+    const account = createAccount(order, { ...SIZE, ...more, seed: at + 1 });
     return 'trackingLimit' in more ? limitTrackingError(account) : account;
   });
   for (const account of accounts.slice(0, WARM_UP)) solveAccount(account, { nodes: 0 });
@@ -64,7 +64,7 @@ for (const [label, order, more, count] of [
 /**
  * Returns an account with a lot order. The lots of a random account are unordered: the oldest lot may have any gain.
  */
-function accountOf(order: Order, terms: Parameters<typeof createRandomAccount>[0]): AccountProgram {
+function createAccount(order: Order, terms: Parameters<typeof createRandomAccount>[0]): AccountProgram {
   const program = createRandomAccount({ ...terms, isOrdered: order !== 'specific' });
   if (order !== 'hifo') return program;
   const { lotStart, lotSize, lotShort, lotLong } = program;

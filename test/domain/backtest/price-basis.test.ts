@@ -5,7 +5,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { Adjustment, ReturnVariant } from '#domain/market/market-data.js';
-import { indexLevels } from '#views/levels-view.js';
+import { createIndexLevels } from '#views/levels-view.js';
 import { cut, extend, openExtended } from './extend/extended.js';
 import { buildMarket, type ActionSketch } from './market-builder.js';
 import { run } from './random-run.js';
@@ -43,12 +43,12 @@ describe('on prices that include dividends', () => {
     expect([result.variants.price, result.variants.net]).toEqual([null, null]);
     result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD_LEVELS[t]!, 10));
     const columns = openExtended(createRunColumns(result, { contentHash: 's' }));
-    expect(indexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
+    expect(createIndexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
       variant: 'total',
       levels: result.index.book.value,
     });
     for (const variant of ['price', 'net'] as const) {
-      expect(() => indexLevels(columns, { variant, start: null, end: null })).toThrow(
+      expect(() => createIndexLevels(columns, { variant, start: null, end: null })).toThrow(
         expect.objectContaining({ code: 'VARIANT_NOT_AVAILABLE', detail: { variant, accepted: ['total'] } }),
       );
     }

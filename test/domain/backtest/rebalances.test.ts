@@ -6,7 +6,7 @@ import { type IndexDocument as Definition, IndexDocument } from '#domain/documen
 import { createAttributionView } from '#views/attribution-view.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
-import { summaryView } from '#views/summary-view.js';
+import { createSummaryView } from '#views/summary-view.js';
 import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, createWeekdayCalendars } from './market-builder.js';
@@ -85,7 +85,7 @@ describe('the schedule', () => {
       end: string;
     };
     expect(overview).toMatchObject({ last_rebalance: '2024-03-08', end: '2024-03-08' });
-    expect(summaryView(columnsOf(cut)).last_rebalance).toBe('2024-03-08');
+    expect(createSummaryView(columnsOf(cut)).last_rebalance).toBe('2024-03-08');
     const calendar = cut.index.book.sm.calendar;
     const { rebalance, base_date: base } = definitionOf(sketch);
     const cadence = { rebalance, calendar };

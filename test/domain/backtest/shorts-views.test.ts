@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createAssetView } from '#views/asset-view.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { groupsView } from '#views/groups-view.js';
+import { createGroupsView } from '#views/groups-view.js';
 import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { readHeldOn, columnsOf, repeatPrice } from './shorts-case.js';
@@ -66,7 +66,7 @@ describe('views of a run with a short position', () => {
     expect(view.contributions).toHaveLength(3);
     expect(short.average_weight).toBeLessThan(0);
     expect(short.total_return).toBeCloseTo(0, 12);
-    const groups = groupsView(columns, {
+    const groups = createGroupsView(columns, {
       window: { start: null, end: null },
       by: 'SIDE',
       groupOf: (name) => (name === 'C' ? 'short' : 'long'),

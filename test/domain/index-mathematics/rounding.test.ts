@@ -8,11 +8,11 @@ import { createIndexShares } from '#domain/books/index-shares.js';
 import { roundHalfAwayFromZero } from '#domain/numbers/round-half-away.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import { closesView } from '#views/closes-view.js';
-import { levels as exportedLevels } from '#views/exports/tables/levels.js';
+import { createClosesView } from '#views/closes-view.js';
+import { produceLevels as exportedLevels } from '#views/exports/tables/levels.js';
 import { roundLevels } from '#views/levels-view.js';
 import { formatWeight } from '#views/report/numbers.js';
-import { summaryView } from '#views/summary-view.js';
+import { createSummaryView } from '#views/summary-view.js';
 import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
@@ -178,9 +178,9 @@ describe('levels and weights of a document with decimals', () => {
   test('are computed in full', () => expect(readLevels(run, 'price')).toEqual(readLevels(whole, 'price')));
 
   test('are shown to them by every view and export', () => {
-    expect(closesView(columns).price).toEqual(levels);
+    expect(createClosesView(columns).price).toEqual(levels);
     expect([...roundLevels(columns, { variant: 'price', start: null, end: null }).levels]).toEqual(levels);
-    expect(summaryView(columns).level).toBe(levels[2]);
+    expect(createSummaryView(columns).level).toBe(levels[2]);
     const window = { start: null, end: null };
     const [exported] = [...exportedLevels({ columns, window, market: null }, 0)];
     expect([...exported!.columns.price]).toEqual(levels);
@@ -210,7 +210,7 @@ test('an amendment changes the decimals of the levels after its first review, no
   const shown = [...roundLevels(columns, { variant: 'price', start: null, end: null }).levels];
   // Reviews are on Fridays; up to and including the review of 8 March, levels have the earlier number of decimals.
   expect(shown).toEqual([...exact].map((level, t) => roundTo(t <= 4 ? 1 : 3, level)));
-  expect(closesView(columns).price).toEqual(shown);
+  expect(createClosesView(columns).price).toEqual(shown);
 });
 
 /** Runs an index with weekly reviews; its levels have one decimal, and three decimals after the review of 8 March. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { computeOutcomes, computeTailAverage, countTailScenarios } from '#domain/objectives/tail.js';
-import { dot } from '#domain/numbers/dot.js';
+import { computeDotProduct } from '#domain/numbers/dot.js';
 import { interpolateCorners, type PricedCorner } from '#domain/optimisation/tails/interpolate-corners.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
@@ -53,7 +53,7 @@ test.each([{ upper: 0.1 }, { lower: -0.05, upper: 0.1 }])(
     for (const { slopes } of result.planes)
       for (let trial = 0; trial < 50; trial++) {
         const weights = Float64Array.from({ length: 60 }, () => random() - 0.3);
-        expect(dot(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);
+        expect(computeDotProduct(slopes, weights)).toBeLessThanOrEqual(tailOf(weights) + 1e-9);
       }
   },
 );

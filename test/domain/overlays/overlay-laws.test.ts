@@ -4,7 +4,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { groupsView } from '#views/groups-view.js';
+import { createGroupsView } from '#views/groups-view.js';
 import { createReconcileView } from '#views/reconcile/reconcile-view.js';
 import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -67,7 +67,7 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
       expect(createReconcileView(columns, listNoFiles).checks.filter(({ holds }) => !holds)).toEqual([]);
       const attribution = createAttributionView(columns, { start: null, end: null });
       expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);
-      const groups = groupsView(columns, {
+      const groups = createGroupsView(columns, {
         window: { start: null, end: null },
         by: 'INITIAL',
         groupOf: (name) => name.slice(0, 1),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { countHalves, halvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
+import { countHalves, computeHalvingChoices, type BlockSums } from '#kernels/sums/halving-choices.js';
 import { expectEqual } from '../../equal.js';
 import { createRandomPanel } from '../engines/random-matrices.js';
 
@@ -59,7 +59,7 @@ const sortFigures = (figures: readonly (readonly number[])[]) =>
   figures.toSorted((a, b) => a[0]! - b[0]! || a[1]! - b[1]!);
 
 describe.each([
-  ['the definition', halvingChoices],
+  ['the definition', computeHalvingChoices],
   ['WebAssembly', openWasmEngine().halvingChoices],
 ] as const)('%s', (_, choicesOf) => {
   test.each(SHAPES)('chooses one of %i variants on each half of %i blocks', (variants, blocks) => {
@@ -81,7 +81,7 @@ describe.each([
 test.each(SHAPES)('of %i variants and %i blocks, both in the same order and to the same bits', (variants, blocks) => {
   const sums = sumsOf(variants, blocks);
   const [plain, fast] = [new Float64Array(2 * countHalves(blocks)), new Float64Array(2 * countHalves(blocks))];
-  halvingChoices(sums, plain);
+  computeHalvingChoices(sums, plain);
   openWasmEngine().halvingChoices(sums, fast);
   expectEqual(fast, plain);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
 import { SECTORS } from '#market/synthetic/names.js';
@@ -173,7 +173,7 @@ describe('the returns of a synthetic market', () => {
       for (let j = 0; j <= i; j++)
         matrix[i * n + j] = matrix[j * n + i] = i === j ? 1 : computeProduct(standard[i]!, standard[j]!);
     const values = new Float64Array(n);
-    expect(symmetricEigenvalues(matrix, n, values)).toBe(true);
+    expect(computeSymmetricEigenvalues(matrix, n, values)).toBe(true);
     // Upper edge of the eigenvalues of the specific returns, which are 0.66 of the variance. Source: Marchenko & Pastur
     // (1967). The sectors together move every security like the market, so the market is one of their directions rather
     // than an additional one.

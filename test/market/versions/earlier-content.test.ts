@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { computeContentHash } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { differenceOf } from '#market/versions/cell-differences.js';
+import { computeDifference } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { decodeChange, encodeChange } from '#market/versions/change-file.js';
 import { computeContentChange } from '#market/versions/content-change.js';
@@ -166,7 +166,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
   const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== formatKey(101, 'B')));
   const before = contentOf({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
   const after = contentOf({ ...FIRST, actions: [createDividend('A', 101, 0.6), createDividend('A', 500, 9)] });
-  const late = differenceOf(before, after, { limit: 9, isAppendedListed: false });
+  const late = computeDifference(before, after, { limit: 9, isAppendedListed: false });
   expect(late.rows).toEqual({ added: 3, changed: 0, removed: 0 });
   const isLate = { date: '1970-04-12', before: null };
   expect(late.changes).toEqual(
@@ -183,7 +183,7 @@ test('late values are reported: a bar that was missing, a dividend of a past day
   );
   expect(late.changes.every(({ date }) => date === isLate.date)).toBe(true);
   // In the opposite direction these values are removed, together with the values of the added day.
-  const gone = differenceOf(after, before, { limit: 99, isAppendedListed: false }).changes;
+  const gone = computeDifference(after, before, { limit: 99, isAppendedListed: false }).changes;
   const turned = late.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
   expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
 });
@@ -205,7 +205,10 @@ test('rows are counted as added, changed and removed, and cells are reported wit
   const counts = { added: 2, changed: 2, removed: 1 }; // two bars added, a bar and the dividend changed, a bar removed
   const bars = { added: 2, changed: 1, removed: 1 };
   expect(changeCounts(before, after)).toEqual({ ...counts, bars });
-  const { cells, rows, changes, appended, isCut } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
+  const { cells, rows, changes, appended, isCut } = computeDifference(before, after, {
+    limit: 2,
+    isAppendedListed: false,
+  });
   expect(isCut).toBe(true);
   for (const [limit, isAppendedListed, isShort] of [
     [3, false, false],
@@ -213,17 +216,17 @@ test('rows are counted as added, changed and removed, and cells are reported wit
     [4, true, true],
     [5, true, false],
   ] as const)
-    expect(differenceOf(before, after, { limit, isAppendedListed }).isCut).toBe(isShort);
+    expect(computeDifference(before, after, { limit, isAppendedListed }).isCut).toBe(isShort);
   expect(rows).toEqual(counts);
   expect(cells).toBe(3);
   expect(appended).toEqual({ sessions: 1, rows: 2, start: '1970-04-14', end: '1970-04-14' });
-  const list = differenceOf(before, after, { limit: 9, isAppendedListed: true }).changes;
+  const list = computeDifference(before, after, { limit: 9, isAppendedListed: true }).changes;
   const came = { table: 'market', date: '1970-04-14', field: 'CLOSE', before: null, after: 1 };
   expect(list.slice(-2)).toEqual([
     { ...came, identifier: 'A' },
     { ...came, identifier: 'B' },
   ]);
-  expect(differenceOf(before, before, { limit: 9, isAppendedListed: true }).appended).toBeNull();
+  expect(computeDifference(before, before, { limit: 9, isAppendedListed: true }).appended).toBeNull();
   expect(changes).toEqual([
     { table: 'market', identifier: 'A', date: '1970-04-11', field: 'CLOSE', before: 100, after: 99 },
     { table: 'market', identifier: 'C', date: '1970-04-13', field: 'CLOSE', before: 102, after: null },
@@ -241,7 +244,10 @@ test('a column that came changes the bars that have a value in it, in the list o
   const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });
   const bars = { added: 1, changed: 2, removed: 0 };
   expect(changeCounts(before, after)).toEqual({ ...bars, bars });
-  expect(differenceOf(before, after, { limit: 9, isAppendedListed: false })).toMatchObject({ cells: 2, rows: bars });
+  expect(computeDifference(before, after, { limit: 9, isAppendedListed: false })).toMatchObject({
+    cells: 2,
+    rows: bars,
+  });
   const gone = { added: 0, changed: 2, removed: 1 };
   expect(changeCounts(after, before)).toEqual({ ...gone, bars: gone });
 });

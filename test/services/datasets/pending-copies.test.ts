@@ -8,7 +8,7 @@ import { recordDataVersion } from '#services/stored/data-history.js';
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { changeOfContent, copyMarket, copyOfContent, earlierMarket } from '#workers/market/data-versions.js';
+import { changeOfContent, copyMarket, copyOfContent, rebuildEarlierMarket } from '#workers/market/data-versions.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
@@ -17,7 +17,7 @@ const TASKS = {
   'content-change': changeOfContent,
   'content-copy': copyOfContent,
   'copied-market': copyMarket,
-  'earlier-market': earlierMarket,
+  'earlier-market': rebuildEarlierMarket,
 } as const;
 
 /** Returns a served market of one security with given closes, as loading creates it. */

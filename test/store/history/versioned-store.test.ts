@@ -4,9 +4,9 @@ import { expect, test } from 'vitest';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/documents/version-document.js';
 import { readAuditHead } from '#store/audit/log.js';
-import { findFirstAuthor, headOf, versionOf, type StoredVersion } from '#store/history/history.js';
+import { findFirstAuthor, readHead, loadVersion, type StoredVersion } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
-import { numberOf, ownerOf } from '#store/document-id.js';
+import { parseNumber, getOwner } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -35,8 +35,8 @@ const createAuthorship = (over: Partial<Authorship> = {}): Authorship => ({
 });
 
 async function actionsOf(store: DocumentStore, subject: Subject): Promise<string[]> {
-  const { latest } = (await headOf(store, subject))!;
-  const versions = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
+  const { latest } = (await readHead(store, subject))!;
+  const versions = await Promise.all(Array.from({ length: latest }, (_, i) => loadVersion(store, subject, i + 1)));
   return versions.map((version) => (typeof version === 'object' ? version.action : 'lost'));
 }
 
@@ -44,8 +44,8 @@ async function actionsOf(store: DocumentStore, subject: Subject): Promise<string
 async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
   const draw = random();
   if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: createAuthorship() }));
-  const head = draw < 0.35 ? await headOf(store, { kind, id }) : undefined;
-  const earlier = head && (await versionOf(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
+  const head = draw < 0.35 ? await readHead(store, { kind, id }) : undefined;
+  const earlier = head && (await loadVersion(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
   const isRestored = typeof earlier === 'object' && earlier.content !== null;
   const name = `n${Math.floor(random() * 4)}`;
   const body: unknown = isRestored
@@ -78,14 +78,14 @@ test('the state at every past time equals the answers at that time, over random 
     const subject = subjects[Math.floor(random() * subjects.length)]!;
     await performRandomWrite(store, subject, random);
     const response = await readCurrentVersion(store, subject);
-    states.push({ subject, answered: response, versions: (await headOf(store, subject))?.latest ?? 0 });
+    states.push({ subject, answered: response, versions: (await readHead(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
       await store.close();
       store = await openVersioned(folder, (i + 1) * 1_000_000);
     }
   }
   for (const { subject, answered, versions } of states) {
-    const version = versions === 0 ? undefined : await versionOf(store, subject, versions);
+    const version = versions === 0 ? undefined : await loadVersion(store, subject, versions);
     expect(version).not.toBe('unreadable');
     expect(stateOf(subject.kind, typeof version === 'object' ? version.content : null)).toBe(answered);
   }
@@ -114,8 +114,8 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
 });
 
 async function versionsOf(store: DocumentStore, subject: Subject): Promise<StoredVersion[]> {
-  const { latest } = (await headOf(store, subject))!;
-  const result = await Promise.all(Array.from({ length: latest }, (_, i) => versionOf(store, subject, i + 1)));
+  const { latest } = (await readHead(store, subject))!;
+  const result = await Promise.all(Array.from({ length: latest }, (_, i) => loadVersion(store, subject, i + 1)));
   return result.map((version) => {
     if (typeof version !== 'object') throw new Error('a version is lost');
     return version;
@@ -139,7 +139,7 @@ function mapStore(): DocumentStore {
     async put(kind, id, body) {
       const text = toCanonicalJson(body);
       texts.set(`${kind} ${id}`, text);
-      if (kind === 'version') numbers.set(`${kind} ${ownerOf(id)}`, numberOf(id));
+      if (kind === 'version') numbers.set(`${kind} ${getOwner(id)}`, parseNumber(id));
       return createHash('sha256').update(text).digest('hex');
     },
     delete: async (kind, id) => texts.delete(`${kind} ${id}`),
@@ -175,7 +175,7 @@ test('a document of before there were versions becomes version 1 when the store 
   const store = await openVersioned(folder);
   expect(await adoptDocuments(store)).toBe(1);
   expect(await adoptDocuments(store)).toBe(0);
-  expect(await versionOf(store, INDEX, 1)).toMatchObject({
+  expect(await loadVersion(store, INDEX, 1)).toMatchObject({
     etag,
     at: updatedAt,
     author: 'local',
@@ -192,7 +192,7 @@ test('a document of before there were versions keeps its first content when it i
   const store = createVersionedStore(plain);
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'Equal' }));
   expect(await actionsOf(store, INDEX)).toEqual(['created', 'updated']);
-  expect(await versionOf(store, INDEX, 1)).toMatchObject({ content: '{"id":"EQ"}' });
+  expect(await loadVersion(store, INDEX, 1)).toMatchObject({ content: '{"id":"EQ"}' });
   await store.close();
 });
 
@@ -252,8 +252,8 @@ test('only a damaged version is refused, and a damaged head loses no number', as
   await flipDocument(folder, 'main\0version\0index/EQ/0000000002');
   await flipDocument(folder, 'main\0history\0index/EQ');
   const store = await openVersioned(documents);
-  expect(await versionOf(store, INDEX, 2)).toBe('unreadable');
-  expect(await versionOf(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
+  expect(await loadVersion(store, INDEX, 2)).toBe('unreadable');
+  expect(await loadVersion(store, INDEX, 3)).toMatchObject({ content: '{"id":"EQ","name":"c"}' });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ', name: 'd' }));
   expect(await actionsOf(store, INDEX)).toEqual(['created', 'lost', 'updated', 'updated']);
   await store.close();
@@ -274,8 +274,8 @@ test('a document whose version is deflated by another thread is kept as a short 
   const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
   await store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: createAuthorship() });
-  expect(JSON.parse(((await versionOf(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
-  expect((await headOf(store, INDEX))!.latest).toBe(2);
+  expect(JSON.parse(((await loadVersion(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
+  expect((await readHead(store, INDEX))!.latest).toBe(2);
   await store.close();
 });
 
@@ -287,11 +287,11 @@ test('as many versions stay as are kept, their numbers and the first author too,
   for (let n = 1; n <= 5; n++) await put(all, n, n === 1 ? 'owner' : 'anna');
   const store = createVersionedStore(engine, Date.now, { versionsKept: 3 });
   await put(store, 6, 'anna');
-  expect(await headOf(store, INDEX)).toEqual({ latest: 6, purged: 3 });
+  expect(await readHead(store, INDEX)).toEqual({ latest: 6, purged: 3 });
   await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship() });
   await put(store, 7, 'bert');
-  expect(await headOf(store, INDEX)).toEqual({ latest: 8, purged: 5 });
-  expect([await versionOf(store, INDEX, 5), await versionOf(store, INDEX, 6)]).toMatchObject([
+  expect(await readHead(store, INDEX)).toEqual({ latest: 8, purged: 5 });
+  expect([await loadVersion(store, INDEX, 5), await loadVersion(store, INDEX, 6)]).toMatchObject([
     undefined,
     { version: 6 },
   ]);

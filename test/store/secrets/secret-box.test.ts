@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { createSecretBox, secretKeysIn, changePassword } from '#store/secrets/secret-box.js';
+import { createSecretBox, parseSecretKeys, changePassword } from '#store/secrets/secret-box.js';
 
 const key = randomBytes(32);
 const secretBox = createSecretBox(key);
@@ -36,20 +36,20 @@ test('without a key texts are as they are', () => {
 });
 
 test('a key is 32 bytes in base64 or hexadecimal digits', () => {
-  expect(secretKeysIn(`${key.toString('base64')}\n`)).toEqual({ key, earlier: [] });
-  expect(secretKeysIn(key.toString('hex'))).toEqual({ key, earlier: [] });
+  expect(parseSecretKeys(`${key.toString('base64')}\n`)).toEqual({ key, earlier: [] });
+  expect(parseSecretKeys(key.toString('hex'))).toEqual({ key, earlier: [] });
   for (const text of ['', 'short', randomBytes(31).toString('base64'), randomBytes(64).toString('base64')])
-    expect(secretKeysIn(text)).toBeUndefined();
+    expect(parseSecretKeys(text)).toBeUndefined();
 });
 
 test('earlier keys follow the encrypting key, or no key', () => {
   const [first, second] = [randomBytes(32), randomBytes(32)];
   const [a, b, c] = [key.toString('base64'), first.toString('hex'), second.toString('base64')];
-  expect(secretKeysIn(`${a}\n${b}\n\n${c}\n`)).toEqual({ key, earlier: [first, second] });
-  expect(secretKeysIn(`${a},${b}`)).toEqual({ key, earlier: [first] });
-  expect(secretKeysIn(`none ${b}`)).toEqual({ key: undefined, earlier: [first] });
+  expect(parseSecretKeys(`${a}\n${b}\n\n${c}\n`)).toEqual({ key, earlier: [first, second] });
+  expect(parseSecretKeys(`${a},${b}`)).toEqual({ key, earlier: [first] });
+  expect(parseSecretKeys(`none ${b}`)).toEqual({ key: undefined, earlier: [first] });
   for (const text of ['none', `${a} none`, `${a} short`, 'none none', `none ${a} short`])
-    expect(secretKeysIn(text)).toBeUndefined();
+    expect(parseSecretKeys(text)).toBeUndefined();
 });
 
 test('the password of a URL is changed, and nothing else of it', () => {

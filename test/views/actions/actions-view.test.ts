@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { createActionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
-import { indexLevels } from '#views/levels-view.js';
+import { createIndexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
@@ -302,7 +302,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
     to: null,
   });
   expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
-  const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });
+  const { divisor } = createIndexLevels(columns, { variant: 'price', start: null, end: null });
   expect([...divisor]).toEqual([1, 1, 1]);
   for (const { divisor_before, divisor_after } of shown) expect([divisor_before, divisor_after]).toEqual([1, 1]);
   const events = eventsOf(columns);

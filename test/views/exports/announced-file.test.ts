@@ -6,8 +6,8 @@ import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
-import { openingFile, type IndexFile } from '#views/exports/index-file.js';
-import { proforma } from '#views/exports/tables/index-files.js';
+import { createOpeningFile, type IndexFile } from '#views/exports/index-file.js';
+import { produceProforma } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {
@@ -91,7 +91,9 @@ describe('two securities of equal market value on the reference date, by hand', 
   test('the table has the effective date, and its rows in the order of identifiers', () => {
     const announced = createAnnouncement(run, DAYS[8]!);
     const window = { start: null, end: null };
-    const [batch] = [...proforma({ columns: columnsOf(run), window, market: run.index.book.sm.market, announced }, 0)];
+    const [batch] = [
+      ...produceProforma({ columns: columnsOf(run), window, market: run.index.book.sm.market, announced }, 0),
+    ];
     const { columns } = batch!;
     expect(Array.from(columns.effective_date, formatDay)).toEqual([DAYS[9], DAYS[9]]);
     expect(columns.identifier.texts).toEqual(['A', 'B']);
@@ -169,7 +171,7 @@ test('on random markets a pro forma file is worth its level, and on its effectiv
         });
         for (const change of changes) expectNear(change, changes[0]!, isRounded ? 1e-5 : 1e-10);
       });
-      const opened = openingFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
+      const opened = createOpeningFile(columnsOf(run), DAYS[10]!, run.index.book.sm.market);
       const hasEvents = sketch.events.some(({ at }) => at === 10);
       if (hasEvents) return;
       const [next, last] = [mapShares(opened), mapShares(files[3]!)];

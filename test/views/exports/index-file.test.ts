@@ -3,8 +3,8 @@ import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import type { Run } from '#domain/backtest/run.js';
 import { formatDay } from '#domain/time/days.js';
-import { createClosingFile, openingFile, type IndexFile } from '#views/exports/index-file.js';
-import { closing } from '#views/exports/tables/index-files.js';
+import { createClosingFile, createOpeningFile, type IndexFile } from '#views/exports/index-file.js';
+import { produceClosing } from '#views/exports/tables/index-files.js';
 import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {
@@ -44,7 +44,7 @@ function filesOf(run: Run): { closing: IndexFileContent; opening: IndexFileConte
   const { market } = run.index.book.sm;
   return [...columns.i32('days')].map((day, t) => ({
     closing: read(names, createClosingFile(columns, formatDay(day), market)),
-    opening: t === 0 ? null : read(names, openingFile(columns, formatDay(day), market)),
+    opening: t === 0 ? null : read(names, createOpeningFile(columns, formatDay(day), market)),
   }));
 }
 
@@ -125,7 +125,7 @@ describe('the export', () => {
 
   test('has identifiers, share counts, weighting factors and dividend points', () => {
     const { market } = run.index.book.sm;
-    const [batch] = [...closing({ columns: columnsOf(run), window: { start: null, end: null }, market }, 0)];
+    const [batch] = [...produceClosing({ columns: columnsOf(run), window: { start: null, end: null }, market }, 0)];
     const { columns } = batch!;
     expect(columns.isin.texts).toEqual(['US01', 'US02']);
     expect([...columns.index_shares].map((held) => Math.round(held * 1e6) / 1e6)).toEqual([50, 300]);
@@ -139,7 +139,7 @@ describe('the export', () => {
 
   test('before the first session is refused', () => {
     expect(() => createClosingFile(columnsOf(run), '2020-01-01', null)).toThrow(/before the first session/);
-    expect(() => openingFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
+    expect(() => createOpeningFile(columnsOf(run), DAYS[0]!, null)).toThrow(/no opening file for that day/);
   });
 });
 

@@ -4,7 +4,7 @@ import { formatDay, type Day } from '#domain/time/days.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
 import { writeExposures } from '#views/exposures/exposures-json.js';
-import { exposuresOf, type ExposuresInput } from '#views/exposures/exposures-view.js';
+import { createExposures, type ExposuresInput } from '#views/exposures/exposures-view.js';
 import { runSide, openStoredHoldings } from '#views/exposures/sides.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sampleRun } from '../report/sample-run.js';
@@ -55,7 +55,7 @@ function renderView(
   keep: KeepFigures = (_what, size) => createFigures(size),
 ): unknown {
   const json = createJsonWriter();
-  writeExposures(json, exposuresOf(open(), { ...input, keep }));
+  writeExposures(json, createExposures(open(), { ...input, keep }));
   return JSON.parse(new TextDecoder().decode(json.bytes()));
 }
 
@@ -75,7 +75,7 @@ test('the text of a part of earlier output equals that of the part written separ
   const { keep, kept } = createCountedCache();
   const formatText = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
     const json = createJsonWriter();
-    writeExposures(json, exposuresOf(open(), { ...exposuresInput, groups: 100, window, keep: keepIn }));
+    writeExposures(json, createExposures(open(), { ...exposuresInput, groups: 100, window, keep: keepIn }));
     return new TextDecoder().decode(json.bytes());
   };
   const windows: ExposuresInput['window'][] = [
@@ -155,7 +155,7 @@ test('active share is half the sum of the differences, whatever names a benchmar
       fields: { ...exposuresInput.fields, fields: [] },
       benchmark: { id: 'B', key: 'B', holdings, keep: null },
     };
-    return exposuresOf(columns, { ...input, keep: (_what, size) => createFigures(size) });
+    return createExposures(columns, { ...input, keep: (_what, size) => createFigures(size) });
   };
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
   for (const others of [names, names.toReversed(), [...names.slice(5), 'ELSEWHERE']]) {
@@ -176,7 +176,7 @@ test('groups, concentration and averages are sums over the weights of each date'
   const columns = open();
   const { names } = columns.header;
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  const view = exposuresOf(columns, { ...exposuresInput, groups: 100, keep: (_what, size) => createFigures(size) });
+  const view = createExposures(columns, { ...exposuresInput, groups: 100, keep: (_what, size) => createFigures(size) });
   for (const [t, day] of [...view.days].entries()) {
     if (t % 20 !== 0) continue;
     const weights = [...columns.f64(block, t * NAMES, (t + 1) * NAMES)];
@@ -209,7 +209,7 @@ test('groups, concentration and averages are sums over the weights of each date'
 test('one group per security exceeds the cache, and sums to the invested weight', () => {
   const { keep, kept } = createCountedCache();
   const groupOf = (name: string) => ({ group: name, until: Infinity });
-  const view = exposuresOf(open(), { ...exposuresInput, by: 'IDENTIFIER', groupOf, groups: 3, keep });
+  const view = createExposures(open(), { ...exposuresInput, by: 'IDENTIFIER', groupOf, groups: 3, keep });
   expect([...kept.keys()].filter((key) => key.includes('groups'))).toEqual([]);
   expect(view.groups.map(({ group }) => group).at(-1)).toBe('OTHERS');
   view.days.forEach((_, t) =>

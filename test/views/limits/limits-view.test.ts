@@ -3,7 +3,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
-import { limitsView } from '#views/limits/limits-view.js';
+import { createLimitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
@@ -75,7 +75,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
         for (const rule of LIMIT_RULE_NAMES) {
           const { rows } = LIMIT_RULES[rule];
           const viewOf = (start: string | null, end: string | null, keep?: KeepFigures) =>
-            limitsView(columns, {
+            createLimitsView(columns, {
               window: { start, end },
               limits: { rule },
               by,

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createClock } from '../../bench/measure.js';
 import { computeMedian } from '#domain/numbers/order-statistics.js';
-import { DECLARED, findUnknownVariable, variablesOf } from '../../bench/variables.js';
+import { DECLARED, findUnknownVariable, listVariables } from '../../bench/variables.js';
 
 const sources = readdirSync('bench', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
 const page = readFileSync('docs/performance.md', 'utf8');
@@ -61,7 +61,7 @@ test('the help lists the benches with their variables', () => {
   const help = execFileSync(process.execPath, ['dist/bench/main.js', '--help'], { encoding: 'utf8' });
   expect(help).toContain('\nworkers/sweep  SWEEP_VARIANTS=1000\n');
   expect(help).toContain('\npeers: http/peers, kernels/optimisation/peers\n');
-  expect(variablesOf('http/requests.bench.js')).toEqual([]);
+  expect(listVariables('http/requests.bench.js')).toEqual([]);
 });
 
 test('the middle of an even number is the mean of two', () => {

@@ -8,12 +8,12 @@ import { createVersionedStore } from '#store/history/versioned-store.js';
 import { createSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { flipDocument } from '../store/flip-document.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { runHere } from './process.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
-const OTHER = createSigningKey('2026-01-01T00:00:00.000000+00:00');
+const OTHER_KEY = createSigningKey('2026-01-01T00:00:00.000000+00:00');
 
 /** Audit log of five writes, signed after the third and the last write. */
 let entries: AuditEntry[];
@@ -96,8 +96,8 @@ test('each edited, removed, repeated or moved entry is named, and is still found
 });
 
 test('another key, an edited signature and a removed one are found', async () => {
-  expect(await verifyAudit({ key: OTHER })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
-  const disguised = { ...OTHER, key_id: KEY.key_id };
+  expect(await verifyAudit({ key: OTHER_KEY })).toBe(`1 Entry 3: in its seal, its key ${KEY.key_id} is unknown.`);
+  const disguised = { ...OTHER_KEY, key_id: KEY.key_id };
   expect(await verifyAudit({ key: disguised })).toMatch(
     /^1 Entry 3: in its seal, its signature does not match the key/,
   );

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { runService } from '../services/running-service.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { runHere, serving, servingHere, working, type Run } from './process.js';
+import { runHere, startService, startServiceHere, startWorkerProcess, type Run } from './process.js';
 import { openCollector } from './tracing/collector.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
@@ -64,7 +64,7 @@ async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
   return Promise.all(nodes.map(({ ended }) => ended));
 }
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
@@ -82,7 +82,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   });
 
   test('that the guide starts compute what one does, and each front shows what another wrote', async () => {
-    const embedded = await servingHere(await newFolder());
+    const embedded = await startServiceHere(await newFolder());
     const expected = await readViews(embedded.url, embedded.url);
     await embedded.stop();
     const lines = listGuideCommands();
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     // The first worker represents the others: their commands differ only in the home.
     const [a, b, worker] = await Promise.all(
       lines.slice(0, 3).map(async ({ verb, words }) => {
-        const start = verb === 'serve' ? serving : working;
+        const start = verb === 'serve' ? startService : startWorkerProcess;
         return start(await newFolder(), [...FLAGS, ...words], traced);
       }),
     );

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY } from '#store/start-refusal.js';
-import { serving } from './process.js';
+import { startService } from './process.js';
 
 const dockerfile = readFileSync('Dockerfile', 'utf8');
 const unit = readFileSync('data/deploy/divisor.service', 'utf8');
@@ -30,7 +30,7 @@ test('its health check distinguishes a service that answers from one that does n
   const check = async (port: string) =>
     (await once(spawn(process.execPath, words, { env: { PORT: port } }), 'close'))[0] as number;
   const home = await mkdtemp(join(tmpdir(), 'divisor-image-'));
-  const service = await serving(home, ['--log-level', 'error', '--drain-ms', '0']);
+  const service = await startService(home, ['--log-level', 'error', '--drain-ms', '0']);
   expect(await check(new URL(service.url).port)).toBe(0);
   service.child.kill('SIGTERM');
   await service.ended;
@@ -63,7 +63,7 @@ test('the unit of a worker waits for the database and the place of results, and 
   expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
   expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
   expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');
-  const walls = (text: string) =>
+  const listSandboxSettings = (text: string) =>
     text.split('\n').filter((line) => /^(Protect|Private|Restrict|System|Capab|No|Lock)/.test(line));
-  expect(walls(workerUnit)).toEqual(walls(unit));
+  expect(listSandboxSettings(workerUnit)).toEqual(listSandboxSettings(unit));
 });

@@ -103,10 +103,10 @@ const services = Object.fromEntries(
 );
 
 test('of Compose refer to existing parts, and restart in any order after a reboot', () => {
-  const topLevel = (name: string) => [
+  const listTopLevel = (name: string) => [
     ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(compose)![1]!.matchAll(/(\w+): \{/g),
   ];
-  const volumes = topLevel('volumes').map(([, name]) => name);
+  const volumes = listTopLevel('volumes').map(([, name]) => name);
   expect(Object.keys(services)).toEqual(['postgres', 'migrate', 'front-a', 'front-b', 'worker']);
   for (const [name, block] of Object.entries(services)) {
     expect([name, /restart: (\S+)/.exec(block)?.[1]]).toEqual([

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
-import { runToEnd, runHere, serving, servingHere, type Listening, type Run } from './process.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
+import { runToEnd, runHere, startService, startServiceHere, type ListeningProcess, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const runs: Run[] = [];
 afterEach(async () => {
   for (const { child, ended } of runs.splice(0)) {
@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 async function serve(home: string, words: readonly string[] = [], environment: Record<string, string> = {}) {
-  const run = await serving(home, ['--workers', '1', ...words], environment);
+  const run = await startService(home, ['--workers', '1', ...words], environment);
   runs.push(run);
   return run;
 }
@@ -32,7 +32,7 @@ function sentenceOf(err: string): string | undefined {
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
 /** Sends a signal, and waits until the service reports that it refuses new requests. */
-async function sendStop({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
+async function sendStop({ url, child }: ListeningProcess, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
   expect((await fetch(`${url}/health/ready`)).status).toBe(200);
   child.kill(signal);
   let ready: Response;
@@ -95,18 +95,18 @@ test('without a key the service refuses to listen beyond loopback', async () => 
 test('an occupied home and port are reported; a killed service leaves a home that the next one starts on', async () => {
   const home = await newFolder();
   const first = await serve(home);
-  await expect(servingHere(home)).rejects.toMatchObject({
+  await expect(startServiceHere(home)).rejects.toMatchObject({
     exitStatus: 75,
     message: expect.stringContaining(`in use by process ${first.child.pid}`) as string,
   });
   const { port } = new URL(first.url);
-  await expect(servingHere(await newFolder(), ['--port', port])).rejects.toMatchObject({
+  await expect(startServiceHere(await newFolder(), ['--port', port])).rejects.toMatchObject({
     exitStatus: 75,
     message: `Another process listens on 127.0.0.1 port ${port}.`,
   });
   first.child.kill('SIGKILL');
   await first.ended;
-  const next = await servingHere(home);
+  const next = await startServiceHere(home);
   expect((await fetch(`${next.url}/health/live`)).status).toBe(200);
   await next.stop();
 });

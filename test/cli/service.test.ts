@@ -29,7 +29,7 @@ afterAll(async () => {
 
 const ask = (path: string, init: RequestInit = {}) => fetch(`${running.server.url}${path}`, init);
 
-async function breaks(operationId: string, response: Response): Promise<string[]> {
+async function listViolations(operationId: string, response: Response): Promise<string[]> {
   const type = response.headers.get('content-type');
   const text = await response.text();
   return conforms(operationId, {
@@ -55,7 +55,7 @@ test.each([
 ] as const)('%s answers %s as the document says', async (operationId, path, status) => {
   const response = await ask(path);
   expect(response.status).toBe(status);
-  expect(await breaks(operationId, response)).toEqual([]);
+  expect(await listViolations(operationId, response)).toEqual([]);
 });
 
 test('the conformity check finds what does not conform', () => {
@@ -121,5 +121,5 @@ test('metrics count requests', async () => {
 test('a foreign web page cannot drive a keyless service', async () => {
   const response = await ask('/jobs', { headers: { origin: 'https://example.com' } });
   expect(response.status).toBe(403);
-  expect(await breaks('listJobs', response)).toEqual([]);
+  expect(await listViolations('listJobs', response)).toEqual([]);
 });

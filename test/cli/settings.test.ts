@@ -138,9 +138,9 @@ test.each([
 test('no setting that may hold a secret is repeated, and an address is shown without its password', () => {
   const wrong = { '--artifacts': 's3://key:hidden@bucket', '--database': 'hidden' };
   for (const [flag, value] of Object.entries(wrong)) {
-    const say = () => readSettings([flag, value], {});
-    expect(say).toThrow(`The setting ${flag} must be like`);
-    expect(say).not.toThrow(/hidden/);
+    const throwOnRead = () => readSettings([flag, value], {});
+    expect(throwOnRead).toThrow(`The setting ${flag} must be like`);
+    expect(throwOnRead).not.toThrow(/hidden/);
   }
   for (const password of ['a@b:c', 'a"b', 'a\\b'])
     expect(createRow(['--database', `postgres://app:${password}@h/db?sslmode=require`], {}, 'database')).toMatchObject({

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { serving, type Run } from './process.js';
+import { startService, type Run } from './process.js';
 import { waitFor } from '../waiting.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
@@ -11,7 +11,7 @@ let home: string;
 let service: Run & { readonly url: string };
 beforeAll(async () => {
   home = await mkdtemp(join(tmpdir(), 'divisor-tracing-'));
-  service = await serving(home, ['--workers', '1', '--drain-ms', '0']);
+  service = await startService(home, ['--workers', '1', '--drain-ms', '0']);
 });
 afterAll(async () => {
   service.child.kill('SIGTERM');

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasModule, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { hasModule, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 reportMissing("the Python client's batches", { python3: isPythonHere, pandas: hasModule('pandas') });
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (isPythonHere) user = await pythonUser();
+  if (isPythonHere) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 

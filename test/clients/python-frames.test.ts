@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
 import { IS_SOAK } from '../soak.js';
-import { hasModule, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { hasModule, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
 const hasArrow = hasPandas && hasModule('pyarrow');
@@ -26,18 +26,18 @@ interface Notebook {
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (hasPandas) user = await pythonUser();
+  if (hasPandas) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 
 const outputOf = (script: string) => user.outputOf(script);
 
 /** Returns the path and the rows of every list of objects, dated series and table in a response. */
-function tablesIn(value: unknown, place: string): [place: string, rows: number][] {
+function listTablesIn(value: unknown, place: string): [place: string, rows: number][] {
   if (typeof value !== 'object' || value === null) return [];
   if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[place, value.length]] : [];
   if ('index' in value && 'data' in value) return [[place, (value.index as unknown[]).length]];
-  return Object.entries(value).flatMap(([name, member]) => tablesIn(member, `${place}.${name}`));
+  return Object.entries(value).flatMap(([name, member]) => listTablesIn(member, `${place}.${name}`));
 }
 
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -262,7 +262,7 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
 
   test('every table of every answer is a frame of as many rows', async () => {
     const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
-    const expected = Object.entries(answers).flatMap(([operation, answer]) => tablesIn(answer, operation));
+    const expected = Object.entries(answers).flatMap(([operation, answer]) => listTablesIn(answer, operation));
     expect(expected.length).toBeGreaterThan(100);
     const said = (await outputOf(`
 import pandas

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hasModule, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { hasModule, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
 const hasPlots = hasPandas && hasModule('matplotlib');
@@ -14,7 +14,7 @@ reportMissing('Python in notebooks', {
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (isPythonHere) user = await pythonUser();
+  if (isPythonHere) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 

@@ -2,13 +2,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/refusals/limits.js';
-import { CLIENTS, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
+import { CLIENTS, isPythonHere, openPythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 reportMissing('the Python client', { python3: isPythonHere });
 
 let user: PythonUser;
 beforeAll(async () => {
-  if (isPythonHere) user = await pythonUser();
+  if (isPythonHere) user = await openPythonUser();
 });
 afterAll(() => user?.close());
 

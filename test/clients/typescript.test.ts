@@ -7,10 +7,10 @@ import {
   type AnyJob,
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { clientSources } from './sources.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { generateClientSources } from './sources.js';
 
-test.each(Object.entries(clientSources()))('%s is that of the contract', (file, text) => {
+test.each(Object.entries(generateClientSources()))('%s is that of the contract', (file, text) => {
   expect(readFileSync(file, 'utf8') === text, 'npm run generate').toBe(true);
 });
 
@@ -42,7 +42,7 @@ describe('against a running service', () => {
   let client: DivisorClient;
 
   beforeAll(async () => {
-    service = await liveService();
+    service = await openLiveService();
     client = createDivisorClient({ url: service.url });
   });
   afterAll(() => service.close());
@@ -205,8 +205,8 @@ test('a job is followed across a restart of the service', async () => {
     () => Promise.resolve(Response.json(done)),
   ];
   let count = 0;
-  const flaky: typeof fetch = () => answers[count++]!();
-  const result = await createDivisorClient({ url: 'http://x', fetch: flaky }).waitForJob({
+  const fetchUnreliably: typeof fetch = () => answers[count++]!();
+  const result = await createDivisorClient({ url: 'http://x', fetch: fetchUnreliably }).waitForJob({
     ...done,
     status: 'running' as const,
     result: null as { total: number } | null,
@@ -216,11 +216,11 @@ test('a job is followed across a restart of the service', async () => {
 
 test('the key travels as a bearer token, the path is kept below that of the address', async () => {
   const seen: { url: string; authorization: string | null }[] = [];
-  const spy: typeof fetch = (input, init) => {
+  const recordRequest: typeof fetch = (input, init) => {
     seen.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
     return Promise.resolve(Response.json({}));
   };
-  const client = createDivisorClient({ url: 'http://proxy/divisor', key: 'dvs_a_b', fetch: spy });
+  const client = createDivisorClient({ url: 'http://proxy/divisor', key: 'dvs_a_b', fetch: recordRequest });
   await client.call('getPrices', {
     params: { identifier: 'A B' },
     query: { columns: ['CLOSE', 'VOLUME'], start: undefined },

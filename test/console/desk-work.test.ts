@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CompareView, DataStore, IndexDocument, OverviewView } from '#clients/typescript/divisor.js';
 import { tryBrowser } from './browser.js';
-import { eventually, follow, WAIT_MS, type Desk } from './desk.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from './desk.js';
 import { importPrices, openStockedDesk } from './stocked-desk.js';
 
 vi.setConfig({ testTimeout: 2 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
-const tried = await tryBrowser();
+const browserFailure = await tryBrowser();
 
 /** Tests daily work with the console; each test starts from an address. */
 /** Searches for pages, index tabs and forms, with words in any order. */
-const FOUND = [
+const EXPECTED_TARGETS = [
   ['core attribution', 'CORE Attribution page'],
   ['risk CORE', 'CORE Risk page'],
   ['closures', 'Closures of XNYS page'],
@@ -22,11 +22,11 @@ const FOUND = [
   ['market warnings', 'market Warnings page'],
 ] as const;
 
-describe.skipIf('why' in tried)('at a desk', () => {
+describe.skipIf('why' in browserFailure)('at a desk', () => {
   let desk: Desk;
   beforeAll(async () => {
-    if (!('browser' in tried)) return;
-    desk = await openStockedDesk(tried.browser);
+    if (!('browser' in browserFailure)) return;
+    desk = await openStockedDesk(browserFailure.browser);
     await desk.page.goto(desk.service.url());
   });
   afterAll(() => desk?.close());
@@ -38,14 +38,14 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await from.waitFor();
     const whole = await from.inputValue();
     await page.getByRole('button', { name: '3Y' }).click();
-    await eventually(() => from.inputValue()).not.toBe(whole);
+    await pollEventually(() => from.inputValue()).not.toBe(whole);
     const three = await from.inputValue();
     await page.getByRole('button', { name: '1Y', exact: true }).click();
-    await eventually(() => from.inputValue()).not.toBe(three);
+    await pollEventually(() => from.inputValue()).not.toBe(three);
     await page.goBack();
-    await eventually(() => from.inputValue()).toBe(three);
+    await pollEventually(() => from.inputValue()).toBe(three);
     await page.goBack();
-    await eventually(() => from.inputValue()).toBe(whole);
+    await pollEventually(() => from.inputValue()).toBe(whole);
     expect(new URL(page.url()).pathname).toBe('/console/indices/CORE');
   });
 
@@ -120,15 +120,15 @@ describe.skipIf('why' in tried)('at a desk', () => {
     expect(await count.getAttribute('aria-invalid')).toBe('false');
     await count.focus();
     await count.blur();
-    await eventually(() => count.getAttribute('aria-invalid')).toBe('true');
+    await pollEventually(() => count.getAttribute('aria-invalid')).toBe('true');
     await count.fill('10');
     const field = page.getByLabel('Field', { exact: true });
     await field.fill('rank(close) * momentum');
     await field.blur();
-    await eventually(() => field.inputValue()).toBe('rank(CLOSE) * MOMENTUM');
+    await pollEventually(() => field.inputValue()).toBe('rank(CLOSE) * MOMENTUM');
     await field.fill('MARKETCP');
     await page.getByRole('button', { name: 'MARKET_CAP', exact: true }).click();
-    await eventually(() => field.inputValue()).toBe('MARKET_CAP');
+    await pollEventually(() => field.inputValue()).toBe('MARKET_CAP');
     await page.getByRole('button', { name: 'Discard changes' }).click();
   });
 
@@ -181,7 +181,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
       await route.continue();
     });
     await page.goto(`${desk.service.url()}/console/indices/CORE`, { waitUntil: 'commit' });
-    await eventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
+    await pollEventually(() => page.evaluate(`performance.getEntriesByName('chart').length`)).toBeGreaterThan(0);
     expect(requests).toBeLessThan(20);
     // At 50 KB/s, 250 KB take 5 of the allowed 8 seconds.
     expect(bytes).toBeLessThan(250_000);
@@ -198,7 +198,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.keyboard.press('Control+k');
     const input = page.getByRole('combobox', { name: 'Page, document, security or action' });
     await page.getByRole('option', { name: /^Health recent/ }).waitFor();
-    for (const [typed, expected] of FOUND) {
+    for (const [typed, expected] of EXPECTED_TARGETS) {
       await input.fill(typed);
       await page.getByRole('option', { name: expected, selected: true }).waitFor();
     }
@@ -221,14 +221,14 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await name.fill('Other');
     await page.getByLabel('Base value').fill('77');
     await page.keyboard.press('Control+z');
-    await eventually(() => page.getByLabel('Base value').inputValue()).toBe('1000');
+    await pollEventually(() => page.getByLabel('Base value').inputValue()).toBe('1000');
     expect(await name.inputValue()).toBe('Other');
     await page.getByRole('button', { name: 'Undo' }).click();
-    await eventually(() => name.inputValue()).toBe('Core');
+    await pollEventually(() => name.inputValue()).toBe('Core');
     await page.getByRole('button', { name: 'Redo' }).click();
-    await eventually(() => name.inputValue()).toBe('Other');
+    await pollEventually(() => name.inputValue()).toBe('Other');
     await page.getByRole('button', { name: 'Discard changes' }).click();
-    await eventually(() => name.inputValue()).toBe('Core');
+    await pollEventually(() => name.inputValue()).toBe('Core');
   });
 
   test('runs are compared by drawdowns, years, rolling measures, captures, and pair by pair', async () => {
@@ -270,7 +270,7 @@ describe.skipIf('why' in tried)('at a desk', () => {
     await page.unrouteAll({ behavior: 'wait' });
     await service.ask('POST', '/data/stores/closes/activate');
     await service.finished('load:closes');
-    await eventually(() => page.getByLabel('Base date *').inputValue()).toBe('2023-01-03');
+    await pollEventually(() => page.getByLabel('Base date *').inputValue()).toBe('2023-01-03');
     expect(await page.getByLabel('Name *').inputValue()).toBe('Begun early');
     await page.getByLabel('Figures of the preview').waitFor();
     await page.getByRole('button', { name: 'Save the index' }).click();

@@ -6,7 +6,7 @@ import { RUN_VIEW_NEEDS, type RunViewNeed } from '#domain/run-views/terms.js';
 import { RUN_VIEWS } from '#workers/views/catalogue.js';
 
 /** Parameters or body that each need reads; every route with this need declares them. */
-const READ: Partial<Record<RunViewNeed, readonly string[]>> = {
+const ARTIFACTS_READ: Partial<Record<RunViewNeed, readonly string[]>> = {
   benchmark: ['benchmark'],
   'group-column': ['by'],
   risk: ['risk', 'risk_model', 'risk_estimator', 'benchmark'],
@@ -24,7 +24,7 @@ const views = Object.entries<Route>(API).flatMap(([id, route]) =>
 
 test.each(views)('$id has the inputs of its needs, and an entry that computes it', ({ route, view }) => {
   const has = [...Object.keys(route.query?.shape ?? {}), ...(route.body ? ['body'] : [])];
-  expect(view.needs.flatMap((need) => (READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
+  expect(view.needs.flatMap((need) => (ARTIFACTS_READ[need] ?? []).filter((name) => !has.includes(name)))).toEqual([]);
   const isDated = 'start' in (route.query?.shape ?? {}) || 'from' in (route.query?.shape ?? {});
   expect(view.needs.includes('window')).toBe(isDated);
   expect(Object.keys(route.params?.shape ?? {})).toContain('index_id');

@@ -1,14 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openSandbox, programOf, type TestSandbox } from './test-sandbox.js';
 
-let opened: TestSandbox;
+let openedSandbox: TestSandbox;
 beforeAll(async () => {
-  opened = await openSandbox();
+  openedSandbox = await openSandbox();
 });
 
 const X = Float64Array.of(3, NaN, -2, 0.1);
 const computeValues = (source: string, parameters = {}) => [
-  ...opened.sandbox.compute(programOf(source, parameters), [X], X.length),
+  ...openedSandbox.sandbox.compute(programOf(source, parameters), [X], X.length),
 ];
 
 describe('values', () => {
@@ -28,7 +28,7 @@ describe('values', () => {
       inputs: [{ name: 'h', sessions: 3 }],
     };
     const given = [Float64Array.of(1, 2, 3, 10, 20, 50)];
-    expect([...opened.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
+    expect([...openedSandbox.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
   });
 
   test('have the bits of their operations: exact ones those of the host', () => {
@@ -52,7 +52,7 @@ describe('calls', () => {
       'function compute({ x }) { const m = new Map(); for (const v of x) m.set(v, {}); return [...m.keys()]; }';
     const stepsOf = (): number => {
       computeValues(source);
-      return opened.interpreter.steps.value;
+      return openedSandbox.interpreter.steps.value;
     };
     const before = stepsOf();
     expect(() => computeValues('function compute() { const a = []; for (;;) a.push(new Float64Array(1e5)); }')).toThrow(

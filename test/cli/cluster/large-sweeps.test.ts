@@ -4,7 +4,7 @@ import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { IS_SOAK } from '../../soak.js';
 import { INDEX } from '../even-index.js';
-import type { Listening } from '../process.js';
+import type { ListeningProcess } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 if (!IS_SOAK)
@@ -47,7 +47,7 @@ async function digestOf(service: RunningService): Promise<string> {
 describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on several workers', () => {
   let cluster: RunningCluster;
   let expected: string;
-  let workers: Listening[] = [];
+  let workers: ListeningProcess[] = [];
   beforeAll(async () => {
     const embedded = await runService(['--workers', '2']);
     await prepare(embedded, []);

@@ -16,7 +16,7 @@ const FIRST = [
   ['A', '2024-01-02', 10],
   ['B', '2024-01-02', 20],
 ];
-const LATER = [
+const LATER_ROWS = [
   ['A', '2024-01-03', 11],
   ['B', '2024-01-03', 21],
 ];
@@ -77,8 +77,8 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
 
   test('are imported by one, appended to and activated by the other', async () => {
     expect((await importStore(one, 'own', FIRST)).status).toBe(201);
-    expect((await importStore(other, 'own', LATER, 'append')).status).toBe(201);
-    await importStore(one, 'at-once', [...FIRST, ...LATER]);
+    expect((await importStore(other, 'own', LATER_ROWS, 'append')).status).toBe(201);
+    await importStore(one, 'at-once', [...FIRST, ...LATER_ROWS]);
     const appended = await storeOf(one, 'own');
     expect(appended.content_hash).toBe((await storeOf(one, 'at-once')).content_hash);
     // A front whose home has lost its copies, such as one on a new machine, still reads the store.
@@ -111,7 +111,7 @@ describe.skipIf(!hasPostgresql)('stores that the service keeps itself, behind tw
     await writer.write(bytes.subarray(0, 8));
     // The front knows the store's previous files and writes the incoming table to a separate folder.
     await expect.poll(() => foldersOf(one, 'late')).toHaveLength(2);
-    expect((await importStore(other, 'late', LATER, 'append')).status).toBe(201);
+    expect((await importStore(other, 'late', LATER_ROWS, 'append')).status).toBe(201);
     await expect.poll(() => foldersOf(one, 'late')).not.toContain(before);
     await writer.write(bytes.subarray(8));
     await writer.close();

@@ -1,7 +1,7 @@
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { divisor, runHere, servingHere } from '../process.js';
+import { runDivisor, runHere, startServiceHere } from '../process.js';
 import { home, newFolder, listLines } from './set-up.js';
 
 export function describeRestore(): void {
@@ -34,7 +34,7 @@ export function describeRestore(): void {
       await runHere(['restore', copy, '--home', other]);
       await writeFile(join(other, 'format'), 'restoring\n');
       await rm(join(other, 'artifacts'), { recursive: true });
-      await expect(servingHere(other)).rejects.toMatchObject({
+      await expect(startServiceHere(other)).rejects.toMatchObject({
         exitStatus: 78,
         message: expect.stringContaining('is incomplete') as string,
       });
@@ -44,7 +44,7 @@ export function describeRestore(): void {
   });
 
   test('a command whose reader disconnects ends quietly with it', async () => {
-    const run = divisor(['verify', '--home', home]);
+    const run = runDivisor(['verify', '--home', home]);
     run.child.stdout.destroy();
     expect([await run.ended, run.err()]).toEqual([141, '']);
   });

@@ -8,7 +8,7 @@ import { count } from '#console/words/numbers.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
-import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
+import { pollEventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Weekdays of half a year, from which prices are created. */
@@ -65,7 +65,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     // The pressed button has disappeared, so the focus moves to the heading.
-    await eventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
+    await pollEventually(() => page.evaluate('document.activeElement.textContent')).toBe('Imported');
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');
     expect(body).toMatchObject({ active: true, identifiers: 3, rows: { market: 3 * DAYS.length, reference: 1 } });
     expect(complaints).toEqual([]);
@@ -215,7 +215,7 @@ export function describeData(desk: () => Desk): void {
     await follow(page, '/console/data/stores/columns?tab=coverage');
     await page.getByLabel('Coverage of prices').getByText('of 2 expected').waitFor();
     await follow(page, '/console/data/stores/columns?tab=names');
-    await eventually(() => page.getByRole('grid', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
+    await pollEventually(() => page.getByRole('grid', { name: 'names' }).getAttribute('aria-rowcount')).toBe('3');
     expect(complaints).toEqual([]);
   });
 
@@ -270,8 +270,11 @@ export function describeData(desk: () => Desk): void {
     const adjusted = await readSecondRow();
     await page.getByRole('radio', { name: 'As traded' }).check();
     // By default, prices are on the share basis of the latest date, so prices before a two-for-one split are halved.
-    const value = (text: string | null) => Number(text?.slice(10));
-    await eventually(async () => value(adjusted) / value(await readSecondRow())).toBeCloseTo(0.5, 2);
+    const readShownNumber = (text: string | null) => Number(text?.slice(10));
+    await pollEventually(async () => readShownNumber(adjusted) / readShownNumber(await readSecondRow())).toBeCloseTo(
+      0.5,
+      2,
+    );
     expect(complaints).toEqual([]);
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventually, type Desk } from '../desk.js';
+import { pollEventually, type Desk } from '../desk.js';
 
 /** Tests the steps from an empty service to a market. */
 export function describeFirstMarket(desk: () => Desk): void {
@@ -17,7 +17,7 @@ export function describeFirstMarket(desk: () => Desk): void {
     const dialog = page.getByRole('dialog', { name: 'Generate a market' });
     await dialog.getByLabel('Assets').fill('0');
     await dialog.getByRole('button', { name: 'Generate the market' }).click();
-    await eventually(() => dialog.getByLabel('Assets').getAttribute('aria-invalid')).toBe('true');
+    await pollEventually(() => dialog.getByLabel('Assets').getAttribute('aria-invalid')).toBe('true');
     await dialog.getByLabel('Assets').fill('150');
     await dialog.getByRole('button', { name: 'Generate the market' }).click();
     await page.getByLabel('Served market').getByText('161').waitFor();

@@ -8,12 +8,12 @@ const FUNCTIONS = [
 ];
 
 test('the word at the end of a formula is completed as a datapoint or a function with its bracket', () => {
-  const inserts = (text: string) =>
+  const listInsertions = (text: string) =>
     completionsOf(text, ['MARKET_CAP', 'MOMENTUM', 'MAXIMUM'], FUNCTIONS).map(({ insert }) => insert);
-  expect(inserts('zscore(mo')).toEqual(['MOMENTUM']);
-  expect(inserts('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
-  expect(inserts('MARKET_CAP')).toEqual([]);
-  expect(inserts('MARKET_CAP * ')).toEqual([]);
+  expect(listInsertions('zscore(mo')).toEqual(['MOMENTUM']);
+  expect(listInsertions('1 + ma')).toEqual(['MARKET_CAP', 'MAXIMUM', 'max(']);
+  expect(listInsertions('MARKET_CAP')).toEqual([]);
+  expect(listInsertions('MARKET_CAP * ')).toEqual([]);
   expect(completeFormula('zscore(mo', 'MOMENTUM')).toBe('zscore(MOMENTUM');
   expect(completeFormula('1 + ma', 'max(')).toBe('1 + max(');
 });

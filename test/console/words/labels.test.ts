@@ -28,7 +28,7 @@ test('a choice and a type of a document read as words; names are unchanged', () 
 });
 
 test('a field of an index has the name and the unit of the catalogue', () => {
-  const described = (name: string, label: string, help: string) => ({
+  const createDescription = (name: string, label: string, help: string) => ({
     name,
     label,
     help,
@@ -36,12 +36,12 @@ test('a field of an index has the name and the unit of the catalogue', () => {
     choices: null,
   });
   const types = {
-    fields: { rebalance: [described('effective_lag', 'Notice', 'Unit: sessions.')] },
+    fields: { rebalance: [createDescription('effective_lag', 'Notice', 'Unit: sessions.')] },
     selection: [
       {
         type: 'LiquidityFilter',
         label: 'Liquidity filter',
-        parameters: [described('minimum', 'Minimum', 'Traded. Unit: money per day in index currency.')],
+        parameters: [createDescription('minimum', 'Minimum', 'Traded. Unit: money per day in index currency.')],
       },
     ],
     weighting: [],

@@ -100,7 +100,7 @@ test('values of a sweep that their parameter does not take are refused, and rule
 });
 
 test('a finding about a variant is shown at the parameter that causes it', () => {
-  const at = (path: string) => ({ severity: 'error', code: 'OUT_OF_RANGE', path, message: '' }) as const;
+  const findAt = (path: string) => ({ severity: 'error', code: 'OUT_OF_RANGE', path, message: '' }) as const;
   const [cap, count] = ['/document/pipeline/weighting/cap', '/document/pipeline/selection/1/params/count'];
   const paths = [
     `grid${cap}`,
@@ -109,8 +109,8 @@ test('a finding about a variant is shown at the parameter that causes it', () =>
     'grid[12]/document.pipeline.selection[10].params.count',
     'request.start',
   ];
-  const told = (pointer: string) => findingsAt(paths.map(at), pointer).map(({ path }) => paths.indexOf(path));
-  expect([told(cap), told(count), told('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
+  const listShown = (pointer: string) => findingsAt(paths.map(findAt), pointer).map(({ path }) => paths.indexOf(path));
+  expect([listShown(cap), listShown(count), listShown('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
 });
 
 test('a finding is placed at its table, file, row and column, and at the file that was chosen', () => {
@@ -141,13 +141,13 @@ test('a finding is placed at its table, file, row and column, and at the file th
 
 test('every deviation from a plain table needs a mapping, also duplicates and zeros', () => {
   const usual = Mapping.parse({});
-  const needs = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
-  expect(needs({})).toBe(false);
-  expect(needs({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
-  expect(needs({ columns: { date: 'Datum' } })).toBe(true);
-  expect(needs({ on_duplicate: 'identical' })).toBe(true);
-  expect(needs({ zero_prices: 'missing' })).toBe(true);
-  expect(needs({ decimal: ',' })).toBe(true);
+  const isMappingNeeded = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
+  expect(isMappingNeeded({})).toBe(false);
+  expect(isMappingNeeded({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
+  expect(isMappingNeeded({ columns: { date: 'Datum' } })).toBe(true);
+  expect(isMappingNeeded({ on_duplicate: 'identical' })).toBe(true);
+  expect(isMappingNeeded({ zero_prices: 'missing' })).toBe(true);
+  expect(isMappingNeeded({ decimal: ',' })).toBe(true);
 });
 
 test('scales are round, spread evenly, and cover what they show', () => {
@@ -216,7 +216,7 @@ test('a time has its zone, and a day is one of the calendar', () => {
 });
 
 describe('an archive in the browser', () => {
-  const packed = async (names: readonly string[]) =>
+  const packZip = async (names: readonly string[]) =>
     new File(
       [await zipOf(names.map((name) => ({ name, bytes: new TextEncoder().encode(`${name}\n`.repeat(50)) })))],
       'a.zip',
@@ -224,7 +224,7 @@ describe('an archive in the browser', () => {
 
   test('is read as its tables, without what a system or a reader adds', async () => {
     const names = ['prices/A.csv', 'prices/B.CSV', '__MACOSX/._A.csv', 'prices/.DS_Store', 'read me.pdf', 'notes.xlsx'];
-    const { sources, ignored, trouble } = await sourcesOf([await packed(names), new File(['x'], 'c.csv')]);
+    const { sources, ignored, trouble } = await sourcesOf([await packZip(names), new File(['x'], 'c.csv')]);
     expect([sources.map(({ name }) => name), ignored, trouble]).toEqual([
       ['prices/A.csv', 'prices/B.CSV', 'c.csv'],
       ['read me.pdf', 'notes.xlsx'],
@@ -237,8 +237,8 @@ describe('an archive in the browser', () => {
   });
 
   test('that is damaged, encrypted or not an archive is refused with the reason', async () => {
-    const troubles = async (change: (bytes: Buffer) => Uint8Array) => {
-      const bytes = Buffer.from(await (await packed(['A.csv'])).arrayBuffer());
+    const findTrouble = async (change: (bytes: Buffer) => Uint8Array) => {
+      const bytes = Buffer.from(await (await packZip(['A.csv'])).arrayBuffer());
       return (await sourcesOf([new File([new Uint8Array(change(bytes))], 'a.zip')])).trouble;
     };
     const computeEntry = (bytes: Buffer) => bytes.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
@@ -247,10 +247,10 @@ describe('an archive in the browser', () => {
       return bytes;
     };
     expect([
-      await troubles((bytes) => bytes.subarray(0, -22)),
-      await troubles(writeEntry(8, 1)),
-      await troubles(writeEntry(10, 93)),
-      await troubles(writeEntry(0, 0)),
+      await findTrouble((bytes) => bytes.subarray(0, -22)),
+      await findTrouble(writeEntry(8, 1)),
+      await findTrouble(writeEntry(10, 93)),
+      await findTrouble(writeEntry(0, 0)),
     ]).toEqual([
       'a.zip is not a zip archive, or its end is missing.',
       'a.zip is encrypted. Unpack it first.',
@@ -258,7 +258,7 @@ describe('an archive in the browser', () => {
       'a.zip is damaged: its list of files ends early.',
     ]);
     const short = new File(
-      [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packed(['A.csv'])).arrayBuffer())))],
+      [new Uint8Array(writeEntry(24, 5)(Buffer.from(await (await packZip(['A.csv'])).arrayBuffer())))],
       'a.zip',
     );
     await expect((await sourcesOf([short])).sources[0]!.arrayBuffer()).rejects.toThrow('A.csv in a.zip is damaged.');
@@ -279,33 +279,33 @@ describe('a folder in the browser', () => {
 
 describe('files that are to be imported', () => {
   test('name the store: by the only file, their folder, or the beginning that they share', () => {
-    const named = (...paths: string[]) => nameFrom(paths, '2026-11-25');
-    expect(named('desk_prices.csv')).toBe('desk prices');
-    expect(named('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
-    expect(named('prices_2023.csv', 'prices_2024.csv')).toBe('prices');
-    expect(named('T00.csv', 'T01.csv')).toBe('Import of 2026-11-25');
+    const nameStore = (...paths: string[]) => nameFrom(paths, '2026-11-25');
+    expect(nameStore('desk_prices.csv')).toBe('desk prices');
+    expect(nameStore('vendor-eod/A.csv', 'vendor-eod/sub/B.csv')).toBe('vendor eod');
+    expect(nameStore('prices_2023.csv', 'prices_2024.csv')).toBe('prices');
+    expect(nameStore('T00.csv', 'T01.csv')).toBe('Import of 2026-11-25');
   });
 
-  const file = (name: string) => new File(['x'], name);
+  const createFile = (name: string) => new File(['x'], name);
   const createTables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
 
   test('are workbooks of a table each where there are several, and one of all tables where it is alone', () => {
-    const one = withFiles([], [file('AAPL.xlsx')]);
-    const three = withFiles(one, [file('IBM.xlsx'), file('reference.xlsx')]);
+    const one = withFiles([], [createFile('AAPL.xlsx')]);
+    const three = withFiles(one, [createFile('IBM.xlsx'), createFile('reference.xlsx')]);
     expect([createTables(one), createTables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
     expect(createTables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
     expect([one, three].map((files) => troubleOfFiles(files))).toEqual([null, null]);
   });
 
   test('keep the table that was chosen when others come or go', () => {
-    const [first, second] = withFiles([], [file('a.csv'), file('b.csv')]);
+    const [first, second] = withFiles([], [createFile('a.csv'), createFile('b.csv')]);
     const chosen = [{ ...first!, table: 'series' as const }, second!];
-    expect(createTables(withFiles(chosen, [file('c.csv')]))).toEqual(['series', 'market', 'market']);
+    expect(createTables(withFiles(chosen, [createFile('c.csv')]))).toEqual(['series', 'market', 'market']);
     expect(createTables(withoutFile(chosen, 1))).toEqual(['series']);
   });
 
   test('are refused with both kinds named where workbooks come with others, and with both sizes where one is too large', () => {
-    const mixed = withFiles([], [file('AAPL.xlsx'), file('b.csv')]);
+    const mixed = withFiles([], [createFile('AAPL.xlsx'), createFile('b.csv')]);
     expect(troubleOfFiles(mixed)).toBe('AAPL.xlsx is a workbook. Import workbooks separately from other files.');
     const large = { name: 'prices.csv', size: 300_000_000, arrayBuffer: () => Promise.resolve(new ArrayBuffer(0)) };
     expect(troubleOfFiles(withFiles([], [large]))).toBe(

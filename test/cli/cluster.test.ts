@@ -81,7 +81,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     await rm(shared, { recursive: true, force: true });
   });
 
-  test('that the guide starts compute what one does, and each front shows what another wrote', async () => {
+  test('of the guide compute the results of one process, and each front shows writes of the other', async () => {
     const embedded = await startServiceHere(await newFolder());
     const expected = await readViews(embedded.url, embedded.url);
     await embedded.stop();
@@ -106,7 +106,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     await collector.close();
   }, 240_000);
 
-  test('an unavailable folder causes refusals and delays, loses no job and receives nothing at its mount point', async () => {
+  test('an unavailable folder causes refusals and delays, loses no job, and nothing is written at its mount point', async () => {
     const front = await runService(['--workers', '1'], environment);
     const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
     const imported = { store_id: 'own', name: 'own', tables: { market: rows } };

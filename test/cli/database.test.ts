@@ -74,7 +74,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   });
   afterAll(() => place?.drop());
 
-  test('computes the same, keeps it through a kill, and is alone on the database', async () => {
+  test('computes the same results, keeps them after a kill, and excludes other services from the database', async () => {
     const [home, embeddedHome, otherHome] = [
       await createTemporaryFolder(),
       await createTemporaryFolder(),
@@ -115,7 +115,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(first.err()).not.toContain(secret);
   });
 
-  test('continues with the content of a home, and back again, with all times and hashes', async () => {
+  test('takes over the content of a home, and a home takes it back, with all times and hashes', async () => {
     const [home, back] = [await createTemporaryFolder(), await createTemporaryFolder()];
     const own = await openTestDatabase();
     const embedded = await startServiceHere(home);

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('the demo does the main job end to end, reports it, leaves its files and ends with 0 without a terminal', async () => {
+test('the demo performs its main job, reports it, leaves its files and exits with 0 without a terminal', async () => {
   const run = runDivisor(
     ['demo'],
     { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it', DIVISOR_WARM_UP: 'off' },

@@ -13,7 +13,7 @@ const unit = readFileSync('data/deploy/divisor.service', 'utf8');
 const workerUnit = readFileSync('data/deploy/divisor-worker.service', 'utf8');
 const settingOf = (name: string, of = unit) => new RegExp(`^${name}=(.*)$`, 'm').exec(of)?.[1];
 
-test('the image is of Node 24, runs as nobody of the machine, and copies what is there', () => {
+test('the image uses Node 24, runs as an unprivileged user, and copies only existing files', () => {
   expect(dockerfile.match(/^FROM .*$/gm)).toEqual(['FROM ${NODE_IMAGE} AS build', 'FROM ${NODE_IMAGE}']);
   expect(dockerfile).toMatch(/^USER divisor$/m);
   const sources = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap((match) => match[1]!.split(' '));
@@ -24,7 +24,7 @@ test('the image is of Node 24, runs as nobody of the machine, and copies what is
   expect(shipped.filter((name) => !existsSync(name))).toEqual([]);
 });
 
-test('its health check distinguishes a service that answers from one that does not', async () => {
+test('its health check distinguishes a responding service from one that does not respond', async () => {
   const [, list] = /HEALTHCHECK[\s\S]*?CMD (\[.*\])/.exec(dockerfile)!;
   const [, ...words] = JSON.parse(list!) as string[];
   const check = async (port: string) =>
@@ -38,7 +38,7 @@ test('its health check distinguishes a service that answers from one that does n
   await rm(home, { recursive: true });
 });
 
-test('the unit restarts a process that crashed, and not one that needs an operator', () => {
+test('the unit restarts a process after a crash, but not after an error that needs an operator', () => {
   expect([settingOf('Restart'), settingOf('RestartPreventExitStatus')]).toEqual([
     'always',
     `64 ${EXIT_TEMPORARY} ${EXIT_CONFIGURATION}`,
@@ -59,7 +59,7 @@ test('the unit restarts a process that crashed, and not one that needs an operat
   );
 });
 
-test('the unit of a worker waits for the database and the place of results, and has the same isolation', () => {
+test('the unit of a worker waits for the database and the artifact store, and has the same isolation', () => {
   expect(settingOf('RestartPreventExitStatus', workerUnit)).toBe(`64 ${EXIT_CONFIGURATION}`);
   expect(settingOf('ExecStart', workerUnit)).toBe(settingOf('ExecStart')!.replace(' serve', ' worker'));
   expect(settingOf('StateDirectory', workerUnit)).toBe('divisor-worker');

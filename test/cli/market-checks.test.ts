@@ -29,7 +29,7 @@ test('health reports the size of the panels of the served store, and that they a
   expect(describePanels(undefined)).toBeUndefined();
 });
 
-test('a store beyond the memory of panels is reported as paged, where memory can be paged', (context) => {
+test('a store larger than the panel memory is reported as paged, where memory can be paged', (context) => {
   limitMemoryTo(11);
   if (!canPage()) {
     console.log('not tested: memory cannot be paged here');

@@ -42,7 +42,7 @@ test('a write passes method, headers and body, and returns the answer unchanged'
   expect(await (await ask(null)).text()).toBe('PUT|0|application/json|k|');
 });
 
-test('a late answer is reported as late with the command that checks it', async () => {
+test('a late answer is reported with the command that checks it', async () => {
   const url = await serviceOf(() => undefined);
   const client = createDivisorClient({ url, fetch: fetchImpatiently });
   const callSync = () => client.call('syncData', { body: {} } as never);

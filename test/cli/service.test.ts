@@ -58,7 +58,7 @@ test.each([
   expect(await listViolations(operationId, response)).toEqual([]);
 });
 
-test('the conformity check finds what does not conform', () => {
+test('the conformity check finds invalid responses', () => {
   expect(conforms('getLiveness', { status: 200, type: 'application/json', body: { status: 'dead' } })).toHaveLength(1);
   expect(conforms('getLiveness', { status: 418, type: null, body: undefined })).toEqual([
     'getLiveness does not declare 418',
@@ -72,14 +72,14 @@ test('the conformity check finds what does not conform', () => {
   ).toBeGreaterThan(0);
 });
 
-test('the document has a strong etag, and a client that has it receives 304', async () => {
+test('the document has a strong etag, and a client that has this version receives 304', async () => {
   const first = await ask('/openapi.json');
   const etag = first.headers.get('etag') ?? '';
   expect(etag).toMatch(/^"[0-9a-f]{64}(-br|-gzip)?"$/);
   expect((await ask('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304);
 });
 
-test('the version is the same wherever it is stated', async () => {
+test('the version is equal wherever it is stated', async () => {
   const readVersion = async (path: string, read: (body: never) => unknown) =>
     read((await (await ask(path)).json()) as never);
   const { version: declared } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };

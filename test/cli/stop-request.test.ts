@@ -27,11 +27,11 @@ function stopAfter(...signals: readonly (readonly [number, 'SIGINT' | 'SIGTERM']
   return { started, statuses };
 }
 
-test('the first signal asks for the stop', () => {
+test('the first signal requests the stop', () => {
   expect(stopAfter([5, 'SIGTERM'])).toEqual({ started: ['SIGTERM'], statuses: [] });
 });
 
-test('the same Ctrl-C, from the terminal and from npm, is one request', () => {
+test('Ctrl-C that arrives from the terminal and from npm is one request', () => {
   expect(stopAfter([5, 'SIGINT'], [40, 'SIGINT'])).toEqual({ started: ['SIGINT'], statuses: [] });
 });
 

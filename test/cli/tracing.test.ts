@@ -26,7 +26,7 @@ interface Job {
   readonly trace_id: string | null;
 }
 
-test('a job is found by the request that asked for it: in its status, in the log, and in the metrics', async () => {
+test('a job is found by the request that started it: in its status, in the log, and in the metrics', async () => {
   const answer = await fetch(`${service.url}/data/synthetic`, {
     method: 'POST',
     headers: {

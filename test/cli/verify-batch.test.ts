@@ -57,13 +57,13 @@ describe('divisor verify-batch', () => {
     expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
   });
 
-  test('ignores the refused second account of a duplicate id', async () => {
+  test('ignores the refused second account with a duplicate id', async () => {
     const refused = { account_id: 'one', status: 'refused', findings: [] };
     const [status, out] = await runVerifyBatch([...accounts, { ...accounts[0], cash: 5 }], [...results, refused]);
     expect([status, out]).toEqual([0, '3 results verified, 0 wrong, 1 account refused\n']);
   });
 
-  test('counts infeasible accounts apart, which have no trades to verify', async () => {
+  test('counts infeasible accounts separately, as they have no trades to verify', async () => {
     const account = { ...accounts[0]!, account_id: 'four', exclusions: ['A'], tracking_error_limit: 1e-4 };
     const result = solveOutcome(common, account, 'accounts[3]');
     expect(result).toMatchObject({ status: 'infeasible', trades: [] });

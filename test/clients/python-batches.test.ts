@@ -56,7 +56,7 @@ print(json.dumps([view["by_status"], seen[-1], [one["status"] for one in d.batch
   });
 
   test.skipIf(!hasModule('pandas'))(
-    'runs batches of frames with a row per lot and per account, and has the same results as frames',
+    'runs batches of frames with a row per lot and per account, and returns the same results as frames',
     async () => {
       const output = await outputOf(`
 import pandas

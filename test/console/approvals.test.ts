@@ -79,7 +79,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     expect((await put('Core, renamed')).status).toBe(200);
   });
 
-  test('offers those who requested a change to withdraw it, not to approve it', async () => {
+  test('offers requesters to withdraw their change, but not to approve it', async () => {
     const refusal = await service.ask(
       'PUT',
       '/indices/CORE',
@@ -161,7 +161,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     await panel.getByText('The price was wrong').first().waitFor();
   });
 
-  test('an amendment is shown with its date and fields, a finding with its index and its number', async () => {
+  test('an amendment is shown with its date and fields, a finding with its index and number', async () => {
     const amendment = {
       effective_from: '2023-09-01',
       reason: 'Review',

@@ -108,7 +108,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await pollEventually(() => rows.getAttribute('aria-rowcount')).toBe(String(heavy + 2));
   });
 
-  test('indices are selected by the space key and compared, those that are stale are run at once, and all are grouped by tag', async () => {
+  test('indices are selected by the space key and compared, stale indices are run together, and all are grouped by tag', async () => {
     const { page, service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     for (const id of ['TAGGED-1', 'TAGGED-2'])
@@ -142,7 +142,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await pollEventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
   });
 
-  test('a list on a phone has its other columns in a second line, and an index its actions in a menu', async () => {
+  test('a chart of large growth is logarithmic by default, and overlapping rebalances are one mark with their number', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
     await page.goto(`${desk.service.url()}/console/jobs`);
     const jobs = page.getByRole('grid', { name: 'jobs' });

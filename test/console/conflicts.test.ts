@@ -21,7 +21,7 @@ test('a field is shown with its earlier value, the value of each editor, and the
   expect(listChangedFields({ base, mine: same, theirs: same })).toEqual([]);
 });
 
-test('a list with other rows is one field, and none of its parts is another', () => {
+test('a list with other rows is one field, and none of its elements is a separate field', () => {
   const mine = { ...base, pipeline: { ...base.pipeline, selection: [createTopN(20)] } };
   const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, createTopN(30)] } };
   expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
@@ -31,7 +31,7 @@ test('a list with other rows is one field, and none of its parts is another', ()
   expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);
 });
 
-test('a field changed by one editor is kept; a field changed by both needs a choice', () => {
+test('a field changed by one editor keeps the change; a field changed by both needs a choice', () => {
   const { tags: _, ...withoutTags } = base;
   const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
   const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };

@@ -29,7 +29,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
   });
   afterAll(() => desk?.close());
 
-  test('numbers are never cut: their columns grow', async () => {
+  test('numbers are never truncated: their columns grow', async () => {
     const { page, service } = desk;
     // Figures that are still loading are shown as outlines instead of dashes.
     let answer = () => {};
@@ -51,7 +51,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     expect(cut).toBe(0);
   });
 
-  test('a failed job is retried from its row, and its panel has the log of both attempts', async () => {
+  test('a failed job is retried from its row, and its panel shows the log of both attempts', async () => {
     const { page, service } = desk;
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const pipeline = {
@@ -100,7 +100,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await page.getByRole('table', { name: 'events of the month' }).waitFor();
   });
 
-  test('a corporate action is compared with other sources side by side, and decided with their values', async () => {
+  test('a corporate action is compared with other sources side by side, and a decision is recorded with their values', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<DeskActions>('GET', '/actions?from=2020-01-01&limit=1');
     const [action] = body.actions;
@@ -118,7 +118,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await page.keyboard.press('Escape');
   });
 
-  test('corporate actions are listed from ten days before the last session, the next one first', async () => {
+  test('corporate actions are listed from ten days before the last session, and the next one is first', async () => {
     const { page, service } = desk;
     const { body: usual } = await service.ask<DeskActions>('GET', '/actions');
     await follow(page, '/console/actions');
@@ -134,7 +134,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     }
   });
 
-  test('a closure is stored only once its effect is shown', async () => {
+  test('a closure is stored only after its effect is shown', async () => {
     const { page, service } = desk;
     const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective&index_ids=CORE');
     const { date } = body.events[0]!;
@@ -245,7 +245,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(() => query.textContent()).toBe(asked);
   });
 
-  test('blocks of a report are dragged to another place', async () => {
+  test('blocks of a report are dragged to another position', async () => {
     const { page } = desk;
     await follow(page, '/console/reports/templates/new?from=FACTSHEET-A4&index=CORE');
     const readKinds = () => page.locator('.row > header strong').allTextContents();
@@ -255,7 +255,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await pollEventually(async () => (await readKinds())[1]?.slice(3)).toBe(before[0]!.slice(3));
   });
 
-  test('a cell of a sweep opens its variant, which is saved as an index and run with its terms; a fan has all levels', async () => {
+  test('a cell of a sweep opens its variant, which is saved as an index and run with its terms; a fan chart shows all levels', async () => {
     const { page, service } = desk;
     const grid = {
       '/document/pipeline/selection/0/params/count': [10, 20],
@@ -284,7 +284,7 @@ describe.skipIf('why' in browserFailure)('pages of a desk', () => {
     await service.ask('DELETE', '/indices/FROM-SWEEP');
   });
 
-  test('an optimisation begins with its figures and those of the index', async () => {
+  test('an optimisation is shown with its figures and those of the index', async () => {
     const { page, service } = desk;
     const rows = [{ id: 'most', type: 'PositionBounds', params: { upper: 0.06 } }];
     const address = `/console/optimise?index=CORE&rows=${encodeURIComponent(JSON.stringify(rows))}`;

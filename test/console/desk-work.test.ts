@@ -31,7 +31,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
   });
   afterAll(() => desk?.close());
 
-  test('the way back leads from a range of dates to the one before, and not off the page', async () => {
+  test('the back button returns to the previous range of dates, and does not leave the page', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     const from = page.getByLabel('From', { exact: true });
@@ -49,7 +49,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(new URL(page.url()).pathname).toBe('/console/indices/CORE');
   });
 
-  test('on paper a page has its content, all rows of its tables and white ground, and nothing to click', async () => {
+  test('a printed page has its content, all rows of its tables and a white background, and no controls', async () => {
     const page = await desk.newPage({ colorScheme: 'dark' });
     await page.goto(`${desk.service.url()}/console/indices/CORE?tab=rebalances`);
     const rows = page.getByRole('grid').locator('[data-at]');
@@ -71,7 +71,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.close();
   });
 
-  test('tabs that do not fit are in a menu, with the open one visible', async () => {
+  test('tabs that do not fit are in a menu, and the open tab is visible', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
     await page.goto(`${desk.service.url()}/console/indices/CORE?tab=runs`);
     const tabs = page.getByRole('navigation', { name: 'Parts of CORE' });
@@ -88,7 +88,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.close();
   });
 
-  test('an index is no benchmark of itself, and each tracking error says which one it is', async () => {
+  test('an index is no benchmark of itself, and each tracking error states its benchmark', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/CORE');
     await page
@@ -111,7 +111,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(options).not.toContain('index:CORE');
   });
 
-  test('an unedited field shows no error; a datapoint takes the case of the store, and the nearest one is suggested', async () => {
+  test('an unedited field shows no error; a datapoint name is converted to the case of the store, and the nearest one is suggested', async () => {
     const { page } = desk;
     await follow(page, '/console/indices/new');
     await page.getByLabel('Add a rule').selectOption('TopN');
@@ -132,7 +132,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.getByRole('button', { name: 'Discard changes' }).click();
   });
 
-  test('a run of an optimisation is of the date of its preview', async () => {
+  test('a run of an optimisation has the date of its preview', async () => {
     const { page } = desk;
     await follow(page, '/console/optimise?index=CORE&on=2020-06-30');
     await page.getByLabel('Figures of the solution').waitFor();
@@ -146,7 +146,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.getByLabel('Figures of the optimisation').waitFor();
   });
 
-  test('an error disappears with its cause: of a part of the console, a page and a request', async () => {
+  test('an error disappears with its cause: for a component, a page and a request', async () => {
     const { page, service } = desk;
     const runBacktest = async () => {
       await service.ask('POST', '/analytics/BROAD/backtest', {});
@@ -166,7 +166,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  test('the first chart of an index takes few requests and bytes, and shapes stand where it will be', async () => {
+  test('the first chart of an index needs few requests and bytes, and placeholders have its final position', async () => {
     const page = await desk.newPage();
     const session = await page.context().newCDPSession(page);
     await session.send('Network.enable');
@@ -189,7 +189,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.close();
   });
 
-  test('the palette finds parts of words in any order, performs actions, and begins with the last visited pages', async () => {
+  test('the palette finds parts of words in any order, performs actions, and lists the last visited pages first', async () => {
     const { page, service } = desk;
     await follow(page, '/console/health');
     await page.getByRole('heading', { name: 'Health' }).first().waitFor();
@@ -255,7 +255,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     await page.getByRole('region', { name: 'Overlap of weights' }).first().getByText('%').first().waitFor();
   });
 
-  test('a store of closes alone makes a valid first index, shown by securities; the run of another store says what it needs', async () => {
+  test('a store with closes only makes a valid first index, shown by securities; a run on another store states its missing data', async () => {
     const { page, service, complaints } = desk;
     await importPrices(desk);
     // A page opened while the store loads keeps typed input and is completed when the store is served.
@@ -301,7 +301,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('an index made while several stores are registered belongs to the served one, and serving another changes no page of it', async () => {
+  test('an index created while several stores are registered belongs to the served store, and its pages stay the same when another store is served', async () => {
     const { page, service, complaints } = desk;
     await service.ask('POST', '/data/stores/market/activate');
     await service.finished('load:market');
@@ -321,7 +321,7 @@ describe.skipIf('why' in browserFailure)('at a desk', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('an example index is made and run by a click, and a tour of five steps can be left', async () => {
+  test('an example index is created and run by a click, and a tour of five steps can be closed', async () => {
     const { page, service } = desk;
     for (const id of ['CORE', 'BROAD', 'INDEX-1']) await service.ask('DELETE', `/indices/${id}`);
     await service.ask('POST', '/data/stores/market/activate');

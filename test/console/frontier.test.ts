@@ -13,7 +13,7 @@ const frontier = {
   tangency: { ...createFrontierPoint(6), sharpe: 1 },
 };
 
-test('a point of a frontier is optimised by its risk aversion, the first by minimum variance', () => {
+test('a point of a frontier is optimised by its risk aversion, the first point by minimum variance', () => {
   const chosen = [null, '2', 'tangency', '3'].map((named) => findChosenPoint(frontier, named)?.point);
   expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
   expect(termsOfPoint(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({

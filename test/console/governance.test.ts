@@ -37,7 +37,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
   });
   afterAll(() => desk?.close());
 
-  test('findings are accepted for the chosen index only, and the register of judgements says why', async () => {
+  test('findings are accepted only for the chosen index, and the register of judgements states the reason', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // the step has covered every index
@@ -71,7 +71,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
-  test('a change of a published index is offered from a date first, and becomes an amendment', async () => {
+  test('a change of a published index first asks for a date, and becomes an amendment', async () => {
     await follow(page, '/console/indices/CORE/edit');
     await page
       .getByRole('region', { name: 'Rebalance', exact: true })
@@ -97,7 +97,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     ]);
   });
 
-  test('a change that no date can have names its fields, and a title is saved at once', async () => {
+  test('a change that cannot be dated lists its fields, and a title is saved at once', async () => {
     await follow(page, '/console/indices/EVEN/edit');
     await page.getByLabel('Base value').fill('500');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -113,7 +113,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     expect([body.name, body.base_value, body.amendments]).toEqual(['Evenly weighted', 100, undefined]);
   });
 
-  test('a draft of an overlay is not the draft of another new index', async () => {
+  test('a draft of an overlay is separate from the draft of another new index', async () => {
     await follow(page, '/console/indices/new?beneath=CORE');
     await page.getByLabel('Name *').fill('Another fee');
     await page.getByRole('button', { name: 'Discard changes' }).waitFor();

@@ -35,7 +35,7 @@ describe('states of indices', () => {
   const statesOf = (change: object) =>
     indexStates(createDayStates(change), ['A', 'B']).map(({ index, state }) => `${index} ${state}`);
 
-  test('are blocked with the reason, waiting before the steps are done, and done afterwards', () => {
+  test('are blocked with the reason, waiting before the steps are complete, and complete afterwards', () => {
     expect(statesOf({})).toEqual(['A done', 'B done']);
     const blocked = { state: 'blocked', step: 'checks', held: [createHeldIndex('B', 'CHECK_FAILED')] };
     expect(statesOf(blocked)).toEqual(['B blocked', 'A done']);
@@ -44,7 +44,7 @@ describe('states of indices', () => {
     expect(statesOf({ state: 'waiting', step: 'deliver' })).toEqual(['A done', 'B done']);
   });
 
-  test('are blocked since an earlier day, while this one waits for its prices', () => {
+  test('are blocked since an earlier day, while this day waits for its prices', () => {
     const late = { date: second, state: 'waiting', step: 'refresh', reason: 'The store ends on the session before.' };
     const states = indexStates(createDayStates({ ...late, held: [createHeldIndex('B', 'CHECK_FAILED')] }), ['A', 'B']);
     expect(states.map(({ index, state, reason }) => [index, state, reason])).toEqual([
@@ -56,7 +56,7 @@ describe('states of indices', () => {
     );
   });
 
-  test('that wait for a second person are not blocked', () => {
+  test('are not blocked if they wait for an approval', () => {
     const awaited = { state: 'blocked', step: 'publish', held: [createHeldIndex('B', 'APPROVAL_REQUIRED')] };
     expect(statesOf(awaited)).toEqual(['B awaited', 'A done']);
     for (const state of ['blocked', 'waiting'])
@@ -115,7 +115,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await page.waitForURL('**/console/schedules/close');
   });
 
-  test('lists days with their states, and opens one to its indices, steps, deliveries and log', async () => {
+  test('lists days with their states, and opens a day with its indices, steps, deliveries and log', async () => {
     await page.goto(`${service.url()}/console/schedules/close`);
     await page.getByText(second).first().waitFor();
     await page.getByText('blocked', { exact: true }).first().waitFor();
@@ -137,7 +137,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
   });
 
-  test('shows which indices a day blocks, and why', async () => {
+  test('shows the indices that a day blocks, and the reason', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
     const panel = page.getByRole('complementary', { name: `close, ${second}` });
     await panel.getByText('blocked', { exact: true }).first().waitFor();
@@ -155,7 +155,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     ]);
   });
 
-  test('a schedule is written in a form, with its errors at their fields, and edited', async () => {
+  test('a schedule is created in a form, with its errors at their fields, and edited', async () => {
     await page.goto(`${service.url()}/console/schedules`);
     await page.getByRole('link', { name: 'New schedule' }).click();
     await page.getByRole('button', { name: 'Save', exact: true }).click();

@@ -21,17 +21,17 @@ test('every word is in the text or the kind', () => {
   expect(listTargetTexts(' ')).toHaveLength(searchTargets.length);
 });
 
-test('of several words, whole ones come before beginnings', () => {
+test('of several words, complete words precede prefixes', () => {
   const targets = [createTarget('CORE Runs', 'page'), createTarget('Run CORE', 'action')];
   expect(findTargets(targets, 'core run').map(({ text }) => text)).toEqual(['Run CORE', 'CORE Runs']);
 });
 
-test('a target is found by its other words', () => {
+test('a target is found by its synonyms', () => {
   const schedule = { ...createTarget('New schedule', 'action'), words: 'create' };
   expect(findTargets([...searchTargets, schedule], 'schedule create')).toEqual([schedule]);
 });
 
-test('words are in any order, and letters may be missing between the first and the last', () => {
+test('words may be in any order, and letters between the first and the last may be missing', () => {
   expect(listTargetTexts('strategy core')).toEqual(['CORE-FUND Fund']);
   expect(listTargetTexts('eqty')).toEqual(['EQ-CORE Equity core']);
   expect(listTargetTexts('xyz')).toEqual([]);

@@ -40,11 +40,11 @@ test('a fixed parameter leaves one variant in each cell', () => {
   expect([cell('0.05', '0'), cell('0.05', '2'), cell('0.1', '0'), cell('0.1', '2')]).toEqual([1, 4, 7, 10]);
 });
 
-test('a value that no variant has fixes nothing', () => {
+test('a value that no variant has is ignored', () => {
   expect(findFixedCells({ [COST]: '99' }).hidden[0]!.fixed).toBeNull();
 });
 
-test('securities at their cap hold the number of them times the cap, if a variant sets both', () => {
+test('the capped weight is the number of securities times the cap, if a variant sets both', () => {
   const COUNT = '/document/pipeline/selection/1/params/count';
   expect(capacityOf({ [COUNT]: 20, [CAP]: 0.03 })).toBeCloseTo(0.6, 12);
   expect([capacityOf({ [CAP]: 0.03 }), capacityOf({ [COUNT]: 20, [CAP]: null })]).toEqual([null, null]);

@@ -20,7 +20,7 @@ vi.setConfig({ testTimeout: 10 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 const browserFailure = await tryBrowser();
 if ('why' in browserFailure) process.stderr.write(`The console is not walked through: ${browserFailure.why}\n`);
 
-test('it can be omitted', async () => {
+test('it can be skipped', async () => {
   const service = await runService(['--console', 'off']);
   const headers = { accept: 'text/html' };
   const answers = await Promise.all(['/', '/console/jobs'].map((path) => service.download(path, { headers })));

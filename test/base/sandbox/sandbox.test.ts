@@ -12,7 +12,7 @@ const computeValues = (source: string, parameters = {}) => [
 ];
 
 describe('values', () => {
-  test('are those that the program returns, missing where it returns none', () => {
+  test('are those that the program returns, and are missing where it returns none', () => {
     expect(computeValues('function compute({ x }) { return x.map((value) => 2 * value); }')).toEqual([6, NaN, -4, 0.2]);
     expect(
       computeValues('const compute = ({ x }, { least }) => Array.from(x, (v) => v >= least);', { least: 0 }),
@@ -31,14 +31,14 @@ describe('values', () => {
     expect([...openedSandbox.sandbox.compute(program, given, 2)]).toEqual([-2, -40]);
   });
 
-  test('have the bits of their operations: exact ones those of the host', () => {
+  test('are bit-identical to the operations of the host', () => {
     const source = 'function compute({ x }) { return x.map((v) => Math.sqrt(v * v + 1) / 3); }';
     expect(computeValues(source)).toEqual([...X].map((v) => Math.sqrt(v * v + 1) / 3));
   });
 });
 
 describe('calls', () => {
-  test('see nothing of each other', () => {
+  test('share no state with each other', () => {
     const source =
       'let calls = 0; const seen = []; function compute({ x }) { calls += 1; seen.push(...x); return Array(x.length).fill(100 * calls + seen.length); }';
     const first = computeValues(source);
@@ -47,7 +47,7 @@ describe('calls', () => {
     expect(first).toEqual([104, 104, 104, 104]);
   });
 
-  test('take the same steps whatever ran before', () => {
+  test('take the same number of steps, whatever ran before', () => {
     const source =
       'function compute({ x }) { const m = new Map(); for (const v of x) m.set(v, {}); return [...m.keys()]; }';
     const stepsOf = (): number => {
@@ -64,7 +64,7 @@ describe('calls', () => {
 });
 
 describe('errors', () => {
-  test('name the fault and its line', () => {
+  test('state the fault and its line', () => {
     const faultOf = (source: string) => {
       try {
         computeValues(source);

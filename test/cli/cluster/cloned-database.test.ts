@@ -58,7 +58,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     (await readdir(join(base, name))).filter((file) => file.endsWith('.art')).toSorted();
   const readLevels = async (url: string): Promise<unknown> => (await fetch(`${url}/analytics/EVEN/levels`)).json();
 
-  test('is refused with 78 and the ways out, and no file of the live service is touched', async () => {
+  test('is refused with status 78 and the possible solutions, and no file of the live service changes', async () => {
     const before = await filesOf('results');
     const started = startServiceHere(join(base, 'home'), [], clone);
     await expect(started).rejects.toMatchObject({
@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(await filesOf('results')).toEqual(before);
   });
 
-  test('gets a separate place by adopt --new-place, and both are served afterwards', async () => {
+  test('gets a separate artifact store by adopt --new-place, and both are served afterwards', async () => {
     const before = await filesOf('results');
     const own = `file://${join(base, 'own')}`;
     const adopted = await runHere(['adopt', '--new-place', own, '--json'], clone);
@@ -103,7 +103,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     await expect(startServiceHere(join(base, 'home'), [], clone)).rejects.toMatchObject({ exitStatus: 78 });
   });
 
-  test('adopt is refused if no option names the way, and for a place that is in use', async () => {
+  test('adopt is refused if no option states how to adopt, and for a place that is in use', async () => {
     const without = await runHere(['adopt'], clone);
     expect(without).toMatchObject({ status: 64, err: expect.stringContaining('one of --take-over and --new-place') });
     const own = { ...clone, DIVISOR_ARTIFACTS: `file://${join(base, 'own')}` };
@@ -111,7 +111,7 @@ describe.skipIf(!hasPostgresql)('a copy of the database of a live service', () =
     expect(busy).toMatchObject({ status: 78, err: expect.stringContaining('choose an empty folder or prefix') });
   });
 
-  test('that is of an earlier time serves the results of that time after adopt --take-over', async () => {
+  test('of an earlier time serves the results of that time after adopt --take-over', async () => {
     const earlier = { ...environment, DATABASE_URL: await copyDatabase(environment['DATABASE_URL']!) };
     const [before, known] = [await filesOf('results'), await readLevels(live.url())];
     expect((await live.ask('DELETE', '/indices/EVEN')).status).toBeLessThan(300);

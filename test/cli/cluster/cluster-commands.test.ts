@@ -15,7 +15,7 @@ import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgre
 import { runToEnd, runHere, startServiceHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
-describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
+describe.skipIf(!hasPostgresql)('the commands of a home on a database and an artifact store', () => {
   let cluster: RunningCluster;
   let base: string;
   const drops: (() => Promise<void>)[] = [];
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await runHere(['verify', '--json'], cluster.environment)).status).toBe(0);
   });
 
-  test('doctor, config, keys and nodes take both places, and show no password', async () => {
+  test('doctor, config, keys and nodes accept a database and an artifact store, and show no password', async () => {
     const { DATABASE_URL, DIVISOR_ARTIFACTS, ...access } = cluster.environment;
     const places = ['--database', DATABASE_URL!, '--artifacts', DIVISOR_ARTIFACTS!];
     const home = ['--home', join(base, 'keys')];
@@ -112,7 +112,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 
-  test('keys accepts no place and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
+  test('keys accepts no artifact store and no home; nodes and doctor report a missing privilege and mention only existing commands', async () => {
     const { url, name: role, drop } = await openTestDatabase();
     drops.push(drop);
     const [place, home] = [join(base, 'unclaimed'), join(base, 'unmade')];
@@ -144,7 +144,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect((await runHere(doctor, { ...own, DATABASE_URL: least })).out).toMatch(lacking);
   });
 
-  test('no command accepts a home while the environment names a database and a place for results', async () => {
+  test('no command accepts a home while the environment names a database and an artifact store', async () => {
     const home = join(base, 'meant');
     for (const words of [
       ['verify'],

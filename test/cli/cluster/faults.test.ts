@@ -303,7 +303,7 @@ async function failedOf(client: Client): Promise<readonly FailedJob[]> {
 const ATTEMPTS_MAX = 3;
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'no acknowledged write is lost, duplicated or partial, whatever process of a cluster ends, pauses or is disconnected',
+  'no acknowledged write is lost, duplicated or partial, whichever process of a cluster ends, pauses or is disconnected',
   async () => {
     const cluster = await openFaulty();
     try {

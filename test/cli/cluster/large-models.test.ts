@@ -129,7 +129,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     return rounds;
   }
 
-  test('is shared by all workers within the estimate of its memory', async () => {
+  test('is shared by all workers within its estimated memory', async () => {
     await measureEstimate(); // lets the other workers open the market for their first parts
     const shared = await createMeasuredOften();
     for (const { model } of [...alone, ...shared]) expect(model).toEqual(expected);
@@ -159,7 +159,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
 
   const findWorker = (node: string): ListeningProcess => workers.find(({ home }) => node.endsWith(home))!;
 
-  test('has the bits of one worker on two, after the worker that runs it is killed', async () => {
+  test('is bit-identical on two workers and on one, after the worker that runs it is killed', async () => {
     expect(expected.diagnostics.assets).toBe(SECURITIES);
     const { jobId, own, other } = await startHeldParts(cluster, {
       workerAt: findWorker,
@@ -175,7 +175,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a risk model of more securities tha
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
   });
 
-  test('is left as it was when a later estimate is cancelled', async () => {
+  test('is unchanged when a later estimate is cancelled', async () => {
     workers.push(await cluster.startWorker());
     await waitUntil(async () => (await cluster.nodes()).filter(({ market }) => market !== null).length >= 3);
     const { jobId } = await startHeldParts(cluster, { workerAt: findWorker, start: () => startModel(cluster.front) });

@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgresql || !IS_SOAK)('a sweep of 100,000 variants on seve
   });
   afterAll(() => cluster?.close());
 
-  test('has the bits of one process after kills of its workers, and leaves no part', async () => {
+  test('is bit-identical to a sweep in one process after its workers are killed, and leaves no partial result', async () => {
     const started = performance.now();
     await cluster.front.ask('POST', '/analytics/sweeps', SWEEP);
     let kills = 0;

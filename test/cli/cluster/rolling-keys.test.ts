@@ -17,7 +17,7 @@ const findKey = (said: string): string => /dvs_\w{12}_[\w-]{43}/.exec(said)![0];
 const listOf = (name: string) => ({ name, identifiers: ['A'] });
 
 test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
-  'next to release 0.2.0 only this release accepts limited keys, and each reads the documents of the other',
+  'only this release accepts limited keys while release 0.2.0 also runs, and each release reads the documents of the other',
   async () => {
     const { finished, listening } = await openVersions();
     const older = resolve(OLDER_CHECKOUT!);

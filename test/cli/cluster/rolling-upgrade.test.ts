@@ -72,7 +72,7 @@ async function stopProcess({ child, ended: over }: Process): Promise<void> {
 }
 
 test.skipIf(OLDER_CHECKOUT === undefined || !hasPostgresql)(
-  'an earlier version and this one work side by side: each job is done once, and jobs of this version by this version alone',
+  'an earlier version and this one run concurrently: each job runs once, and jobs of this version run only on this version',
   async () => {
     const versions = await openVersions();
     const { finished, listening } = versions;

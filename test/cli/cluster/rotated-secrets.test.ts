@@ -43,7 +43,7 @@ const DAYS = `SELECT name AS identifier, day::date AS date, 10.0::float8 AS "CLO
   WHERE extract(isodow FROM day) < 6 AND day::date NOT IN ('2024-01-15', '2024-02-19')`;
 
 test.skipIf(!hasPostgresql)(
-  'the key of stored secrets is introduced, replaced, taken back and left on two fronts, one of which always works',
+  'the key of stored secrets is introduced, replaced, reverted and removed on two fronts, one of which is always available',
   async () => {
     const [one, two] = [0, 1].map(() => randomBytes(32).toString('base64'));
     const { client, url, file, first, second } = await openFronts(`none ${one}`);

@@ -87,7 +87,7 @@ async function onNodes(count: number) {
 }
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'accounts have the same bits on 1, 2 and 4 nodes, of which one loses its database and one is killed',
+  'results of accounts are bit-identical on 1, 2 and 4 nodes, of which one loses its database and one is killed',
   async () => {
     const expected = await runEmbedded();
     for (const nodes of [1, 2, 4]) expect(await onNodes(nodes), `${nodes} nodes`).toEqual(expected);

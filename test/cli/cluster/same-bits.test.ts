@@ -61,7 +61,7 @@ async function clusterOf(count: number) {
 }
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
-  'backtests, optimisations, risk models, sweeps and simulations have the same bits anywhere',
+  'backtests, optimisations, risk models, sweeps and simulations are bit-identical on any number of threads and nodes',
   async () => {
     const expected = await openEmbeddedWith(1);
     expect(Object.keys(expected).length).toBeGreaterThan(8);

@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       [id],
     );
 
-  test('that is killed begins again on another once the lease is over, and has one effect', async () => {
+  test('restarts on another worker after the lease of a killed worker expires, and takes effect once', async () => {
     const { jobId, holder, row } = await submitEndlessBacktest('KILLED');
     holder.child.kill('SIGKILL');
     expect(await holder.ended).toBe('SIGKILL');
@@ -65,7 +65,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   });
 
   test.runIf(IS_SOAK)(
-    'that pauses for longer than the lease is performed by another worker, and its later messages change nothing',
+    'moves to another worker if its worker pauses for longer than the lease; later messages of the paused worker change nothing',
     async () => {
       const { jobId, holder, row } = await submitEndlessBacktest('PAUSED');
       holder.child.kill('SIGSTOP');
@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       await cluster.query<{ heartbeat: Date }>('SELECT seen_at AS heartbeat FROM divisor.nodes WHERE node = $1', [node])
     )[0]!;
 
-  test('that is asked to end moves to another at once, without counting as a crash', async () => {
+  test('moves to another worker at once if its worker is stopped, without counting as a crash', async () => {
     const { jobId, holder, row } = await submitEndlessBacktest('STOPPED');
     holder.child.kill('SIGTERM');
     const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
@@ -102,7 +102,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   });
 
   test.runIf(IS_SOAK)(
-    'of any kind has the bits of one process with three threads, through the end of the worker that had it',
+    'of any kind is bit-identical to one process with three threads, after its worker ends',
     async () => {
       const suite = createSuite(cluster.front);
       cluster.s3.isHeld = true;
@@ -128,7 +128,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     },
   );
 
-  test('is reported by its node, which answers nothing else', async () => {
+  test('is reported by its node, which serves no other route', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;
     // A worker becomes free shortly after the end of its job is reported.
     await expect

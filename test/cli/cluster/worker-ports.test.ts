@@ -31,7 +31,7 @@ describe.skipIf(!hasPostgresql)('workers without a port', () => {
     return /^listening on (\S+)\n/.exec(worker.out())![1]!;
   }
 
-  test('listen on the first free one from 8180, and answer for their metrics there', async () => {
+  test('listen on the first free port from 8180, and serve their metrics there', async () => {
     const first = await urlOf(['--home', join(folder, 'a')]);
     const second = await urlOf(['--home', join(folder, 'b')]);
     const ports = [first, second].map((url) => Number(new URL(url).port));

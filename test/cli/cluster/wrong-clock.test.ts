@@ -29,7 +29,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     };
   }
 
-  test('writes the time of the database, and is reported by health and divisor nodes', async () => {
+  test('stores the time of the database, and is reported by health and divisor nodes', async () => {
     const flags = ['--log-level', 'error', '--drain-ms', '0', '--workers', '1'];
     const front = await startService(join(folder, 'home'), flags, await createFastClock(20_000));
     const before = Date.now();
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgresql)('a node whose clock is wrong', () => {
     await front.ended;
   });
 
-  test('by more than 30 s is refused at its start', async () => {
+  test('that is wrong by more than 30 s is refused at its start', async () => {
     const words = ['serve', '--home', join(folder, 'other'), '--port', '0', '--workers', '1'];
     const refusal = runDivisor(words, await createFastClock(-40_000));
     expect(await refusal.ended).toBe(75);

@@ -16,7 +16,7 @@ const KEPT_PATHS = [
 
 export function describeBackup(): void {
   describe('a backup', () => {
-    test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
+    test('is taken while clients write, restored elsewhere, and served with all its content', async () => {
       const folder = join(await newFolder(), 'copy');
       expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
       await ask(service.url, 'GET', '/audit'); // reading the audit log signs it

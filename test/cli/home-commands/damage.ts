@@ -68,7 +68,7 @@ export function describeDamage(): void {
       );
     });
 
-    test('whose store document cannot be read keeps the folder that the document named', async () => {
+    test('with an unreadable store document keeps the folder that the document named', async () => {
       const other = await copyIdleHome();
       const before = await readdir(join(other, 'stores'));
       await flipDocument(other, 'main\u0000store\u0000market');

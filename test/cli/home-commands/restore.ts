@@ -6,7 +6,7 @@ import { home, newFolder, listLines } from './set-up.js';
 
 export function describeRestore(): void {
   describe('a restore', () => {
-    test('does not touch a home that is served, nor one that has documents without the option for it', async () => {
+    test('does not change a home that is served, nor a home with documents unless the option allows it', async () => {
       const folder = await newFolder();
       const copy = join(folder, 'backup');
       await runHere(['backup', copy, '--home', home]);
@@ -43,7 +43,7 @@ export function describeRestore(): void {
     });
   });
 
-  test('a command whose reader disconnects ends quietly with it', async () => {
+  test('a command ends without an error message when the reader of its output disconnects', async () => {
     const run = runDivisor(['verify', '--home', home]);
     run.child.stdout.destroy();
     expect([await run.ended, run.err()]).toEqual([141, '']);

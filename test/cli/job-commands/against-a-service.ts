@@ -45,7 +45,7 @@ export function describeAgainstAService(): void {
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
 
-    test('a home in use by a service is refused in one sentence', async () => {
+    test('a home that a service uses is refused in one sentence', async () => {
       const { status, err } = await runHere(['backtest', 'EVEN', '--home', home]);
       expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
     });
@@ -87,7 +87,7 @@ export function describeAgainstAService(): void {
       expect([status, err]).toEqual([77, 'divisor: FORBIDDEN_SCOPE: The key lacks the scope write.\n']);
     });
 
-    test('a refusal ends with 2, with a line for every finding', async () => {
+    test('a refusal exits with 2, and prints a line for each finding', async () => {
       await writeFile(
         toPath('bad-grid.json'),
         JSON.stringify({ '/document/pipeline/weighting/cap': [7], '/request/transaction_cost_bps': [-1] }),
@@ -102,7 +102,7 @@ export function describeAgainstAService(): void {
       expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
     });
 
-    test('a folder outside the allowed ones is refused without its path, with a hint where they are listed', async () => {
+    test('a folder outside the allowed ones is refused without its path, with a hint to the list of allowed folders', async () => {
       const key = (
         await runHere(['keys', 'create', '--home', home, '--name', 'data', '--scopes', 'read,data'])
       ).out.trim();
@@ -116,7 +116,7 @@ export function describeAgainstAService(): void {
       expect(err).not.toContain(folder);
     });
 
-    test('views are a JSON object a row in a pipe, and CSV with the same values', async () => {
+    test('views are printed as one JSON object per row in a pipe, and as CSV with the same values', async () => {
       await runCommand(['backtest', 'EVEN', '--if-stale']);
       const lines = linesOf((await runCommand(['levels', 'EVEN', '--start', '2022-12-01'])).out);
       const csv = (await runCommand(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
@@ -128,7 +128,7 @@ export function describeAgainstAService(): void {
       expect(rows.length).toBeGreaterThan(15);
     });
 
-    test('market data, limits and curves are rows of what the service says', async () => {
+    test('market data, limits and curves are printed as rows of the response', async () => {
       const rowsOf = async (words: readonly string[]) => {
         const { status, out, err } = await runCommand(words);
         expect([words, status, err]).toEqual([words, 0, '']);
@@ -176,7 +176,7 @@ export function describeAgainstAService(): void {
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
     });
 
-    test('a definition goes to a file and back, and a difference is reported at its path', async () => {
+    test('a definition is written to a file and stored again, and a difference is reported at its path', async () => {
       expect((await runCommand(['index', 'show', 'EVEN', '--out', toPath('shown.json')])).status).toBe(0);
       expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('shown.json')])).out)).toHaveLength(1);
       expect(linesOf((await runCommand(['index', 'diff', 'EVEN', toPath('even.json')])).out)).toHaveLength(1);
@@ -190,7 +190,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('each view answers, and an unknown view lists the known ones', async () => {
+    test('each view is printed, and an unknown view is refused with the known ones', async () => {
       for (const words of [
         ['stores'],
         ['jobs', '--kind', 'backtest,render', '--status', 'succeeded'],
@@ -235,7 +235,7 @@ export function describeAgainstAService(): void {
       });
     });
 
-    test('backtests of many indices report each outcome, and end with 1 if one was refused', async () => {
+    test('backtests of many indices report each outcome, and exit with 1 if one was refused', async () => {
       const { status, out, err } = await runCommand(['backtests', 'EVEN,NOBODY', '--csv']);
       const [header, even, nobody] = out.split('\r\n');
       expect([status, err, header]).toEqual([1, '', 'index_id,outcome,total_return,error']);
@@ -256,7 +256,7 @@ export function describeAgainstAService(): void {
       expect((await runCommand(['backtests', 'EVEN', '--fail-on', 'PARTIAL_DATE'])).status).toBe(0);
     });
 
-    test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
+    test('a nightly script that runs twice at once and is killed once leaves complete files and no others', async () => {
       const key = (
         await runHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data,write'])
       ).out.trim();
@@ -341,7 +341,7 @@ divisor export levels --index EVEN --out levels.csv > /dev/null
       });
 
       testSqlShell(createEnvironment);
-      test('--json says the same as on a pipe', async () => {
+      test('--json prints the same output as a pipe', async () => {
         const { status, screen } = await onTerminal(['backtest', 'EVEN', '--json'], createEnvironment());
         expect([status, linesOf(screen.join('\n')).at(-1)?.event]).toEqual([0, 'result']);
       });

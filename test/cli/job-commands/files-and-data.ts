@@ -12,7 +12,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
   const ask = (words: readonly string[]): Promise<CommandOutcome> => runHere(words, environment());
   const runPiped = (words: readonly string[], input: string) => runToEnd(words, environment(), input);
 
-  test('a document may come on standard input', async () => {
+  test('a document can be read from standard input', async () => {
     const { status, out } = await runPiped(
       ['backtest', 'PIPED', '--document', '-'],
       JSON.stringify({ ...INDEX, id: 'PIPED' }),
@@ -20,7 +20,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect([status, linesOf(out).at(-1)?.event]).toEqual([0, 'result']);
   });
 
-  test('the ending of a file names the format, and the file is there when it is whole', async () => {
+  test('the extension of a file sets the format, and the file appears only when it is complete', async () => {
     for (const [ending, begins] of [
       ['csv', 'date,'],
       ['xlsx', 'PK'],
@@ -65,7 +65,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(linesOf(output.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
   });
 
-  test('closes are published, and their log verified, by commands alone', async () => {
+  test('closes are published, and their log is verified, by commands alone', async () => {
     const { status, err, out } = await ask(['publish', 'EVEN', '--through', '2021-01-05']);
     expect([status, err]).toEqual([0, '']);
     const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
@@ -94,7 +94,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['activate', 'nothing'])).status).toBe(2);
   });
 
-  test('a watchlist comes from standard input too, and says which names are not held', async () => {
+  test('a watchlist is also read from standard input, and the identifiers that the market lacks are reported', async () => {
     const { status, out, err } = await runPiped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
     const rows = linesOf(out).filter(({ event }) => event === 'row');
     expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
@@ -109,7 +109,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     });
   });
 
-  test('a rule that a file has before those of the stored index is one difference', async () => {
+  test('a rule that a file adds before those of the stored index is one difference', async () => {
     const createTop = (count: number) => ({ id: `top${count}`, type: 'TopN', params: { count } });
     const writeIndex = (...counts: number[]) =>
       JSON.stringify({
@@ -145,7 +145,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(await ask(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
   });
 
-  test('a document of any family is compared, deleted and restored; purged it is gone', async () => {
+  test('a document of any family is compared, deleted and restored; a purged document no longer exists', async () => {
     const rowsOf = async (...words: string[]) => linesOf((await ask(words)).out).slice(0, -1);
     const put = (names: string, note: string) => ask(['watchlist', 'put', 'told', names, '--note', note]);
     expect((await put('A', 'Begun')).status).toBe(0);
@@ -228,7 +228,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await ask(['import', toPath('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
   });
 
-  test('an inspection of what cannot be read ends with 2 and the reason', async () => {
+  test('an inspection of an unreadable file exits with 2 and the reason', async () => {
     await mkdir(toPath('torn'));
     await writeFile(toPath('torn/market.csv.gz'), 'no gzip at all');
     const { status, out, err } = await ask(['inspect', toPath('torn/market.csv.gz')]);
@@ -236,7 +236,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
   });
 
-  test('wrong rows are refused without questions about the format', async () => {
+  test('invalid rows are refused without questions about the format', async () => {
     await mkdir(toPath('wrong'));
     await writeFile(toPath('wrong/market.csv'), 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,x\n');
     const { status, err } = await ask(['import', toPath('wrong'), '--inspect']);
@@ -244,7 +244,7 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toContain('NOT_A_NUMBER market.csv market[row 2].CLOSE');
   });
 
-  test('damaged files among others are reported at once, with the flag that continues without them', async () => {
+  test('damaged files in a folder are reported together, with the flag that ignores them', async () => {
     await mkdir(toPath('damaged'));
     const formatBars = (close: string) => `Date,Close\n2024-01-02,10\n2024-01-03,${close}\n`;
     const files = {

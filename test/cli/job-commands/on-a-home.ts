@@ -20,7 +20,7 @@ const GENERATED_WORK = [
 
 export function describeOnAHome(): void {
   describe('on a pipe and a home', () => {
-    test('a backtest stores its document first, reports each state once and ends with the result', async () => {
+    test('a backtest first stores its document, reports each state once and ends with the result', async () => {
       const { status, out, err } = await onHome([
         'backtest',
         'EVEN',
@@ -64,7 +64,7 @@ export function describeOnAHome(): void {
       expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
     });
 
-    test('a sweep ranks the combinations of a grid, one line each, and keeps the request it came from', async () => {
+    test('a sweep ranks the combinations of a grid, one line each, and stores the request', async () => {
       const { status, out, err } = await onHome([
         'sweep',
         toPath('grid.json'),
@@ -119,7 +119,7 @@ export function describeOnAHome(): void {
       expect((await readFile(toPath('even.pdf'))).subarray(0, 5).toString()).toBe('%PDF-');
     });
 
-    test('a risk model and an optimisation are made the same way', async () => {
+    test('a risk model and an optimisation are computed in the same way', async () => {
       const risk = await onHome(['risk', 'even', '--index', 'EVEN']);
       expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
       const denoised = await onHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
@@ -157,7 +157,7 @@ export function describeOnAHome(): void {
       expect([optimised.status, linesOf(optimised.out).at(-1)]).toMatchObject([0, { result: { converged: true } }]);
     });
 
-    test('a folder outside the allowed ones is refused with their names and the flag, which allows it', async () => {
+    test('a folder outside the allowed ones is refused with the allowed folders and the flag that allows it', async () => {
       const elsewhere = await mkdtemp(join(tmpdir(), 'divisor-elsewhere-'));
       try {
         await writeFile(join(elsewhere, 'market.csv'), 'date,identifier,CLOSE\n2020-01-02,A,1\n2020-01-03,A,2\n');
@@ -183,7 +183,7 @@ export function describeOnAHome(): void {
       for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
     });
 
-    test('the work of a benchmark is done on an empty home, each piece with its time', async () => {
+    test('the jobs of a benchmark run on an empty home, and each is reported with its time', async () => {
       const timings: WorkTiming[] = [];
       const watch = { begin: () => {}, progress: () => {}, end: (timing: WorkTiming) => void timings.push(timing) };
       const { url, stop } = await startServiceHere(toPath('bench'));
@@ -194,7 +194,7 @@ export function describeOnAHome(): void {
     });
   });
 
-  test('amendments are appended by their dates, with the reason as the note, and earlier members stay', async () => {
+  test('amendments are appended in the order of their dates, with the reason as the note, and earlier fields remain', async () => {
     const rule = { ...INDEX, id: 'AMENDED', name: 'Amended' };
     await writeFile(toPath('amended.json'), JSON.stringify(rule));
     const changes = { rebalance: { frequency: 'monthly' } };
@@ -229,7 +229,7 @@ export function describeOnAHome(): void {
       );
     });
 
-    test('a folder of vendor files becomes a served store by one command, and their mapping can be looked at first', async () => {
+    test('a folder of vendor files becomes a served store by one command, and its mapping can be inspected first', async () => {
       const { bars, names } = await createVendorFiles();
       const looked = await onHome(['inspect', toPath('vendor'), '--out', toPath('mapping.json')]);
       const taken =

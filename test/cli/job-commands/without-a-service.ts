@@ -50,7 +50,7 @@ export function describeWithoutAService(): void {
       }
     });
 
-    test('a refresh shares the result of an equal pending one, and waits for any other', async () => {
+    test('a refresh uses the result of an equal pending one, and waits for any other', async () => {
       const busy = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
       const notFound = new DivisorError({ code: 'JOB_NOT_FOUND', message: 'no job', detail: null }, { status: 404 });
       const failed = new DivisorError({ code: 'STORE_READ_FAILED', message: 'gone', detail: null }, { status: null });

@@ -50,7 +50,7 @@ const isWithin = (inner: ReceivedSpan, outer: ReceivedSpan): boolean =>
 /** Maximum clock difference between threads and processes of one machine: 5 ms, in nanoseconds. */
 const MARGIN = 5_000_000n;
 
-test('one trace reaches from the request of a client to the reader process, the job and its thread', async () => {
+test('one trace covers the request of a client, the reader process, the job and its thread', async () => {
   const { url, stop } = await startServiceHere(await createTemporaryFolder(), [], {
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
     OTEL_EXPORTER_OTLP_HEADERS: 'x-team=index%20desk',
@@ -114,7 +114,7 @@ test('unsampled traces send no spans', async () => {
   expect(collector.requests.map(({ path }) => path)).toEqual(['/own']);
 });
 
-test('a collector that refuses or is unavailable delays no answer and no stop', async () => {
+test('a collector that refuses or is unavailable delays no response and no stop', async () => {
   const refusing = await openCollector(503);
   for (const address of [refusing.url, 'http://127.0.0.1:1']) {
     const { url, stop } = await startServiceHere(await createTemporaryFolder(), [], {

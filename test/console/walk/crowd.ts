@@ -88,7 +88,7 @@ export function describeCrowd(desk: () => Desk): void {
     expect([dialogs, complaints]).toEqual([[], []]);
   });
 
-  test('more tabs load than a browser has connections to a host, and each receives the events of a job', async () => {
+  test('more tabs load than a browser opens connections to a host, and each receives the events of a job', async () => {
     const { page, service } = desk();
     const context = await page.context().browser()!.newContext(); // pages created by a browser always have one
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));

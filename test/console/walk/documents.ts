@@ -12,7 +12,7 @@ import { downloadFile, pollEventually, follow, type Desk } from '../desk.js';
 
 /** Tests the forms of documents other than indices: strategies, templates, watchlists, constraint sets. */
 export function describeDocuments(desk: () => Desk): void {
-  test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
+  test('a template starts from a built-in one, is edited in forms, and previewed as its PDF', async () => {
     const { page, service, complaints } = desk();
     await follow(page, '/console/reports?index=CORE');
     await page.getByRole('link', { name: /^FACTSHEET-A4/ }).click();
@@ -107,7 +107,7 @@ export function describeDocuments(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a watchlist keeps securities, and reports those that the market lacks', async () => {
+  test('a watchlist stores securities, and reports those that the market lacks', async () => {
     const { page, service, complaints } = desk();
     const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=1');
     const known = body.identifiers[0]!.identifier;

@@ -14,7 +14,7 @@ import { combineUniverses } from './universes.js';
 
 /** Tests an index that is designed, edited by two users, run, and examined. */
 export function describeIndices(desk: () => Desk): void {
-  test('an index is designed in forms: findings at their field, weights next to it, saved by a click', async () => {
+  test('an index is designed in forms: findings at their field, weights next to them, saved by a click', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'New index' }).first().click();
     await page.getByLabel('Id *', { exact: true }).fill('CORE index');
@@ -75,7 +75,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('the second of two editors of one index is shown the change that the first has saved', async () => {
+  test('the second of two editors of an index is shown the change that the first has saved', async () => {
     const { complaints, page, service } = desk();
     const other = await desk().newPage();
     await follow(page, '/console/indices/CORE/edit');
@@ -140,7 +140,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an index is run by a click, and every part of it shows what the API answers', async () => {
+  test('an index is run by a click, and each of its pages shows the API responses', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('button', { name: 'Run CORE' }).click();
@@ -200,7 +200,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a run takes the costs and the benchmark of its form, and the next one takes them again', async () => {
+  test('a run uses the costs and the benchmark of its form, and the next run uses them again', async () => {
     const { complaints, page, service } = desk();
     const benchmark = await findLongestName(service);
     await page.goto(`${service.url()}/console/indices/CORE`);

@@ -39,7 +39,7 @@ export function describeKeys(desk: () => Desk): void {
       await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
     }
 
-    test('the console opens without a key, asks for one, and reports a wrong one', async () => {
+    test('the console opens without a key, asks for one, and reports a wrong key', async () => {
       await page.goto(service.url());
       await page.getByRole('heading', { name: 'This service requires a key' }).waitFor();
       const [refused] = await Promise.all([
@@ -51,7 +51,7 @@ export function describeKeys(desk: () => Desk): void {
       expect(desk().complaints).toEqual([]);
     });
 
-    test('it shows the message of the service for a key that may not read', async () => {
+    test('it shows the message of the service for a key without read access', async () => {
       const [refused] = await Promise.all([
         page.waitForResponse((answer) => answer.status() === 403),
         give(RUNNER.key),

@@ -113,7 +113,7 @@ export function describeOperations(desk: () => Desk): void {
     await page.getByText(error.message).waitFor({ state: 'detached' });
   });
 
-  test('a job is cancelled by a click, and stays so', async () => {
+  test('a job is cancelled by a click, and remains cancelled', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Jobs', exact: true }).click();
     const request = { store_id: 'large', assets: 1000, start: '2006-01-03', activate: false };
@@ -133,7 +133,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('health shows every check, and computes again whether each run adds up', async () => {
+  test('health shows every check, and recomputes whether each run reconciles', async () => {
     const { page, complaints } = desk();
     await page.getByRole('link', { name: 'Health' }).click();
     // The table lists jobs by the service's days; large sizes are in GiB.

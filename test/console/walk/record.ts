@@ -54,7 +54,7 @@ export function describeRecord(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a version shows its changes, and is restored over the version that was viewed and over no other', async () => {
+  test('a version shows its changes, and is restored only over the version that was viewed', async () => {
     const { page, service, complaints } = desk();
     const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
@@ -86,7 +86,7 @@ export function describeRecord(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('the next events are on the first page, and all of them in a calendar to subscribe to', async () => {
+  test('the next events are on the first page, and all of them in a calendar for subscription', async () => {
     const { page, service, complaints } = desk();
     await page.getByRole('link', { name: 'Indices', exact: true }).first().click();
     await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Calendar' }).click();

@@ -100,7 +100,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('a risk model is estimated, looked at, and used by its id', async () => {
+  test('a risk model is estimated, inspected, and used by its id', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByRole('link', { name: 'Risk models' }).click();

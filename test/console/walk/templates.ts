@@ -3,7 +3,7 @@ import { pollEventually, follow, type Desk } from '../desk.js';
 
 /** Tests a published methodology that is opened from the gallery. */
 export function describeTemplates(desk: () => Desk): void {
-  test('a template shows its level or what the store lacks, and becomes an index with those beneath it', async () => {
+  test('a template shows its level or the data that the store lacks, and becomes an index with its underlying indices', async () => {
     const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('link', { name: 'Templates' }).click();

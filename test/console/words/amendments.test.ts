@@ -23,11 +23,11 @@ const documentBefore = {
 const editBody = (change: object): JsonObject => ({ ...documentBefore, ...change });
 
 describe('changes of a definition with published closes', () => {
-  test('are those that an amendment may have, as the service lists them', () => {
+  test('are accepted as amendments in the cases that the service lists', () => {
     expect([AMENDABLE, FIXED_TREATMENT]).toEqual([ALLOWED, FIXED]);
   });
 
-  test('are sorted: a title affects no close, a base value and dividends no date', () => {
+  test('are classified: a title affects no close, a base value and dividends have no date', () => {
     const after = editBody({
       name: 'Other',
       base_value: 100,
@@ -48,7 +48,7 @@ describe('changes of a definition with published closes', () => {
     ]).toEqual([0, 1]);
   });
 
-  test('become an amendment after the earlier ones, with the title and without the rest', () => {
+  test('become an amendment after the earlier ones, with the title and without the other fields', () => {
     const stored = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { rebalance: { frequency: 'daily' } } }],
     });
@@ -68,7 +68,7 @@ describe('changes of a definition with published closes', () => {
     });
   });
 
-  test('of rows that an earlier amendment replaced are made to the whole list', () => {
+  test('of rows that an earlier amendment replaced contain the whole list', () => {
     const stored = editBody({
       amendments: [{ effective_from: '2024-03-01', changes: { pipeline: { selection: [] } } }],
     });
@@ -78,7 +78,7 @@ describe('changes of a definition with published closes', () => {
     expect(computeDefinitionsOn('2024-02-01', changed).amended['pipeline']).toMatchObject({ selection: count(40) });
   });
 
-  test('a merge patch leads from one object to the other', () => {
+  test('a merge patch converts one object into the other', () => {
     const value = fc.letrec((tie) => ({
       any: fc.oneof({ depthSize: 'small' }, fc.integer(), fc.string(), fc.array(fc.integer()), tie('object')),
       object: fc.dictionary(fc.constantFrom('a', 'b', 'c'), tie('any')),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { messageAt, plainMessage } from '#console/words/findings.js';
 
-test('a message at its field has the label in place of the path, and the part of the field that it is about', () => {
+test('a message at its field has the label in place of the path, and the affected part of the field', () => {
   const createFindingAt = (path: string, rest: string) => ({ path, message: `${path} ${rest}` });
   expect(messageAt(createFindingAt('pipeline.weighting.cap', 'is 1.5.'), 'cap', 'Cap')).toBe('Cap is 1.5.');
   expect(messageAt(createFindingAt('scenarios[1].shocks.SECTOR:Energy', 'must be a number.'), 'shocks', 'Shocks')).toBe(

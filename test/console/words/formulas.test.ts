@@ -18,7 +18,7 @@ test('the word at the end of a formula is completed as a datapoint or a function
   expect(completeFormula('1 + ma', 'max(')).toBe('1 + max(');
 });
 
-test('a formula is shown as it was typed, or as its tree says it', () => {
+test('a formula is shown as it was typed, or as its tree is formatted', () => {
   expect(formulaText('A + 1')).toBe('A + 1');
   expect(formulaText({ node: 'function', name: 'abs', operands: [], text: 'abs(A)' })).toBe('abs(A)');
   expect(formulaText({ node: 'field', name: 'A' })).toBe('A');

@@ -101,7 +101,7 @@ export function describeReruns(work: SharedWork): void {
       work.workers = [...work.workers.filter((each) => each !== worker), await cluster.startWorker()];
     }
 
-    test('has parts on all of them, and stores each run once', async () => {
+    test('is divided among all of them, and stores each run once', async () => {
       const before = await readRunIdsBefore();
       const { jobId, own, other } = await startPausedRerun('all');
       expect(other).not.toBe(own);
@@ -112,7 +112,7 @@ export function describeReruns(work: SharedWork): void {
       if (IS_SOAK) await expect.poll(listUnreferenced).toEqual([]);
     });
 
-    test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
+    test.runIf(IS_SOAK)('continues after a worker is killed; its node computes the parts of that worker', async () => {
       const before = await readRunIdsBefore();
       const { jobId, other } = await startPausedRerun('helper');
       await kill(findWorker(other));
@@ -120,7 +120,7 @@ export function describeReruns(work: SharedWork): void {
       expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0, losses: 0 });
     });
 
-    test.runIf(IS_SOAK)('begins again when its own worker is killed, and stores each run once', async () => {
+    test.runIf(IS_SOAK)('restarts when its own worker is killed, and stores each run once', async () => {
       const before = await readRunIdsBefore();
       const { jobId, own } = await startPausedRerun('own');
       await kill(findWorker(own));

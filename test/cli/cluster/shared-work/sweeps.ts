@@ -133,7 +133,7 @@ export function describeSweeps(work: SharedWork): void {
       work.workers = work.workers.filter((each) => each !== worker);
     }
 
-    test('has parts on all of them, and the bits of one process', async () => {
+    test('is divided among all of them, and is bit-identical to one process', async () => {
       const { jobId, own, other } = await startPausedSweep('all');
       expect(other).not.toBe(own);
       cluster.s3.isHeld = false;
@@ -142,7 +142,7 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test('and so has a simulation', async () => {
+    test('divides a simulation in the same way', async () => {
       const { jobId } = await startHeldJob(() => startSimulation(cluster.front));
       cluster.s3.isHeld = false;
       expect(await pathsOf(cluster.front, jobId)).toEqual(expectedPaths);
@@ -150,7 +150,7 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test('and so has a study of optimisations', async () => {
+    test('divides an optimisation study in the same way', async () => {
       const { jobId } = await startHeldJob(() => startStudy(cluster.front));
       cluster.s3.isHeld = false;
       expect(await studyOf(cluster.front, jobId)).toEqual(expectedStudy);
@@ -158,7 +158,7 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test('that is cancelled ends on all of them', async () => {
+    test('ends on all of them when it is cancelled', async () => {
       const { jobId } = await startPausedSweep('cancelled');
       await cluster.front.ask('DELETE', `/jobs/${jobId}`);
       expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
@@ -169,7 +169,7 @@ export function describeSweeps(work: SharedWork): void {
       cluster.s3.isHeld = false;
     });
 
-    test.runIf(IS_SOAK)('continues without a killed worker, whose parts its own node computes', async () => {
+    test.runIf(IS_SOAK)('continues after a worker is killed; its node computes the parts of that worker', async () => {
       const { jobId, other } = await startPausedSweep('helper');
       await kill(findWorker(other));
       cluster.s3.isHeld = false;
@@ -179,7 +179,7 @@ export function describeSweeps(work: SharedWork): void {
       await waitForServedStores();
     });
 
-    test.runIf(IS_SOAK)('begins again when its own worker is killed, and ignores the first attempt', async () => {
+    test.runIf(IS_SOAK)('restarts when its own worker is killed, and ignores the first attempt', async () => {
       const { jobId, own } = await startPausedSweep('own');
       await kill(findWorker(own));
       const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
@@ -190,7 +190,7 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test.runIf(IS_SOAK)('a study begins again when its own worker is killed, and stores each result once', async () => {
+    test.runIf(IS_SOAK)('restarts a study when its own worker is killed, and stores each result once', async () => {
       work.workers.push(await cluster.startWorker());
       await waitForServedStores();
       const { jobId, own } = await startHeldJob(() => startStudy(cluster.front));
@@ -201,7 +201,7 @@ export function describeSweeps(work: SharedWork): void {
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     });
 
-    test.runIf(IS_SOAK)('and continues without a killed helper', async () => {
+    test.runIf(IS_SOAK)('continues a study after another worker is killed', async () => {
       work.workers.push(await cluster.startWorker());
       await waitForServedStores();
       const { jobId, other } = await startHeldJob(() => startStudy(cluster.front));

@@ -126,6 +126,7 @@ const COLUMNS: readonly Column<ScenarioRow>[] = [
     title: 'Worst session',
     width: 170,
     priority: 4,
+    below: 'titled',
     value: ({ result }) => result?.worst_session?.return ?? null,
     show: ({ result }) =>
       result?.worst_session && `${change(result.worst_session.return)} on ${result.worst_session.date}`,

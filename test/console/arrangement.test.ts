@@ -142,7 +142,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await pollEventually(() => page.evaluate<number>(pixelsOf(42, 99, 224))).toBeGreaterThan(100);
   });
 
-  test('a chart of large growth is logarithmic by default, and overlapping rebalances are one mark with their number', async () => {
+  test('a list on a phone has its other columns in a second line, and an index its actions in a menu', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 800 } });
     await page.goto(`${desk.service.url()}/console/jobs`);
     const jobs = page.getByRole('grid', { name: 'jobs' });
@@ -163,7 +163,7 @@ describe.skipIf('why' in browserFailure)('an arranged console', () => {
     await page.close();
   });
 
-  test('a chart of large growth is logarithmic by itself, and rebalances that would touch are one mark with their number', async () => {
+  test('a chart of large growth is logarithmic by default, and overlapping rebalances are one mark with their number', async () => {
     const page = await desk.newPage({ viewport: { width: 390, height: 844 } });
     await page.addInitScript(`globalThis.written = [];
       const write = CanvasRenderingContext2D.prototype.fillText;

@@ -252,12 +252,16 @@ function PinFrame({ one }: { readonly one: Pin }) {
   const frame = useRef<HTMLIFrameElement>(null);
   const [height, setHeight] = useState(FIRST_HEIGHT);
   const [loads, setLoads] = useState(0);
+  const [isShown, setShown] = useState(false);
   useEffect(() => {
     const body = frame.current?.contentDocument?.getElementById('main');
     if (body == null) return undefined;
-    const observer = new ResizeObserver(
-      () => body.scrollHeight > 0 && setHeight(Math.min(HEIGHT_MAX, body.scrollHeight)),
-    );
+    const observer = new ResizeObserver(() => {
+      if (body.scrollHeight === 0) return;
+      setHeight(Math.min(HEIGHT_MAX, body.scrollHeight));
+      // The page marks the part when it is rendered.
+      setShown(body.querySelector('[data-way=end]') !== null);
+    });
     observer.observe(body);
     return () => observer.disconnect();
   }, [loads]);
@@ -268,6 +272,7 @@ function PinFrame({ one }: { readonly one: Pin }) {
     <iframe
       ref={frame}
       class={loads > 0 ? '' : 'skeleton'}
+      aria-busy={!isShown}
       title={`${one.part}, ${one.page}`}
       src={`${path}?${address.toString()}`}
       loading="lazy"

@@ -42,6 +42,9 @@ interface GalleryProps {
 /** Number of levels that are requested at the same time, because each request runs a backtest. */
 const REQUESTS = 3;
 
+/** Number of cards on the first screen of a wide window. */
+const FIRST_SCREEN = 12;
+
 /** Renders the templates as cards, grouped by kind. */
 function Gallery({ templates, taken }: GalleryProps) {
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
@@ -55,8 +58,9 @@ function Gallery({ templates, taken }: GalleryProps) {
       (!isRunnable || template.can_run === true),
   );
   const groups = GROUPS.map((group) => ({ ...group, cards: listRunnableFirst(found, group.value) }));
-  const requested = groups
-    .flatMap(({ cards }) => cards)
+  const ordered = groups.flatMap(({ cards }) => cards);
+  const first = new Set(ordered.slice(0, FIRST_SCREEN));
+  const requested = ordered
     .filter(({ id, can_run: canRun }) => canRun === true && !answered.has(id))
     .slice(0, REQUESTS);
   return (
@@ -99,6 +103,7 @@ function Gallery({ templates, taken }: GalleryProps) {
                   template={template}
                   taken={taken}
                   isAsked={requested.includes(template) || answered.has(template.id)}
+                  isFirst={first.has(template)}
                   onAnswer={() => setAnswered((before) => new Set([...before, template.id]))}
                 />
               ))}
@@ -154,10 +159,12 @@ interface CardProps {
   readonly template: MethodologyTemplateSummary;
   readonly taken: ReadonlySet<string>;
   readonly isAsked: boolean;
+  /** True if the card is on the first screen. */
+  readonly isFirst: boolean;
   onAnswer(): void;
 }
 
-function Card({ template, taken, isAsked, onAnswer }: CardProps) {
+function Card({ template, taken, isAsked, isFirst, onAnswer }: CardProps) {
   const { id, title, style, source } = template;
   const level = useResource(
     isAsked ? `template level ${id}` : null,
@@ -171,7 +178,7 @@ function Card({ template, taken, isAsked, onAnswer }: CardProps) {
   const use = addressOf('/console/indices/new', { template: id, id: findFreeId(template, taken) });
   const problem = level.data?.problem ?? level.trouble?.message ?? null;
   return (
-    <li class="template">
+    <li class="template" aria-busy={isFirst && isAsked && !isDone}>
       <header>
         <h3>{title}</h3>
         <State template={template} problem={problem} />

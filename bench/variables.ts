@@ -72,7 +72,7 @@ export type VariableName = keyof typeof VARIABLES;
 export const DECLARED: ReadonlyMap<string, VariableDeclaration> = new Map(Object.entries(VARIABLES));
 
 /** Variables that benches pass to their child processes. */
-export const INNER = ['BARE_BODY', 'BARE_HEADERS'];
+export const INNER_VARIABLES = ['BARE_BODY', 'BARE_HEADERS'];
 
 /** Returns the variables of a bench by the path of its file, as `NAME=default`. */
 export function listVariables(file: string): readonly string[] {
@@ -98,7 +98,7 @@ export function findUnknownVariable(environment: Readonly<Record<string, string 
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   const findPrefix = (name: string): string | undefined => [...prefixes].find((prefix) => name.startsWith(prefix));
   const unknown = Object.keys(environment).find(
-    (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER.includes(name),
+    (name) => findPrefix(name) !== undefined && !DECLARED.has(name) && !INNER_VARIABLES.includes(name),
   );
   if (unknown === undefined) return undefined;
   const nearest = findNearestName(unknown, known);

@@ -37,10 +37,10 @@ interface StartMeasurement {
 }
 
 const results = new Map<string, StartMeasurement[]>(Object.keys(START_MODES).map((way) => [way, []]));
-for (let turn = 0; turn < TURNS; turn++) {
+for (let turnNumber = 0; turnNumber < TURNS; turnNumber++) {
   for (const [way, command] of Object.entries(START_MODES)) {
-    const idleMs = turn === TURNS - 1 ? IDLE_MS : SETTLED_MS;
-    console.log(`turn ${turn + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
+    const idleMs = turnNumber === TURNS - 1 ? IDLE_MS : SETTLED_MS;
+    console.log(`turn ${turnNumber + 1} of ${TURNS}: ${way}, left alone for ${idleMs / 1000} s`);
     results.get(way)!.push(await measureStart(command, idleMs));
   }
 }

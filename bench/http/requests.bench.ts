@@ -118,13 +118,13 @@ function createContentHeaders(body: string): Record<string, string> {
 /** Keeps both workers busy with consecutive jobs while requests arrive at a rate that the event loop can sustain. */
 async function loadWhileBusy(service: RunningService): Promise<void> {
   const over = new AbortController();
-  const work = async (id: string): Promise<void> => {
+  const submitRepeatedly = async (id: string): Promise<void> => {
     while (!over.signal.aborted) {
       await send(service, 'POST', `/analytics/${id}/backtest`, {});
       await waitForJob(service, `backtest:${id}`);
     }
   };
-  const busy = ['I0', 'I1'].map(work);
+  const busy = ['I0', 'I1'].map(submitRepeatedly);
   const { p50, p99 } = await load(`${service.url}/health/live`, { seconds: BUSY_SECONDS, rate: RATE });
   over.abort();
   await Promise.all(busy);

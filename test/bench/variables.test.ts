@@ -33,7 +33,7 @@ test('no bench reads an undeclared variable', () => {
   expect(read.filter((name) => !own.has(name))).toEqual([]);
 });
 
-test('a misspelt variable of a bench is reported with the nearest known one; variables of others are ignored', () => {
+test('a misspelt variable of a bench is reported with the nearest known one; variables of other programs are ignored', () => {
   expect(findUnknownVariable({ START_TURNZ: '3' })).toBe(
     'no benchmark reads the variable START_TURNZ; known are START_TURNS, START_IDLE_MS. Did you mean START_TURNS?',
   );
@@ -64,13 +64,13 @@ test('the help lists the benches with their variables', () => {
   expect(listVariables('http/requests.bench.js')).toEqual([]);
 });
 
-test('the middle of an even number is the mean of two', () => {
+test('the median of an even number of values is the mean of the two in the middle', () => {
   expect(computeMedian([4, 1, 3, 2])).toBe(2.5);
   expect(computeMedian([9, 1, 5])).toBe(5);
   expect(computeMedian([])).toBeNaN();
 });
 
-test('the clock of a process includes ended threads, and follows the coarse time if that is ahead', () => {
+test('processor time includes ended threads, and uses the coarse clock if that is ahead', () => {
   const threads = new Map([
     ['1', 10.25],
     ['2', 3.5],

@@ -5,7 +5,7 @@ import { buildInfo, buildVersion, readEngineVersion } from '#cli/version.js';
 
 const isRepository = existsSync('.git');
 
-test.skipIf(!isRepository)('a build names the commit of its sources and its time', () => {
+test.skipIf(!isRepository)('a build states the commit of its sources and its time', () => {
   const built = JSON.parse(readFileSync('dist/build.json', 'utf8')) as { commit: string; built_at: string };
   // The build may name an earlier commit if only texts have changed since that commit.
   expect(execFileSync('git', ['cat-file', '-t', built.commit], { encoding: 'utf8' }).trim()).toBe('commit');

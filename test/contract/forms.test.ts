@@ -19,13 +19,13 @@ interface Form {
 /** Returns the formats of strings in a schema that have no description: clients would see only a regular expression. */
 function listUndescribedFormats(schema: z.ZodType): string[] {
   const results: string[] = [];
-  const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
+  const overrideSchema = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
     const { def } = zodSchema._zod;
     const checks = (def.checks ?? []).map((check) => check._zod.def as Form);
     for (const { check, format, pattern, error } of [def as Form, ...checks])
       if (check === 'string_format' && error === undefined) results.push(`${format}: ${String(pattern)}`);
   };
-  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override });
+  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override: overrideSchema });
   return results;
 }
 

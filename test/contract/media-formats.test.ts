@@ -6,7 +6,7 @@ import type { Route } from '#contract/route.js';
 
 const several = Object.entries<Route>(API).filter(([, route]) => listMediaTypes(route).length > 1);
 
-test('every route with several media types takes a format for each, and no other does', () => {
+test('every route with several media types accepts a format for each, and no other route does', () => {
   expect(several.length).toBeGreaterThan(8);
   for (const [name, route] of several) expect(defineQuery(route)?.shape, name).toHaveProperty('format');
   for (const [name, route] of several.filter(([, { success }]) => success.schema !== undefined))

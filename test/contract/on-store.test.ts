@@ -21,7 +21,7 @@ describe('the data store of a request', () => {
     expect(undeclared.map(([id]) => id)).toEqual([]);
   });
 
-  test('is a parameter of the query of declared routes, with the errors of a store that cannot be read', () => {
+  test('is a query parameter of declared routes, with the errors of an unreadable store', () => {
     for (const [id, route] of ROUTES.filter(([, { onStore }]) => onStore !== undefined)) {
       expect([id, 'store_id' in (defineQuery(route)?.shape ?? {})]).toEqual([id, route.onStore === 'query']);
       expect([id, listErrorCodes(route)]).toEqual([id, expect.arrayContaining(['STORE_NOT_FOUND', 'STORE_LOADING'])]);

@@ -5,12 +5,12 @@ import type { AuditLog } from '#contract/audit.js';
 import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
 import type { LiveService } from '../real/live.js';
-import { createTeller, OPERATIONS, STORY, storyService, type Teller } from './example-story.js';
+import { createTeller, OPERATIONS, STORY, openStoryService, type ExampleRunner } from './example-story.js';
 
 let service: LiveService;
-let teller: Teller;
+let teller: ExampleRunner;
 beforeAll(async () => {
-  service = await storyService();
+  service = await openStoryService();
   teller = createTeller(service);
 });
 afterAll(() => service.close());

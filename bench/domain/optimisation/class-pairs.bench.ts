@@ -55,19 +55,19 @@ const pairs = classes.flatMap((a, i) => classes.slice(i + 1).map((b) => [a, b]))
 const part = pairs
   .filter((types) => types.some((type) => PARTNER_CLASSES.includes(type)))
   .filter((_, position) => position % PARTS === PART - 1);
-const kept = new Map<string, Cost>(Object.entries(readKept()));
+const keptCosts = new Map<string, Cost>(Object.entries(readKept()));
 
 for (const types of [['Exclude'], ['Turnover'], ['Exclude', 'Turnover']]) measureCost(types); // Compiles the code that all combinations run.
-const until = performance.now() + 1000 * SECONDS;
+const deadline = performance.now() + 1000 * SECONDS;
 for (const types of [...classes.map((type) => [type]), ...part]) {
-  const known = kept.get(getKey(types));
+  const known = keptCosts.get(getKey(types));
   const isWanted =
     known === undefined || REPETITION === 'all' || (REPETITION === 'slow' && (findRatio(types) ?? 0) > RATIO_MAX);
   if (!isWanted) continue;
-  if (performance.now() > until) break;
-  kept.set(getKey(types), measureCost(types));
+  if (performance.now() > deadline) break;
+  keptCosts.set(getKey(types), measureCost(types));
   // Compilation and garbage collection during the run are not costs of the pair.
-  if (types.length > 1 && (findRatio(types) ?? 0) > RATIO_MAX) kept.set(getKey(types), measureLesserCost(types));
+  if (types.length > 1 && (findRatio(types) ?? 0) > RATIO_MAX) keptCosts.set(getKey(types), measureLesserCost(types));
   keep();
 }
 report();
@@ -77,14 +77,14 @@ function measureCost(types: readonly string[]): Cost {
 }
 
 function measureLesserCost(types: readonly string[]): Cost {
-  const [before, again] = [kept.get(getKey(types))!, measureCost(types)];
+  const [before, again] = [keptCosts.get(getKey(types))!, measureCost(types)];
   return computeSolvedMs(again) < computeSolvedMs(before) ? again : before;
 }
 
 /** Returns the cost of a pair relative to its parts; undefined if a cost is unknown or the pair has no frontier. */
 function findRatio(types: readonly string[]): number | undefined {
-  const own = kept.get(getKey(types));
-  const parts = types.map((type) => kept.get(type));
+  const own = keptCosts.get(getKey(types));
+  const parts = types.map((type) => keptCosts.get(type));
   if (own === undefined || own.state === 'infeasible' || parts.includes(undefined)) return undefined;
   return (
     computeSolvedMs(own) /
@@ -106,7 +106,7 @@ function readKept(): Record<string, Cost> {
 /** Stores the costs, one per line, in the order of the grid. */
 function keep(): void {
   const order = new Map([...classes.map((type) => [type]), ...pairs].map((types, k) => [getKey(types), k]));
-  const lines = [...kept]
+  const lines = [...keptCosts]
     .toSorted(([a], [b]) => (order.get(a) ?? 0) - (order.get(b) ?? 0))
     .map(([key, cost]) => `${JSON.stringify(key)}: ${JSON.stringify(cost, roundNumber)}`);
   mkdirSync(dirname(COST_FILE), { recursive: true });
@@ -121,9 +121,10 @@ function report(): void {
   console.log(
     `${SECURITIES} names, 1260 sessions: milliseconds of processor to solve, for the frontiers, and to explain`,
   );
-  for (const type of classes) if (kept.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(kept.get(type)!)}`);
+  for (const type of classes)
+    if (keptCosts.has(type)) console.log(`  ${type.padEnd(44)} ${formatLine(keptCosts.get(type)!)}`);
   const known = pairs.flatMap((types) => {
-    const cost = kept.get(getKey(types));
+    const cost = keptCosts.get(getKey(types));
     return cost === undefined ? [] : [{ key: getKey(types), cost, ratio: findRatio(types) }];
   });
   const countInState = (state: Cost['state']) => known.filter(({ cost }) => cost.state === state).length;
@@ -139,8 +140,8 @@ function report(): void {
   };
   const withoutAnswer = known.filter(({ cost }) => cost.state !== 'solved');
   if (withoutAnswer.length > 0) printPairs('pairs without an answer, or not converged:', withoutAnswer);
-  const binding = new Set([...kept.values()].flatMap((cost) => cost.binding));
-  const slack = classes.filter((type) => kept.has(type) && !binding.has(type));
+  const binding = new Set([...keptCosts.values()].flatMap((cost) => cost.binding));
+  const slack = classes.filter((type) => keptCosts.has(type) && !binding.has(type));
   console.log(
     slack.length === 0
       ? 'every class binds at some optimum'

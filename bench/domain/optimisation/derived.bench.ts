@@ -48,12 +48,12 @@ const cases: Record<string, object> = {
 };
 
 const words = process.argv.slice(2);
-const chosen = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
+const chosenCases = Object.entries(cases).filter(([label]) => words.every((word) => label.includes(word)));
 const engines: Engine[] = [openWasmEngine()];
 const { engine: native } = await openEngine('native');
 if (native.name === 'native') engines.push(native);
 for (const engine of engines) {
-  for (const [label, derivation] of chosen) {
+  for (const [label, derivation] of chosenCases) {
     const begin = process.cpuUsage();
     const composer = createComposer({
       market,

@@ -32,7 +32,7 @@ const FACTORS = 10;
 const ROUNDS = readNumber('ROUNDS');
 
 /** Maximum short weight per security, if short positions are allowed. */
-const SHORT = 0.01;
+const SHORT_SHARE = 0.01;
 
 /** Limit on turnover from the index, in cases with a turnover limit. */
 const TURNOVER = 0.3;
@@ -74,7 +74,7 @@ for (const label of sizes) {
     .split('x')
     .map(Number) as [number, number]; // labels contain both numbers
   const measure = label.includes('d') ? 'drawdown' : 'loss';
-  const short = label.includes('s') ? SHORT : 0;
+  const short = label.includes('s') ? SHORT_SHARE : 0;
   const returns = drawReturns(names, scenarios);
   const cap = Math.max(0.03, 3 / names);
   const turnover = label.includes('t') ? TURNOVER : undefined;

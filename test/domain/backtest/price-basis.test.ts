@@ -15,7 +15,7 @@ const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60] };
 const DIVIDEND: ActionSketch = { name: 'A', type: 'DIVIDEND', value: 2, ex: '2024-03-06' };
 /** Levels of equal weights bought on the first date: half the growth of A plus half the growth of B. */
-const HELD = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
+const HELD_LEVELS = [100, 105, (100 * (0.99 + 1.1)) / 2, (100 * (0.99 + 1.2)) / 2];
 
 const indexOf = (dividends: ReturnVariant, tax = 0) =>
   IndexDocument.parse({
@@ -41,7 +41,7 @@ describe('on prices that include dividends', () => {
   test.each(VARIANTS)('an index that asks for the %s return has a total return alone', (dividends) => {
     const result = runOf('total', dividends, [DIVIDEND]);
     expect([result.variants.price, result.variants.net]).toEqual([null, null]);
-    result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD[t]!, 10));
+    result.variants.total!.level.forEach((level, t) => expect(level).toBeCloseTo(HELD_LEVELS[t]!, 10));
     const columns = openExtended(createRunColumns(result, { contentHash: 's' }));
     expect(createIndexLevels(columns, { variant: null, start: null, end: null })).toMatchObject({
       variant: 'total',

@@ -5,7 +5,7 @@ import { createAttributionView } from '#views/attribution-view.js';
 import { createGroupsView } from '#views/groups-view.js';
 import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
-import { heldOn, columnsOf, repeatPrice } from './shorts-case.js';
+import { readHeldOn, columnsOf, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
 
 describe('views of a run with a short position', () => {
@@ -50,7 +50,7 @@ describe('views of a run with a short position', () => {
       activeRisk: null,
     });
     expect(view.weights.map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C']);
-    const held = heldOn(run.portfolio, 5)['C']!;
+    const held = readHeldOn(run.portfolio, 5)['C']!;
     expect(view.weights[2]).toMatchObject({
       weight: held,
       active_weight: held - 0.1,

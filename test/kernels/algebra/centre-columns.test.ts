@@ -50,16 +50,22 @@ test('a column is centred independently of its neighbours', () => {
 });
 
 test('refuses panels of a wrong shape, and missing weights, factors or sums', () => {
-  const centre = (values: number, weights: number | undefined, factors: number, means: number, squares = means) => {
+  const prepareCentring = (
+    values: number,
+    weights: number | undefined,
+    factors: number,
+    means: number,
+    squares = means,
+  ) => {
     const of = {
       weights: weights === undefined ? undefined : new Float64Array(weights),
       factors: new Float64Array(factors),
     };
     return () => centreColumns(new Float64Array(values), of, new Float64Array(means), new Float64Array(squares));
   };
-  expect(centre(5, undefined, 2, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 2, 0)).toThrow(KernelFault);
-  expect(centre(4, 1, 2, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 1, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 2, 2, 1)).toThrow(KernelFault);
+  expect(prepareCentring(5, undefined, 2, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 2, 0)).toThrow(KernelFault);
+  expect(prepareCentring(4, 1, 2, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 1, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 2, 2, 1)).toThrow(KernelFault);
 });

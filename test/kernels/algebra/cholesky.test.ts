@@ -4,7 +4,7 @@ import { factorCholesky } from '#kernels/algebra/cholesky.js';
 import { KernelFault } from '#kernels/assert.js';
 import { positiveDefinite } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 
 interface FactorCase {
   order: number;
@@ -14,10 +14,10 @@ interface FactorCase {
 
 describe('cholesky', () => {
   test('agrees with LAPACK', () => {
-    for (const { order, a, cholesky: expected } of golden<FactorCase[]>('factorisation')) {
+    for (const { order, a, cholesky: expected } of readGolden<FactorCase[]>('factorisation')) {
       const out = Float64Array.from(a);
       expect(factorCholesky(out, order)).toBe(order);
-      expectClose(lower(out, order), expected, 1e-13);
+      expectClose(keepLowerTriangle(out, order), expected, 1e-13);
     }
   });
 
@@ -50,6 +50,6 @@ describe('cholesky', () => {
   });
 });
 
-function lower(a: Float64Array, order: number): Float64Array {
+function keepLowerTriangle(a: Float64Array, order: number): Float64Array {
   return a.map((value, at) => (at % order > Math.floor(at / order) ? 0 : value));
 }

@@ -4,7 +4,7 @@ import { decomposeSymmetric, computeSymmetricEigenvalues } from '#kernels/algebr
 import { KernelFault } from '#kernels/assert.js';
 import { createMatrices } from '../arbitraries.js';
 import { expectClose } from '../closeness.js';
-import { golden } from '../golden.js';
+import { readGolden } from '../golden.js';
 
 interface FactorCase {
   order: number;
@@ -14,7 +14,7 @@ interface FactorCase {
 
 describe('symmetricEigen', () => {
   test('agrees with LAPACK to 1e-12 of the largest', () => {
-    for (const { order, indefinite, eigenvalues } of golden<FactorCase[]>('factorisation')) {
+    for (const { order, indefinite, eigenvalues } of readGolden<FactorCase[]>('factorisation')) {
       const a = Float64Array.from(indefinite);
       const values = new Float64Array(order);
       expect(computeSymmetricEigenvalues(a, order, values)).toBe(true);

@@ -12,9 +12,9 @@ import type { Panels } from '#market/panels/panels.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readSource } from '#market/sources/read-source.js';
 import { writeRows } from '#market/threads/scatter-rows.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const NAMES = 400;
 const DAYS = 500;

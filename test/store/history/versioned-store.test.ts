@@ -13,10 +13,10 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { seeded } from '../../seeded.js';
 import { flipDocument } from '../flip-document.js';
 import { IS_SOAK } from '../../soak.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 import { join } from 'node:path';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 /** Number of writes on five documents: each document is written, restored and deleted hundreds of times. */
 const WRITES = IS_SOAK ? 10_000 : 3000;
 const INDEX: Subject = { kind: 'index', id: 'EQ' };
@@ -27,7 +27,12 @@ async function openVersioned(folder: string, startMs = 0): Promise<DocumentStore
   return createVersionedStore(await openDocumentStore({ folder }), () => (time += 1000));
 }
 
-const by = (over: Partial<Authorship> = {}): Authorship => ({ author: 'anna', note: null, requestId: 'r', ...over });
+const createAuthorship = (over: Partial<Authorship> = {}): Authorship => ({
+  author: 'anna',
+  note: null,
+  requestId: 'r',
+  ...over,
+});
 
 async function actionsOf(store: DocumentStore, subject: Subject): Promise<string[]> {
   const { latest } = (await readHead(store, subject))!;
@@ -38,7 +43,7 @@ async function actionsOf(store: DocumentStore, subject: Subject): Promise<string
 /** Performs a random write of a document: an edit, the restoring of an earlier version, or a deletion. */
 async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, random: () => number): Promise<void> {
   const draw = random();
-  if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: by() }));
+  if (draw < 0.15) return void (await store.transaction((tx) => tx.delete(kind, id), { by: createAuthorship() }));
   const head = draw < 0.35 ? await readHead(store, { kind, id }) : undefined;
   const earlier = head && (await loadVersion(store, { kind, id }, 1 + Math.floor(random() * head.latest)));
   const isRestored = typeof earlier === 'object' && earlier.content !== null;
@@ -46,10 +51,10 @@ async function performRandomWrite(store: DocumentStore, { kind, id }: Subject, r
   const body: unknown = isRestored
     ? JSON.parse(earlier.content!)
     : { store_id: id, name, source: random() < 0.5 ? null : `/p${random()}` };
-  await store.transaction((tx) => tx.put(kind, id, body), { by: by(isRestored ? { restores: 1 } : {}) });
+  await store.transaction((tx) => tx.put(kind, id, body), { by: createAuthorship(isRestored ? { restores: 1 } : {}) });
 }
 
-async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {
+async function readCurrentVersion(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {
   const stored = await store.get(kind, id);
   return stored === undefined || 'unreadable' in stored ? null : stateOf(kind, JSON.stringify(stored.body));
 }
@@ -57,7 +62,7 @@ async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise
 /** Returns the declared fields of a store, which include every field that the tests write. */
 function stateOf(kind: Subject['kind'], text: string | null): string | null {
   if (text === null) return null;
-  return kind === 'store' ? declaredIn(text) : toCanonicalJson(JSON.parse(text));
+  return kind === 'store' ? readDeclaredSource(text) : toCanonicalJson(JSON.parse(text));
 }
 
 const subjectsOf = (count: number): Subject[] =>
@@ -72,7 +77,7 @@ test('the state at every past time equals the answers at that time, over random 
   for (let i = 0; i < 80; i++) {
     const subject = subjects[Math.floor(random() * subjects.length)]!;
     await performRandomWrite(store, subject, random);
-    const response = await answeredNow(store, subject);
+    const response = await readCurrentVersion(store, subject);
     states.push({ subject, answered: response, versions: (await readHead(store, subject))?.latest ?? 0 });
     if (i % 40 === 39) {
       await store.close();
@@ -97,7 +102,7 @@ test(`of ${WRITES} random writes the state of each time is recomputed from the t
   for (let i = 0; i < WRITES; i++) {
     await performRandomWrite(store, pick(), random);
     const subject = pick(); // any subject, because every subject was written earlier
-    moments.push({ at: formatTimestamp(time), subject, answered: await answeredNow(store, subject) });
+    moments.push({ at: formatTimestamp(time), subject, answered: await readCurrentVersion(store, subject) });
   }
   const histories = new Map<Subject, readonly StoredVersion[]>();
   for (const subject of subjects) histories.set(subject, await versionsOf(store, subject));
@@ -155,7 +160,7 @@ function mapStore(): DocumentStore {
 }
 
 /** Returns the non-null members of a store's version that the tests do not write. */
-function declaredIn(content: string): string {
+function readDeclaredSource(content: string): string {
   const { store_id, name, source } = JSON.parse(content) as Readonly<Record<string, unknown>>;
   return toCanonicalJson({ store_id, name, source });
 }
@@ -193,7 +198,7 @@ test('a document of before there were versions keeps its first content when it i
 
 test('the same content adds no version; a deleted id that is created again continues its numbers', async () => {
   const store = await openVersioned(await newFolder());
-  const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
+  const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
   await put({ id: 'EQ', name: 'a' });
   await put({ name: 'a', id: 'EQ' });
   await store.transaction((tx) => tx.delete('index', 'EQ'));
@@ -223,7 +228,7 @@ test('a transaction that fails leaves no version, one that purges leaves none at
   });
   await expect(failing).rejects.toThrow('refused');
   expect(await actionsOf(store, INDEX)).toEqual(['created']);
-  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship({ purges: true }) });
   expect(await store.ids('version')).toEqual([]);
   // The audit log names version 1, so another state gets another number.
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
@@ -267,8 +272,8 @@ test('a version of a long definition takes less room than the definition', async
 test('a document whose version is deflated by another thread is kept as a short one is', async () => {
   const store = await openVersioned(await newFolder());
   const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
-  await store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
-  await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: by() });
+  await store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
+  await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: createAuthorship() });
   expect(JSON.parse(((await loadVersion(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
   expect((await readHead(store, INDEX))!.latest).toBe(2);
   await store.close();
@@ -278,12 +283,12 @@ test('as many versions stay as are kept, their numbers and the first author too,
   const engine = await openDocumentStore({ folder: await newFolder() });
   const all = createVersionedStore(engine);
   const put = (store: DocumentStore, n: number, author: string) =>
-    store.transaction((tx) => tx.put('index', 'EQ', { n }), { by: by({ author, keyId: author }) });
+    store.transaction((tx) => tx.put('index', 'EQ', { n }), { by: createAuthorship({ author, keyId: author }) });
   for (let n = 1; n <= 5; n++) await put(all, n, n === 1 ? 'owner' : 'anna');
   const store = createVersionedStore(engine, Date.now, { versionsKept: 3 });
   await put(store, 6, 'anna');
   expect(await readHead(store, INDEX)).toEqual({ latest: 6, purged: 3 });
-  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by() });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship() });
   await put(store, 7, 'bert');
   expect(await readHead(store, INDEX)).toEqual({ latest: 8, purged: 5 });
   expect([await loadVersion(store, INDEX, 5), await loadVersion(store, INDEX, 6)]).toMatchObject([
@@ -295,7 +300,7 @@ test('as many versions stay as are kept, their numbers and the first author too,
   for (const kind of ['history', 'version', 'index', 'audit'] as const)
     await store.list(kind, (body, id) => expect(check.look({ kind, id, body })).toBeUndefined());
   expect(check.gaps()).toEqual([]);
-  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: by({ purges: true }) });
+  await store.transaction((tx) => tx.delete('index', 'EQ'), { by: createAuthorship({ purges: true }) });
   await put(store, 8, 'carl');
   expect(await findFirstAuthor(store, INDEX)).toEqual({ author: 'carl', key_id: 'carl' });
   await engine.close();

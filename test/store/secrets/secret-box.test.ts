@@ -3,30 +3,30 @@ import { describe, expect, test } from 'vitest';
 import { createSecretBox, parseSecretKeys, changePassword } from '#store/secrets/secret-box.js';
 
 const key = randomBytes(32);
-const box = createSecretBox(key);
+const secretBox = createSecretBox(key);
 
 describe('a sealed text', () => {
   test('is read only with its key, is the same every time, and differs from every other', () => {
     const texts = ['', 'a', 'secret', 'sécret ✓', 'x'.repeat(10_000)];
-    const sealed = texts.map(box.seal);
-    expect(sealed.map(box.open)).toEqual(texts);
+    const sealed = texts.map(secretBox.seal);
+    expect(sealed.map(secretBox.open)).toEqual(texts);
     expect(new Set(sealed).size).toBe(texts.length);
-    expect(box.seal('secret')).toBe(sealed[2]);
+    expect(secretBox.seal('secret')).toBe(sealed[2]);
     expect(sealed.some((text) => text.includes('secret'))).toBe(false);
     expect(() => createSecretBox(randomBytes(32)).open(sealed[2]!)).toThrow('the key is a different one');
     expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is configured');
   });
 
   test('of which a character is changed is refused', () => {
-    const sealed = box.seal('secret');
+    const sealed = secretBox.seal('secret');
     for (let i = 'enc.v1.'.length; i < sealed.length - 1; i++) {
       const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1);
-      expect(() => box.open(changed)).toThrow();
+      expect(() => secretBox.open(changed)).toThrow();
     }
   });
 
   test('is sealed once', () => {
-    expect(box.seal(box.seal('a'))).toBe(box.seal('a'));
+    expect(secretBox.seal(secretBox.seal('a'))).toBe(secretBox.seal('a'));
   });
 });
 
@@ -54,9 +54,9 @@ test('earlier keys follow the encrypting key, or no key', () => {
 
 test('the password of a URL is changed, and nothing else of it', () => {
   const url = 'postgresql://user:p%40ss@host:5432/db?sslmode=require';
-  const sealed = changePassword(url, box.seal);
+  const sealed = changePassword(url, secretBox.seal);
   expect(sealed).toMatch(/^postgresql:\/\/user:enc\.v1\.[\w-]+@host:5432\/db\?sslmode=require$/);
-  expect(changePassword(sealed, box.open)).toBe(url);
+  expect(changePassword(sealed, secretBox.open)).toBe(url);
   for (const none of ['postgresql://user@host/db', 'sqlite:///a:b@c', '/folder', 'not a url'])
-    expect(changePassword(none, box.seal)).toBe(none);
+    expect(changePassword(none, secretBox.seal)).toBe(none);
 });

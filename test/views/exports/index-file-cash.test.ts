@@ -12,11 +12,11 @@ import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { run } from '../../domain/backtest/random-run.js';
 import { simulateSigned, WEEK } from '../../domain/backtest/signed-case.js';
 import {
-  BENEATH,
+  OVERLAID_PARENTS,
   columnsOf,
   EVERY_OVERLAY,
   ON_OVERLAYS,
-  overlayOn,
+  createOverlayIndex,
   addRates,
 } from '../../domain/overlays/overlay-case.js';
 
@@ -57,16 +57,16 @@ const indexOf = (treatment: object, rest: object = {}): IndexDocument =>
 
 type Row = Record<string, string | number | null>;
 
-interface Read {
+interface FileInput {
   readonly columns: RunColumns;
   readonly market: MarketData;
 }
-const readRun = (of: Run): Read => ({ columns: columnsOf(of), market: of.index.book.sm.market });
+const readRun = (of: Run): FileInput => ({ columns: columnsOf(of), market: of.index.book.sm.market });
 
 /** Returns the rows of a table as in its file. */
 function rowsOf(
   table: typeof produceClosing | typeof produceOpening | typeof produceLevels,
-  read: Read,
+  read: FileInput,
   end: string,
 ): Row[] {
   const source = { ...read, window: { start: null, end } };
@@ -122,10 +122,13 @@ test.each(TREATMENTS)(
   'market value over divisor is the level of an index and of each overlay on it: %o',
   (treatment) => {
     const X = indexOf(treatment);
-    const documents = { X, Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y' }), ...BENEATH };
+    const documents = { X, Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y' }), ...OVERLAID_PARENTS };
     expect(findingsOf(run(MARKET, X), {}, false)).toEqual([]);
     for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS])
-      expect([overlay, findingsOf(run(MARKET, overlayOn(overlay, rest), { documents }))]).toEqual([overlay, []]);
+      expect([overlay, findingsOf(run(MARKET, createOverlayIndex(overlay, rest), { documents }))]).toEqual([
+        overlay,
+        [],
+      ]);
   },
 );
 
@@ -143,7 +146,7 @@ test('rounded levels, divisors, shares and weights agree within their decimals',
 
 test('a file of a doubled index has a row of cash owed, by hand', () => {
   const documents = { X: indexOf({ dividends: 'price' }) };
-  const doubled = readRun(run(MARKET, overlayOn({ type: 'leverage', factor: 2 }), { documents }));
+  const doubled = readRun(run(MARKET, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents }));
   const rows = rowsOf(produceClosing, doubled, DATES[4]!);
   const { price } = rowsOf(produceLevels, doubled, DATES[4]!).at(-1)!;
   expect(rows.map(({ identifier, name }) => [identifier, name])).toEqual([

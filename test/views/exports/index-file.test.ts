@@ -9,7 +9,7 @@ import { fc } from '../../fast-check.js';
 import type { ActionSketch } from '../../domain/backtest/market-builder.js';
 import {
   expectNear,
-  levelsIn,
+  readLevels,
   runIndexCase,
   shareChangesOf,
   listWeekdays,
@@ -23,12 +23,12 @@ const columnsOf = (run: Run) => {
 };
 
 /** Divisor, and index shares and prices by identifier. */
-interface Read extends Pick<IndexFile, 'divisor'> {
+interface IndexFileContent extends Pick<IndexFile, 'divisor'> {
   readonly shares: ReadonlyMap<string, number>;
   readonly money: number;
 }
 
-function read(names: readonly string[], { shares, price, fx, divisor }: IndexFile): Read {
+function read(names: readonly string[], { shares, price, fx, divisor }: IndexFile): IndexFileContent {
   const held = names.flatMap((name, i) => (shares[i] === 0 ? [] : [[name, i] as const]));
   return {
     divisor,
@@ -38,7 +38,7 @@ function read(names: readonly string[], { shares, price, fx, divisor }: IndexFil
 }
 
 /** Returns the opening and closing file of every session of a run; the first session has no opening file. */
-function filesOf(run: Run): { closing: Read; opening: Read | null }[] {
+function filesOf(run: Run): { closing: IndexFileContent; opening: IndexFileContent | null }[] {
   const columns = columnsOf(run);
   const { names } = columns.header;
   const { market } = run.index.book.sm;
@@ -88,7 +88,7 @@ test('a security that leaves is at its proceeds while the portfolio waits for th
   const { price, shares } = createClosingFile(columns, DAYS[12]!, run.index.book.sm.market);
   expect(shares[names.indexOf('C')]).toBeGreaterThan(0);
   expectNear(price[names.indexOf('C')]!, 60);
-  const levels = levelsIn(run, 'price');
+  const levels = readLevels(run, 'price');
   filesOf(run).forEach(({ closing: { money, divisor } }, t) => expectNear(money / divisor, levels[t]!));
 });
 
@@ -150,10 +150,13 @@ function countsOf(
   n: number,
 ): number[] {
   return DAYS.map((_, t) => {
-    const own = <T extends { readonly name: number; readonly at: number }>(all: readonly T[]): T[] =>
+    const selectOwn = <T extends { readonly name: number; readonly at: number }>(all: readonly T[]): T[] =>
       all.filter(({ name, at }) => name === n && at <= t);
-    const split = own(events).reduce((ratio, { type, size }) => (type === 'SPLIT' ? ratio * (1 + size) : ratio), 1);
-    return own(counts).reduce((count, { percent }) => count * (1 + percent / 100), 1000 * (n + 1) * split);
+    const split = selectOwn(events).reduce(
+      (ratio, { type, size }) => (type === 'SPLIT' ? ratio * (1 + size) : ratio),
+      1,
+    );
+    return selectOwn(counts).reduce((count, { percent }) => count * (1 + percent / 100), 1000 * (n + 1) * split);
   });
 }
 
@@ -237,7 +240,7 @@ test('on random markets market value over divisor is the level, and an opening i
   fc.assert(
     fc.property(randomCase, ({ drawn: events, ...sketch }) => {
       const run = runIndexCase(sketch);
-      const price = levelsIn(run, 'price');
+      const price = readLevels(run, 'price');
       const files = filesOf(run);
       const changes = run.index.book.shareChanges === undefined ? [] : shareChangesOf(run);
       const { sm } = run.index.book;

@@ -7,11 +7,13 @@ import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
+import { labelWithName } from '../../components/name-column.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
+import { useNames } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { isSameFinding } from '../../words/findings.js';
@@ -52,6 +54,8 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const [first] = views;
   const view = views.find(({ value }) => value === parameter('view'))?.value ?? first!.value;
   const canPreview = isValid && asOf !== null;
+  const urgent = findings.filter(({ severity }) => severity !== 'info');
+  const others = findings.filter(({ severity }) => severity === 'info');
   const isCurrent = !findings.some(({ severity }) => severity === 'error');
   // The service has neither accepted nor refused the draft.
   const isUnchecked = !isValid && isCurrent && asOf !== null;
@@ -76,7 +80,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
         <Fold isFolded={isFolded} onFold={setFolded} />
         {(view === 'preview' || view === 'change') && <DecisionDate asOf={asOf} start={start} end={end} />}
       </div>
-      {findings.length > 0 && <Findings findings={findings} shown={4} isOpenForm />}
+      {urgent.length > 0 && <Findings findings={urgent} shown={4} isOpenForm />}
       {asOf === null && view !== 'json' && <p class="quiet">No data store is served. Serve one to see a preview.</p>}
       {isUnchecked && view === 'preview' && preview.data === undefined && <Wait what="the preview" />}
       {view === 'preview' && (
@@ -91,6 +95,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       )}
       {view === 'level' && <LevelView isValid={canPreview} isUnchecked={isUnchecked} />}
       {view === 'json' && <JsonEditor />}
+      {others.length > 0 && <Findings findings={others} shown={4} isOpenForm />}
     </aside>
   );
 }
@@ -181,6 +186,10 @@ function Preview({ preview, shown }: PreviewProps) {
   } = preview;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
   const findings = all.filter((finding) => !shown.some((other) => isSameFinding(other, finding)));
+  const facts = useNames(
+    held.slice(0, SHOWN).map(({ identifier }) => identifier),
+    date ?? undefined,
+  );
   return (
     <>
       <Metrics
@@ -209,7 +218,7 @@ function Preview({ preview, shown }: PreviewProps) {
       <Bars
         label="Largest weights"
         bars={held.slice(0, SHOWN).map(({ identifier, weight, capped }) => ({
-          label: capped ? `${identifier} (cap)` : identifier,
+          label: `${labelWithName(identifier, facts)}${capped ? ' (cap)' : ''}`,
           value: weight ?? 0,
         }))}
         isPlain

@@ -98,7 +98,7 @@ const errors: Register<PublishedError> = {
       grow: 4,
       priority: 6,
       value: ({ reason }) => reason,
-      show: ({ reason }) => <span title={reason}>{reason}</span>,
+      show: ({ reason }) => <span title={reason}>{withoutSize(reason)}</span>,
     },
     { id: 'author', title: 'Author', width: 80, priority: 7, value: ({ author }) => author },
   ],
@@ -123,6 +123,12 @@ const errors: Register<PublishedError> = {
     ['Notice for clients', notice],
   ],
 };
+
+/** Removes the size of the error, which has its own column, from the reason of an error policy. */
+function withoutSize(reason: string): string {
+  const rest = reason.replace(/^The largest difference is [\d.,]+ bp, /, '');
+  return rest.charAt(0).toUpperCase() + rest.slice(1);
+}
 
 type Judgement = Judgements['judgements'][number];
 

@@ -185,7 +185,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
-    await page.getByText('Loss out of sample').waitFor();
+    await page.getByText('Losses out of sample').waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<{ request: object; result: Pick<SweepView, 'rows'> }>(

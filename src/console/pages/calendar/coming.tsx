@@ -21,22 +21,33 @@ export function Coming() {
   if (data === undefined || data.events.length === 0) return null;
   return (
     <Section title="Coming up" aside={<a href="/console/calendar">Calendar</a>}>
-      <ul class="coming">
-        {groupByDay(data.events)
-          .slice(0, SHOWN_MAX)
-          .map(([first, ...others]) => (
-            <li key={`${first.date} ${first.kind}`}>
-              <span class="number">
-                {first.date} <span class="quiet">{weekday(first.date)}</span>
-              </span>
-              <Badge kind={KINDS_OF_BADGES[first.kind]}>{first.kind}</Badge>
-              <Of events={[first, ...others]} />
-            </li>
-          ))}
-      </ul>
+      <ComingDays events={data.events} />
     </Section>
   );
 }
+
+interface ComingDaysProps {
+  /** Events by date and kind. */
+  readonly events: readonly Event[];
+  readonly shown?: number;
+}
+
+/** Renders the first days with events, with the indices or exchanges of each kind of event. */
+export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
+  <ul class="coming">
+    {groupByDay(events)
+      .slice(0, shown)
+      .map(([first, ...others]) => (
+        <li key={`${first.date} ${first.kind}`}>
+          <span class="number">
+            {first.date} <span class="quiet">{weekday(first.date)}</span>
+          </span>
+          <Badge kind={KINDS_OF_BADGES[first.kind]}>{first.kind}</Badge>
+          <Of events={[first, ...others]} />
+        </li>
+      ))}
+  </ul>
+);
 
 function Of({ events }: { readonly events: readonly Event[] }) {
   const more = events.length - NAMED_MAX;

@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
-import { KINDS_OF_BADGES } from './event-kinds.js';
+import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
 import './calendar.css';
 
 /** Maximum number of days shown, and maximum number of indices named per day. */
@@ -53,10 +53,14 @@ function Of({ events }: { readonly events: readonly Event[] }) {
   const more = events.length - NAMED_MAX;
   return (
     <span>
-      {events.slice(0, NAMED_MAX).map(({ index_id: id, calendar }, k) => (
-        <span key={id ?? calendar}>
+      {events.slice(0, NAMED_MAX).map((event, k) => (
+        <span key={event.index_id ?? event.calendar}>
           {k > 0 && ', '}
-          {id === null ? calendar : <a href={indexAddress(id)}>{id}</a>}
+          {event.index_id === null ? (
+            `${event.calendar} ${wordsOf(event)}`
+          ) : (
+            <a href={indexAddress(event.index_id)}>{event.index_id}</a>
+          )}
         </span>
       ))}
       {more > 0 && ` and ${more} more`}

@@ -120,19 +120,19 @@ function declareFunctions(set: NativeSet): LibraryFunctions {
   const from = openLibrary();
   const declareKernel = <F>(name: string, result: string, parameters: readonly string[]): F =>
     from.func(name, result, [...parameters]) as unknown as F; // The prototypes in C match the types.
-  const kernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
+  const bindKernel = <F>(name: string, result: string, ...parameters: readonly string[]): F =>
     declareKernel(`${name}_${set}`, result, parameters);
   return {
     addressOf: declareKernel('address_of', POINTER, ['void *']),
-    productScratch: kernel('product_scratch', 'int64_t'),
+    productScratch: bindKernel('product_scratch', 'int64_t'),
     product: declareKernel(`product_${set}`, 'void', PRODUCT),
-    symmetricRankK: kernel('symmetric_rank_k', 'void', POINTER, 'int', 'int', POINTER, POINTER),
-    packSlab: kernel('pack_slab', 'void', POINTER, 'int', 'int', 'int', POINTER),
-    addSlabGroup: kernel('add_slab_group', 'void', 'int', 'int', POINTER, 'int', 'int', POINTER),
-    cholesky: kernel('cholesky', 'int', POINTER, 'int', POINTER),
-    solveLower: kernel('solve_lower', 'void', POINTER, 'int', POINTER, 'int', POINTER),
-    solveLowerTransposed: kernel('solve_lower_transposed', 'void', POINTER, 'int', POINTER, 'int', POINTER),
-    symvRows: kernel('symv_rows', 'void', POINTER, 'int', STRIDE, POINTER, POINTER, 'int', 'int'),
+    symmetricRankK: bindKernel('symmetric_rank_k', 'void', POINTER, 'int', 'int', POINTER, POINTER),
+    packSlab: bindKernel('pack_slab', 'void', POINTER, 'int', 'int', 'int', POINTER),
+    addSlabGroup: bindKernel('add_slab_group', 'void', 'int', 'int', POINTER, 'int', 'int', POINTER),
+    cholesky: bindKernel('cholesky', 'int', POINTER, 'int', POINTER),
+    solveLower: bindKernel('solve_lower', 'void', POINTER, 'int', POINTER, 'int', POINTER),
+    solveLowerTransposed: bindKernel('solve_lower_transposed', 'void', POINTER, 'int', POINTER, 'int', POINTER),
+    symvRows: bindKernel('symv_rows', 'void', POINTER, 'int', STRIDE, POINTER, POINTER, 'int', 'int'),
   };
 }
 

@@ -60,7 +60,7 @@ interface Exports {
 const panels = new WeakMap<ArrayBufferLike, ValuePanel>();
 
 /** Returns the sums over a panel created by `createValuePanel`; undefined for other panels. */
-export function valuePanelOf({ buffer }: Float64Array): ValuePanel | undefined {
+export function getValuePanel({ buffer }: Float64Array): ValuePanel | undefined {
   return panels.get(buffer);
 }
 

@@ -56,7 +56,7 @@ export function createInteriorState(relaxation: Relaxation, near: NearPoint | nu
     slack: create(m),
     excess: create(m),
     values: create(m),
-    penalties: Float64Array.from({ length: m }, (_, j) => penaltyOf(relaxation, j)),
+    penalties: Float64Array.from({ length: m }, (_, j) => computePenalty(relaxation, j)),
     boundSlack: create(bounds.length),
     boundPrice: create(bounds.length),
     gradient: create(count),
@@ -69,7 +69,7 @@ export function createInteriorState(relaxation: Relaxation, near: NearPoint | nu
 }
 
 /** Returns the price of a unit of violation of a row. */
-const penaltyOf = ({ rows }: Relaxation, j: number): number =>
+const computePenalty = ({ rows }: Relaxation, j: number): number =>
   j < rows.length && rows[j]!.tax === 1 ? Infinity : Math.min(rows[j]?.penalty ?? Infinity, HARD_PENALTY);
 
 function begin(state: InteriorState, near: NearPoint | null): void {
@@ -143,17 +143,17 @@ export function evaluateState(state: InteriorState): void {
 }
 
 /** Multiplier of the variance limit, in units of the variance. */
-export const varianceMultiplier = ({ hasVariance, y, relaxation: { program, rows } }: InteriorState): number =>
+export const computeVarianceMultiplier = ({ hasVariance, y, relaxation: { program, rows } }: InteriorState): number =>
   hasVariance ? y[rows.length]! / program.varianceLimit : 0;
 
 /** Weight of the variance in the Lagrangian. */
 export const computeVarianceWeight = (state: InteriorState): number =>
-  state.relaxation.program.aversion + varianceMultiplier(state);
+  state.relaxation.program.aversion + computeVarianceMultiplier(state);
 
 /** Returns views of the current multipliers. */
 export const collectMultipliers = (state: InteriorState): Multipliers => ({
   exposures: state.exposures,
-  variance: varianceMultiplier(state),
+  variance: computeVarianceMultiplier(state),
   rows: state.y.subarray(0, state.relaxation.rows.length),
 });
 

@@ -178,14 +178,14 @@ function createState(relaxation: Relaxation, near: NearPoint | null) {
         length *= Math.min(0.9, Math.max(0.1, first / (first - last)));
       }
     },
-    partial: () => ({ traded: responses.traded, weights, multipliers: multipliers() }),
+    partial: () => ({ traded: responses.traded, weights, multipliers: getMultipliers() }),
     answer(status: RelaxedAnswer['status'], steps: number): RelaxedAnswer {
       const violations = values.map((value, j) => Math.max(0, value - rows[j]!.tax * t));
-      return { status, traded: responses.traded, weights, multipliers: multipliers(), violations, steps };
+      return { status, traded: responses.traded, weights, multipliers: getMultipliers(), violations, steps };
     },
   };
 
-  function multipliers() {
+  function getMultipliers() {
     return { exposures: prices.slice(0, k).map((price) => price / (2 * aversion)), variance: 0, rows: y };
   }
 }

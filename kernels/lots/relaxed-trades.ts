@@ -115,6 +115,6 @@ export function sortSales(
   const order = new Int32Array(lotStart[i + 1]! - first);
   for (let at = 0; at < order.length; at++) order[at] = first + at;
   if (isOrdered[i] === 1 || order.length < 2) return order;
-  const price = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
-  return order.sort((a, b) => price(a) - price(b) || a - b);
+  const computePrice = (l: number): number => prices.short * lotShort[l]! + prices.long * lotLong[l]!;
+  return order.sort((a, b) => computePrice(a) - computePrice(b) || a - b);
 }

@@ -218,7 +218,7 @@ function findMargin(program: AccountProgram, terms: Terms): DecidedTrades {
   const [first, end] = [lotStart.slice(0, n), lotStart.slice(1)];
   const buyLimit = program.buyLimit.slice();
   const decided = new Float64Array(n);
-  const priceOf = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
+  const computePrice = (l: number): number => terms.prices.short * lotShort[l]! + terms.prices.long * lotLong[l]!;
   let [short, long] = [0, 0];
   for (let i = 0; i < n; i++) {
     const sold = -net[i]!;
@@ -228,10 +228,10 @@ function findMargin(program: AccountProgram, terms: Terms): DecidedTrades {
     if (sold < -TRADE_MIN || isOrdered[i] === 0 || from === to) continue;
     let [at, left] = [from, sold - lotSize[from]!];
     for (; at < to - 1 && left > TRADE_MIN; left -= lotSize[at]!) at++;
-    if (sold > TRADE_MIN) while (at > from && priceOf(at - 1) <= priceOf(at)) at--;
+    if (sold > TRADE_MIN) while (at > from && computePrice(at - 1) <= computePrice(at)) at--;
     first[i] = at;
     end[i] = at + 1;
-    while (end[i]! < to && priceOf(end[i]!) >= priceOf(end[i]! - 1)) end[i]!++;
+    while (end[i]! < to && computePrice(end[i]!) >= computePrice(end[i]! - 1)) end[i]!++;
     for (let l = from; l < at; l++) {
       decided[i]! -= lotSize[l]!;
       short += lotSize[l]! * lotShort[l]!;

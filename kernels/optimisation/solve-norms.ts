@@ -90,7 +90,7 @@ export function solveWithNorms(
   const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
   let last = start === undefined ? undefined : createPricedStart(start, q, first);
   let lastPrice = first;
-  const at = (price: number): PricedSolution | undefined => {
+  const solveAtPrice = (price: number): PricedSolution | undefined => {
     const priced = addPrice(program, q, price);
     const isFar = !(price < PRICE_RATIO_MAX * lastPrice && lastPrice < PRICE_RATIO_MAX * price);
     const answer = solve(priced, isFar ? undefined : last);
@@ -102,12 +102,12 @@ export function solveWithNorms(
       answer.status === 'infeasible' || (excess > EXCESS_MAX && isTooShort(program, q, { price, answer }));
     return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
   };
-  const close = findRoot(at, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
+  const close = findRoot(solveAtPrice, first > 0 ? first : computePriceScale(program, norm), NEWTON_DISTANCE);
   if (close === undefined) return undefined;
   if (close.answer.status === 'infeasible') return addNorm(close.answer, { program, q, price: close.price });
   const ended = finish(program, addNorm(close.answer, { program, q, price: close.price }), STATES_LAST);
   if (ended !== undefined) return ended;
-  const closest = findRoot(at, close.price, RADIUS_DISTANCE_MIN);
+  const closest = findRoot(solveAtPrice, close.price, RADIUS_DISTANCE_MIN);
   if (closest === undefined) return undefined;
   return finish(program, addNorm(closest.answer, { program, q, price: closest.price }), 0);
 }

@@ -40,7 +40,7 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
   const words = new Uint32Array(4);
   let used = 4;
 
-  function word(): number {
+  function drawWord(): number {
     if (used === 4) {
       computePhilox(counter, keys, words);
       used = 0;
@@ -50,20 +50,20 @@ export function createCounterRandom(key: RandomKey): CounterRandom {
     return words[used++]!;
   }
 
-  function uniform(): number {
-    const high = word();
-    const low = word();
+  function drawUniform(): number {
+    const high = drawWord();
+    const low = drawWord();
     return (high * 2 ** 20 + (low >>> 12) + 0.5) / 2 ** 52;
   }
 
   return {
-    uniform,
-    normal: () => computeNormalQuantile(uniform()),
+    uniform: drawUniform,
+    normal: () => computeNormalQuantile(drawUniform()),
     integer(bound) {
       if (!(bound >= 1 && bound <= WORD)) throw new KernelFault(`bound: ${bound}, 1 to 2^32 needed`);
       const fair = WORD - (WORD % bound);
       for (;;) {
-        const value = word();
+        const value = drawWord();
         if (value < fair) return value % bound;
       }
     },

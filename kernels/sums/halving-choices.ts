@@ -41,7 +41,7 @@ export function countHalves(blocks: number): number {
  * @source      Definition. Bit-identical on every engine: the sums of a half are computed by adding its blocks in
  *              order.
  */
-export function halvingChoices(sums: BlockSums, out: Float64Array): void {
+export function computeHalvingChoices(sums: BlockSums, out: Float64Array): void {
   const blocks = assertHalving(sums, out);
   const { first, second, means } = sums;
   const size = blocks / 2;

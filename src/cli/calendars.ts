@@ -85,11 +85,11 @@ interface CheckOptions {
 
 function check(folder: string, options: CheckOptions): number {
   const known = openCalendars(options.folder);
-  const corrections = options.corrections === undefined ? {} : correctionsIn(options.corrections);
+  const corrections = options.corrections === undefined ? {} : loadCorrections(options.corrections);
   const window = { from: parseBound(options.from, '--from', -Infinity), to: parseBound(options.to, '--to', Infinity) };
   const comparisons: SessionComparison[] = [];
   const unknown: string[] = [];
-  for (const reference of referencesIn(folder)) {
+  for (const reference of loadReferences(folder)) {
     const calendar = known.get(reference.code);
     const corrected = correctReference(reference, corrections, options.confidence.split(','));
     const cut = { ...corrected, from: Math.max(reference.from, window.from), to: Math.min(reference.to, window.to) };
@@ -100,7 +100,7 @@ function check(folder: string, options: CheckOptions): number {
   return comparisons.some(({ years }) => years.length > 0) ? EXIT_DIFFERENCES : 0;
 }
 
-function referencesIn(folder: string): SessionReference[] {
+function loadReferences(folder: string): SessionReference[] {
   try {
     return readReferences(folder);
   } catch (failure) {
@@ -110,7 +110,7 @@ function referencesIn(folder: string): SessionReference[] {
   }
 }
 
-function correctionsIn(file: string): Corrections {
+function loadCorrections(file: string): Corrections {
   try {
     return readCorrections(file);
   } catch (failure) {
@@ -126,7 +126,7 @@ function parseBound(text: string | undefined, flag: string, open: number): numbe
 }
 
 function formatReport(comparisons: readonly SessionComparison[], unknown: readonly string[]): string {
-  const differing = comparisons.flatMap(({ code, years }) => years.map((year) => rowOf(code, year)));
+  const differing = comparisons.flatMap(({ code, years }) => years.map((year) => formatRow(code, year)));
   const compared = comparisons.filter(({ from, to }) => from <= to);
   const days = comparisons
     .flatMap(({ years }) => years)
@@ -140,7 +140,7 @@ function formatReport(comparisons: readonly SessionComparison[], unknown: readon
   ].join('');
 }
 
-function rowOf(code: string, { year, missing, extra }: YearDifference) {
+function formatRow(code: string, { year, missing, extra }: YearDifference) {
   const marked = [...missing.map((day) => ({ day, sign: '-' })), ...extra.map((day) => ({ day, sign: '+' }))];
   const texts = marked
     .toSorted((a, b) => a.day - b.day)

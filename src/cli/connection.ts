@@ -92,14 +92,14 @@ export async function runWithService(
   use: (client: DivisorClient, address: Address) => Promise<number>,
   { keepsServed = false }: HomeOptions = {},
 ): Promise<number> {
-  const url = addressOf(flags, environment);
+  const url = findAddress(flags, environment);
   if (url !== undefined && flags.dataRoots !== undefined)
     throw new UsageError('--data-roots applies to a home that the command opens; a service has its own setting');
   const here: { settings?: Settings } = {};
   try {
     if (url !== undefined) {
       const address = { url, key: environment['DIVISOR_API_KEY'] };
-      return await runOnStore(flags.store, clientOf(address), (client) => use(client, address));
+      return await runOnStore(flags.store, createClient(address), (client) => use(client, address));
     }
     const useHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
@@ -110,15 +110,15 @@ export async function runWithService(
     if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
     if (failure instanceof UnreachableError)
       return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
-    if (failure instanceof DivisorError) return printSentence(statusOf(failure), explain(failure, here.settings));
+    if (failure instanceof DivisorError) return printSentence(getStatus(failure), explain(failure, here.settings));
     throw failure;
   }
 }
 
-const clientOf = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
+const createClient = (address: Address): DivisorClient => createDivisorClient({ ...address, fetch: fetchPatiently });
 
 /** Returns the address of the service, if one is given. @throws UsageError if the text is not an HTTP address */
-function addressOf({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
+function findAddress({ url }: ConnectionFlags, environment: NodeJS.ProcessEnv): string | undefined {
   const text = url ?? environment['DIVISOR_URL'];
   if (text === undefined || /^https?:$/.test(URL.parse(text)?.protocol ?? '')) return text;
   throw new UsageError(
@@ -164,7 +164,7 @@ async function runInProcess(
   try {
     await running.service.resumed;
     const address = { url: running.server.url, key: `dvs_${id}_${secret}` };
-    const client = clientOf(address);
+    const client = createClient(address);
     for (const { code, message } of await listTakenAtStart(client))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, address, settings);
@@ -176,7 +176,7 @@ async function runInProcess(
 /** Temporary refusals: a job with the same id, or work on the same store, is running. */
 const BUSY: ReadonlySet<string> = new Set<DivisorError['code']>(['JOB_RUNNING', 'STORE_LOADING', 'STORE_REFRESHING']);
 
-function statusOf({ code, status }: DivisorError): number {
+function getStatus({ code, status }: DivisorError): number {
   if (code === 'REFRESH_REJECTED') return EXIT.found;
   if (status === null) return EXIT.jobFailed;
   if (BUSY.has(code)) return EXIT.tryAgain;

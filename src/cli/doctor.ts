@@ -11,7 +11,7 @@ import { isLoopbackName } from '#http/authentication.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { probeStore } from '#store/place/claim-place.js';
 import { HOME_FORMAT, listHomeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
-import { holderOf } from '#store/home/home-lock.js';
+import { findHolder } from '#store/home/home-lock.js';
 import { assertGranted, assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
 import { runWithClient } from '#store/postgres/open-documents.js';
 import { measureSharedSizes, type SharedSizes } from '#store/postgres/shared-sizes.js';
@@ -21,7 +21,7 @@ import { findRecordedLocation } from './moving/open-place.js';
 import { readArtifactLocation } from './places.js';
 import { readSeenDocuments, type SeenDocument } from './seen-documents.js';
 import { readSettings, formatSettingsHelp, type Settings } from './settings.js';
-import { engineVersion } from './version.js';
+import { readEngineVersion } from './version.js';
 
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
 
@@ -74,7 +74,9 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
   const documents = callOnce(() => readSeenDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(INSPECTIONS)) {
-    const result = await look(settings, home, documents).catch((failure: unknown) => createFault(sentenceOf(failure)));
+    const result = await look(settings, home, documents).catch((failure: unknown) =>
+      createFault(formatSentence(failure)),
+    );
     findings.push({ subject, ...result });
   }
   createHomeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
@@ -85,7 +87,7 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
   return findings.some(({ state }) => state === 'fault') ? EXIT_FAULT : 0;
 }
 
-function sentenceOf(failure: unknown): string {
+function formatSentence(failure: unknown): string {
   const message = failure instanceof Error ? failure.message : String(failure);
   return message.endsWith('.') ? message : `${message}.`;
 }
@@ -93,7 +95,7 @@ function sentenceOf(failure: unknown): string {
 const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-    const says = `Divisor ${engineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
+    const says = `Divisor ${readEngineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
     if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
       return createFault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
     return major < NODE_SUPPORTED
@@ -121,7 +123,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       : createWarning(`${says} Other users may read it; run chmod 700.`);
   },
   lock: async (_settings, home) => {
-    const holder = await holderOf(home.path);
+    const holder = await findHolder(home.path);
     if (holder === undefined) return createOk('No process serves the home.');
     if (holder.isRunning === true) return createOk(`Process ${holder.pid} serves the home.`);
     if (holder.isRunning === false)
@@ -136,7 +138,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
       await assertMigrated(client);
       await assertGranted(client);
     });
-    const sizes = await sizesOf(database);
+    const sizes = await readSizes(database);
     const says = 'The database answers, has the tables of this version, and its role has the rights to serve.';
     return createOk(sizes === undefined ? says : `${says} It occupies ${formatMebibytes(sizes.databaseBytes)} MiB.`);
   },
@@ -162,7 +164,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   artifacts: async (settings) => {
     if (settings.artifacts === undefined) return createOk('Results are in the home.');
     const says = `Results can be written, read and removed; the test took ${await probeArtifacts(settings)} ms.`;
-    const sizes = settings.database === undefined ? undefined : await sizesOf(settings.database);
+    const sizes = settings.database === undefined ? undefined : await readSizes(settings.database);
     if (sizes === undefined) return createOk(says);
     const { results, resultBytes } = sizes;
     return createOk(
@@ -267,7 +269,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
 const formatCount = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
 /** Reads the shared sizes; undefined if they are unavailable, which is not a fault. */
-const sizesOf = (database: string): Promise<SharedSizes | undefined> =>
+const readSizes = (database: string): Promise<SharedSizes | undefined> =>
   runWithClient(database, (client) =>
     measureSharedSizes(async (text) => (await client.query(text)).rows, `"${SCHEMA}"`),
   ).catch(() => undefined);

@@ -6,7 +6,7 @@ import type { ExampleAnswers } from '#contract/examples.js';
 import { openApiDocument } from '#contract/openapi.js';
 import type { BuiltDocument, DocumentationSources } from '#http/routes/documentation.js';
 import type { GuidePage } from '#views/documentation/guide-page.js';
-import { engineVersion, PACKAGE_ROOT } from './version.js';
+import { readEngineVersion, PACKAGE_ROOT } from './version.js';
 
 /**
  * Returns the sources of this package's documentation: the contract with example answers, the guide, and the compressed
@@ -14,7 +14,7 @@ import { engineVersion, PACKAGE_ROOT } from './version.js';
  */
 export function openDocumentationSources(): DocumentationSources {
   return {
-    openApi: () => openApiDocument(API, engineVersion(), readAnswers()),
+    openApi: () => openApiDocument(API, readEngineVersion(), readAnswers()),
     guide: readGuide,
     written: (name) => readFileSync(new URL(`${name === '' ? 'README' : name}.md`, GUIDE), 'utf8'),
     picture(name) {

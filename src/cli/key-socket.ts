@@ -25,7 +25,7 @@ const PATIENCE_MS = 10_000;
 /** Maximum length of a Unix socket address on all supported systems. */
 const PATH_MAX = 100;
 
-const pathIn = (home: string) => join(home, 'keys.sock');
+const getPath = (home: string) => join(home, 'keys.sock');
 
 /**
  * Opens the Unix socket through which `divisor keys` reaches the service that runs on a home, because only that service
@@ -33,7 +33,7 @@ const pathIn = (home: string) => join(home, 'keys.sock');
  * are one line of JSON each.
  */
 export async function openKeySocket(home: string, keys: Keys): Promise<{ close(): Promise<void> }> {
-  const path = pathIn(home);
+  const path = getPath(home);
   if (path.length > PATH_MAX || process.platform === 'win32') return { async close() {} };
   // This process holds the lock of the home, so an existing socket was left by a process that ended.
   await rm(path, { force: true });
@@ -52,7 +52,7 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
 
 /** Sends a command to the service that runs on a home. @returns undefined if no service answers there */
 export async function requestFromService(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
-  const path = pathIn(home);
+  const path = getPath(home);
   if (path.length > PATH_MAX) return undefined;
   const socket = await new Promise<Socket | undefined>((resolve) => {
     const opened = connect(path, () => resolve(opened));

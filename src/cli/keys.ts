@@ -181,14 +181,14 @@ function print({ issued, records, refused }: KeyAnswer): number {
     );
     process.stdout.write(`${issued.key}\n`);
   }
-  if (records !== undefined) process.stdout.write(formatTable([HEADINGS, ...records.map(rowOf)], 0));
+  if (records !== undefined) process.stdout.write(formatTable([HEADINGS, ...records.map(listCells)], 0));
   return 0;
 }
 
 const HEADINGS = ['key', 'name', 'scopes', 'prefixes', 'from', 'created', 'expires', 'revoked', 'last used'];
 
 type Row = NonNullable<KeyAnswer['records']>[number];
-const rowOf = ({ id, name, scopes, created, expires, revoked, prefixes, sources, last_used }: Row) => [
+const listCells = ({ id, name, scopes, created, expires, revoked, prefixes, sources, last_used }: Row) => [
   id,
   name,
   scopes.join(','),

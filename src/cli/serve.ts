@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { collectGarbage } from '#kernels/memory/collect-garbage.js';
 import { isLoopbackName } from '#http/authentication.js';
-import { addressesOf } from '#services/operations/address-ranges.js';
+import { createAddressCheck } from '#services/operations/address-ranges.js';
 import { listen, type Server, type ServerOptions } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
@@ -143,14 +143,14 @@ export async function start(
     const server = await listenFrom(settings.port, portsMax, {
       app: service.app,
       host,
-      isTrustedProxy: addressesOf(trustedProxies),
+      isTrustedProxy: createAddressCheck(trustedProxies),
       tls: readTlsFiles(settings),
       onTlsReload: reportReload(log),
     });
     return { service, server };
   } catch (failure) {
     await service.close();
-    throw addressRefusal(failure, settings);
+    throw createAddressRefusal(failure, settings);
   }
 }
 
@@ -181,7 +181,7 @@ const reportReload =
     else log.warn({ err: failure }, 'the changed TLS files cannot be used; the previous ones stay in use');
   };
 
-function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
+function createAddressRefusal(failure: unknown, { host, port }: Settings): unknown {
   const code = (failure as NodeJS.ErrnoException).code;
   const cause = { cause: failure };
   switch (code) {

@@ -9,7 +9,7 @@ let declared: string | undefined;
  * Returns the engine version of the package file, which is read once because nodes report the version every two
  * seconds.
  */
-export function engineVersion(): string {
+export function readEngineVersion(): string {
   declared ??= (JSON.parse(readFileSync(new URL('package.json', PACKAGE_ROOT), 'utf8')) as { version: string }).version;
   return declared;
 }
@@ -42,5 +42,5 @@ const COMMIT_DIGITS = 12;
  */
 export function buildVersion(): string {
   const commit = buildInfo()?.commit?.slice(0, COMMIT_DIGITS);
-  return commit === undefined ? engineVersion() : `${engineVersion()}+${commit}`;
+  return commit === undefined ? readEngineVersion() : `${readEngineVersion()}+${commit}`;
 }

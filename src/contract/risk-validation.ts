@@ -5,18 +5,18 @@ import { PORTFOLIO_FAMILIES } from '#domain/risk/validation/trial-portfolios.js'
 import { TableFrame } from './common.js';
 import { createJobStatus } from './jobs.js';
 
-const number = (description: string) => z.number().meta({ description });
+const defineNumber = (description: string) => z.number().meta({ description });
 const family = z.enum(PORTFOLIO_FAMILIES).meta({
   description:
     'equal_weight: all covered securities. index: the weights of the index. random: long, 20 securities. active: a random portfolio less the equally weighted one. eigenportfolio: an eigenvector of the covariance.',
 });
 
 const measures = {
-  bias: number('Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.'),
+  bias: defineNumber('Standard deviation of outcomes, each divided by its forecast: above 1, risk was underestimated.'),
   q_statistic: z.number().nullable().meta({
     description: 'Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 for correct forecasts and normal returns.',
   }),
-  qlike: number(
+  qlike: defineNumber(
     'Mean of ln s^2 + z^2, where s is the forecast over the horizon. Of two models, the one with the lower value forecasts better.',
   ),
   mean_rolling_deviation: z.number().nullable().meta({
@@ -29,17 +29,17 @@ const ValidatedPortfolio = defineObject(() => ({
   number: z.int().meta({ description: 'Number within its family, from 1; eigenportfolios by decreasing eigenvalue.' }),
   observations: z.int().meta({ description: 'Number of forecasts with an outcome.' }),
   ...measures,
-  bias_low: number('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
-  bias_high: number('Upper end of the 95 % band.'),
+  bias_low: defineNumber('Lower end of the 95 % band of the bias of unbiased forecasts: 1 - sqrt(2 / observations).'),
+  bias_high: defineNumber('Upper end of the 95 % band.'),
   in_band: z.boolean().meta({ description: 'True if the bias is within the band.' }),
-  forecast_volatility: number('Root mean square of the forecasts, annualised.'),
-  realised_volatility: number('Standard deviation of the outcomes, annualised.'),
+  forecast_volatility: defineNumber('Root mean square of the forecasts, annualised.'),
+  realised_volatility: defineNumber('Standard deviation of the outcomes, annualised.'),
 })).meta({ id: 'ValidatedPortfolio' });
 
 const ValidatedFamily = defineObject(() => ({
   family,
   portfolios: z.int().meta({ description: 'Portfolios of the family.' }),
-  share_in_band: number('Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
+  share_in_band: defineNumber('Share of portfolios with a bias within the band; 0.95 for unbiased forecasts.'),
   ...measures,
 })).meta({ id: 'ValidatedFamily', description: 'Means over the portfolios of a family.' });
 

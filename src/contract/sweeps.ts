@@ -11,7 +11,7 @@ import { Distribution } from './simulations.js';
 import { defineRoutes } from './route.js';
 import { asKnownErrors } from './stores/data-versions.js';
 
-const probability = (description: string) => z.number().min(0).max(1).meta({ description });
+const defineProbability = (description: string) => z.number().min(0).max(1).meta({ description });
 
 export const SweepRow = defineObject(() => ({
   rank: z.int().min(1).nullable().meta({ description: 'Null for a variant that was refused.' }),
@@ -24,7 +24,7 @@ export const SweepRow = defineObject(() => ({
   start: z.string().nullable(),
   end: z.string().nullable(),
   observations: z.int().nullable().meta({ description: 'Dates of the run.' }),
-  deflated_sharpe_ratio: probability(
+  deflated_sharpe_ratio: defineProbability(
     'Probability that the true Sharpe ratio exceeds the best Sharpe ratio expected among all trials if all true ratios were zero.',
   ).nullable(),
   error: ErrorDetail.nullable().meta({ description: 'Reason why the variant was refused, as for a single run.' }),
@@ -45,14 +45,16 @@ export const SweepSelection = defineObject(() => ({
   expected_maximum_sharpe_ratio: z
     .number()
     .meta({ description: 'Expected Sharpe ratio of the best of this number of trials if all true ratios are zero.' }),
-  deflated_sharpe_ratio: probability(
+  deflated_sharpe_ratio: defineProbability(
     'Bailey and López de Prado (2014): probability that the true Sharpe ratio exceeds it.',
   ).nullable(),
 })).meta({ id: 'SweepSelection' });
 
 export const SweepOverfitting = defineObject(() => ({
-  probability: probability('Share of the selections whose choice is not better than the median out of sample.'),
-  probability_of_loss: probability('Share of the selections whose choice has a negative Sharpe ratio out of sample.'),
+  probability: defineProbability('Share of the selections whose choice is not better than the median out of sample.'),
+  probability_of_loss: defineProbability(
+    'Share of the selections whose choice has a negative Sharpe ratio out of sample.',
+  ),
   median_logit: z.number().meta({
     description: 'Median logit of the relative rank out of sample; below 0 when choices tend to disappoint.',
   }),
@@ -121,7 +123,7 @@ export const SweepFoldsView = defineObject(() => ({
     description: 'Metrics of the joined out-of-sample returns, with each group tested once.',
   }),
   over_paths: z.strictObject(createPathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
-  probability_of_loss: probability('Share of paths with a loss.'),
+  probability_of_loss: defineProbability('Share of paths with a loss.'),
 })).meta({
   id: 'SweepFoldsView',
   description:

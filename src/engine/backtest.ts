@@ -13,8 +13,8 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { formatDay } from '#domain/time/days.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { closesView } from '#views/closes-view.js';
-import { indexLevels } from '#views/levels-view.js';
+import { createClosesView } from '#views/closes-view.js';
+import { createIndexLevels } from '#views/levels-view.js';
 import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
 import type * as Api from './api.js';
 
@@ -42,7 +42,7 @@ function computePlanFiles({ engine, ...input }: PlanInput): RunFiles {
 }
 
 /** Returns a digest of all bytes of a run, equal to the digest of its file if the file contains the prices. */
-function digestOf({ columns, prices }: RunFiles): string {
+function computeDigest({ columns, prices }: RunFiles): string {
   const hash = createHash('sha256').update(columns);
   for (const part of prices?.parts() ?? []) hash.update(part);
   return hash.digest('hex');
@@ -62,9 +62,9 @@ export function runPlan(input: PlanInput): Api.Backtest {
     total_costs: columns.f64('costs').reduce((sum, cost) => sum + cost, 0),
     findings: parts.findings() as Api.Backtest['findings'], // the contract declares the same findings
     rebalances: header.rebalances.map(({ date }) => date),
-    hash: digestOf(files),
+    hash: computeDigest(files),
     levels(variant) {
-      const { days, levels, divisor, ...found } = indexLevels(columns, {
+      const { days, levels, divisor, ...found } = createIndexLevels(columns, {
         variant: variant ?? null,
         start: null,
         end: null,
@@ -90,7 +90,7 @@ export function runPlan(input: PlanInput): Api.Backtest {
       return held as Api.HeldWeights; // the rows have the form of the contract
     },
     closes() {
-      const { held: _held, without_bar: _absent, ...closes } = closesView(columns);
+      const { held: _held, without_bar: _absent, ...closes } = createClosesView(columns);
       return closes;
     },
   };

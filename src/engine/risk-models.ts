@@ -67,7 +67,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
     throw new Refusal('RISK_MODEL_NOT_FOUND', message, { model_id: modelId });
   }
 
-  function universeOf(request: RiskModelRequest): EstimateUniverse {
+  function getUniverse(request: RiskModelRequest): EstimateUniverse {
     const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
     if (identifiers.length > 0) return { kind: 'names', identifiers };
     if (request.index_id !== null) return { kind: 'run', ...termsOf(request.index_id) };
@@ -80,7 +80,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
       if (request === undefined) throw refuseWithFindings('request', findings);
       assertOrder(request);
       assertHasDates(market, { start: request.start, end: request.end });
-      const estimate = prepareEstimate({ market, calendars, universe: universeOf(request), request });
+      const estimate = prepareEstimate({ market, calendars, universe: getUniverse(request), request });
       const {
         covariance,
         factors: _,
@@ -97,7 +97,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         numbers: () => covariance,
       });
       models.set(modelId, {
-        planned: { asset_ids: names, observed_end: observedEnd, covariance: sha256(covariance) },
+        planned: { asset_ids: names, observed_end: observedEnd, covariance: computeSha256(covariance) },
         stored,
         measuring: {
           modelId,
@@ -132,7 +132,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
         planned: toPlannedModel({
           asset_ids: [...names],
           observed_end: last,
-          covariance: { name: '', bytes: covariance.byteLength, sha256: sha256(covariance) },
+          covariance: { name: '', bytes: covariance.byteLength, sha256: computeSha256(covariance) },
           imported,
         } as unknown as Parameters<typeof toPlannedModel>[0]), // toPlannedModel reads only these members
         stored,
@@ -174,7 +174,7 @@ export function createModels({ market, calendars, engine, termsOf }: ModelsDepen
   };
 }
 
-const sha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
+const computeSha256 = ({ buffer, byteOffset, byteLength }: Float64Array): string =>
   createHash('sha256')
     .update(new Uint8Array(buffer, byteOffset, byteLength))
     .digest('hex');

@@ -11,7 +11,7 @@ import type { AuditNotes } from '#services/history/audit-notes.js';
 import type { IsAddressOf } from '#services/operations/address-ranges.js';
 import { createDeadlines, type Deadlines } from './deadlines.js';
 import { createFailedKeys } from './failed-keys.js';
-import { networkOf } from './client-addresses.js';
+import { getNetwork } from './client-addresses.js';
 import { createKeyRates, type KeyRates } from './key-rates.js';
 import type { Handlers, Principal, Reply } from './handler.js';
 import { createPaths, type FoundPath } from './paths.js';
@@ -119,7 +119,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const { withinStore = onActiveStore, dataSettled = async () => {} } = dependencies;
   const always: HeadersByName = { 'X-Engine-Version': version, ...SECURE_HEADERS, ...(isSecure && HTTPS_ONLY) };
   let common = always;
-  const headersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
+  const getHeadersFor = (requestId: string): AnswerHeaders => new AnswerHeaders(requestId, common);
 
   const { record, refusalOf } = createRequestLog(log, observe);
   const failedKeys = createFailedKeys(() => performance.now());
@@ -146,7 +146,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
       }
     },
     drain: () => void (common = { ...always, Connection: 'close' }),
-    headersFor,
+    headersFor: getHeadersFor,
   };
 
   function answer(request: Request, address: () => string | undefined): Answer | Promise<Answer> {
@@ -187,14 +187,14 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     const isKey = isRefusedKey(failure, call.request.headers);
     const address = isKey ? (call.address() ?? '') : '';
     if (isKey) notes?.refusedKey({ address, requestId: call.requestId });
-    const delayMs = isKey ? failedKeys.note(networkOf(address)) : 0;
+    const delayMs = isKey ? failedKeys.note(getNetwork(address)) : 0;
     return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
   }
 
   function succeed(call: Call, reply: Reply): Answer {
     const { operation, request, path, requestId, principal } = call;
     if (operation !== undefined) notes?.read({ operation: operation.id, path, requestId, ...principal });
-    const headers = headersOf(call);
+    const headers = getHeaders(call);
     const { status = 200, media = [] } = operation?.route.success ?? {};
     if (media.length > 0) headers.set('Vary', 'Accept');
     const { method } = request;
@@ -203,11 +203,11 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   }
 
   function fail(call: Call, failure: unknown): Answer {
-    return record(call, createErrorAnswer(refusalOf(call, failure), call.request.method, headersOf(call)));
+    return record(call, createErrorAnswer(refusalOf(call, failure), call.request.method, getHeaders(call)));
   }
 
-  function headersOf({ requestId, trace }: Call): AnswerHeaders {
-    const headers = headersFor(requestId);
+  function getHeaders({ requestId, trace }: Call): AnswerHeaders {
+    const headers = getHeadersFor(requestId);
     if (trace !== null) headers.set('traceresponse', formatTraceResponse(trace));
     return headers;
   }
@@ -220,15 +220,15 @@ const applyDeadline = ({ route }: Operation, reply: Promise<Reply>, { within }: 
 /** Authenticates the client of an open route only if the route needs to know it. */
 function authenticateIfNeeded(call: Call, authenticate: Authenticate): Principal | Promise<Principal> {
   if (call.operation?.route.optionalKey !== true) return NO_PRINCIPAL;
-  const anonymousUnlessDefect = (failure: unknown): Principal => {
+  const getAnonymousUnlessDefect = (failure: unknown): Principal => {
     if (!(failure instanceof Refusal)) throw failure;
     return NO_PRINCIPAL;
   };
   try {
     const principal = authenticate(call);
-    return principal instanceof Promise ? principal.catch(anonymousUnlessDefect) : principal;
+    return principal instanceof Promise ? principal.catch(getAnonymousUnlessDefect) : principal;
   } catch (failure) {
-    return anonymousUnlessDefect(failure);
+    return getAnonymousUnlessDefect(failure);
   }
 }
 

@@ -43,7 +43,7 @@ export function openCall(
     requestId: requestIdOf(headers.get('x-request-id')),
     trace,
     traceId: trace === null ? null : trace.traceId,
-    traceParent: trace === null ? null : parentOfJobs(trace),
+    traceParent: trace === null ? null : formatJobParent(trace),
     path,
     operation,
     isOpen: operation === undefined ? operations?.isOpen === true : operation.route.scope === 'open',
@@ -60,10 +60,10 @@ function startTrace(): TraceContext | null {
 }
 
 /** Returns the parent span for the jobs of a request: the service's span if it is recorded, else the client's. */
-const parentOfJobs = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
+const formatJobParent = ({ traceId, spanId, parentId, flags }: TraceContext): string =>
   `00-${traceId}-${isTracing() ? spanId : (parentId ?? spanId)}-${flags}`;
 
-const contextOf = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
+const createContext = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
   traceId,
   spanId,
   isSampled: (Number.parseInt(flags, 16) & 1) === 1,
@@ -71,7 +71,7 @@ const contextOf = ({ traceId, spanId, flags }: TraceContext): SpanContext => ({
 
 /** Runs the work of a request in its span. */
 export const runInRequest = <T>({ trace }: Call, work: () => T): T =>
-  trace === null || !isTracing() ? work() : runWithinSpan(contextOf(trace), work);
+  trace === null || !isTracing() ? work() : runWithinSpan(createContext(trace), work);
 
 /** Reports the span of an answered request. */
 export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {
@@ -79,7 +79,7 @@ export function endRequest({ trace, request, operation, path, startedMs, request
   const endMs = readEpochMs();
   const route = operation?.route.path;
   endSpan({
-    context: contextOf(trace),
+    context: createContext(trace),
     parentId: trace.parentId,
     name: `${request.method} ${route ?? 'unknown'}`,
     kind: 'server',
@@ -98,6 +98,6 @@ export function endRequest({ trace, request, operation, path, startedMs, request
 }
 
 /** Returns the trace fields of a log line. */
-export function spanOf(trace: TraceContext | null): object {
+export function getSpan(trace: TraceContext | null): object {
   return trace === null ? {} : { trace_id: trace.traceId, span_id: trace.spanId, parent_id: trace.parentId };
 }

@@ -79,7 +79,7 @@ export function namesEtag(header: string | undefined, etag: string): boolean {
 
 /** Builds the response of a refusal: the ErrorEnvelope with the status of its code. */
 export function createErrorAnswer(refusal: Refusal, method: string, headers: AnswerHeaders): Answer {
-  const status = statusOf(refusal);
+  const status = getStatus(refusal);
   const passes = status === 503 || status === 429 ? RETRY_AFTER_DEFAULT_SECONDS : undefined;
   const retrySeconds = RETRY_AFTER_SECONDS[refusal.code] ?? passes;
   if (retrySeconds !== undefined) headers.set('Retry-After', String(retrySeconds));
@@ -92,7 +92,7 @@ export function createErrorAnswer(refusal: Refusal, method: string, headers: Ans
 }
 
 /** Returns the status of a refusal. The application has already converted codes without a status to INTERNAL. */
-function statusOf(refusal: Refusal): number {
+function getStatus(refusal: Refusal): number {
   return ERRORS[refusal.code].status ?? 500;
 }
 
@@ -103,7 +103,7 @@ export function formatError(error: ErrorDetail): string {
 /** Formats a whole HTTP/1.1 response as text, for a socket whose request the parser refused. */
 export function formatRawErrorResponse(refusal: Refusal, headers: AnswerHeaders): string {
   const text = formatError(refusal.toDetail());
-  const status = statusOf(refusal);
+  const status = getStatus(refusal);
   headers.set('Connection', 'close');
   headers.describe(JSON_TYPE, Buffer.byteLength(text));
   const lines = Object.entries(headers.byName()).map(([name, value]) => `${name}: ${value}`);

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
-import { endRequest, spanOf, type Call } from './call.js';
+import { endRequest, getSpan, type Call } from './call.js';
 import type { Answer } from './reply.js';
 
 /** Data about an answered request, for the log and the metrics. */
@@ -36,7 +36,7 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
   // The error's fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);
-  return { record, refusalOf };
+  return { record, refusalOf: createRefusal };
 
   function record(call: Call, answered: Answer): Answer {
     const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
@@ -49,7 +49,7 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
       requestLog[level](
         {
           request_id: requestId,
-          ...spanOf(trace),
+          ...getSpan(trace),
           method,
           path,
           operation: operation?.id,
@@ -64,17 +64,18 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
     return answered;
   }
 
-  function refusalOf({ request, requestId, trace }: Call, failure: unknown): Refusal {
+  function createRefusal({ request, requestId, trace }: Call, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
       // An outage affects every request, so one line without a stack is enough.
       const err = code === 'STORE_UNAVAILABLE' ? String(cause) : cause;
-      if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
+      if (cause !== undefined)
+        log.warn({ request_id: requestId, ...getSpan(trace), code, err }, 'refusal with a cause');
       return failure;
     }
     if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
     log.error(
-      { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
+      { request_id: requestId, ...getSpan(trace), method: request.method, url: request.url, err: failure },
       'defect',
     );
     return new Refusal('INTERNAL', 'The service failed to process this request.', { request_id: requestId });

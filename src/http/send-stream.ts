@@ -17,7 +17,7 @@ export interface StreamedAnswer {
  * separate chunks would accumulate up to the 32 MiB of buffers at which V8 collects garbage.
  */
 export async function sendStream({ status, headers, stream }: StreamedAnswer, outgoing: ServerResponse): Promise<void> {
-  const { next, cancel, isOfBytes } = readerOf(stream);
+  const { next, cancel, isOfBytes } = createReader(stream);
   const closed = once(outgoing, 'close')
     .then(cancel)
     .catch(() => undefined); // the next read reports the failure
@@ -45,7 +45,7 @@ interface StreamReader {
   cancel(): Promise<void>;
 }
 
-function readerOf(stream: ReadableStream<Uint8Array>): StreamReader {
+function createReader(stream: ReadableStream<Uint8Array>): StreamReader {
   const byteReader = openByobReader(stream);
   if (byteReader === undefined) {
     const reader = stream.getReader();

@@ -25,19 +25,19 @@ const EARLIER_MAX = 10;
 
 /** Appends the current attempt to the earlier ones, once it has ended early. */
 export function addEnded(life: AttemptLife, { end, reason, at }: EarlyEnd): readonly JobAttempt[] {
-  const current = currentOf(life);
+  const current = findCurrentAttempt(life);
   if (current === undefined) return life.earlier;
   return [...life.earlier, { ...current, ended_at: at, end, reason }].slice(-EARLIER_MAX);
 }
 
 /** Lists the attempts in order, the current one last. */
 export function listAttempts(life: AttemptLife): readonly JobAttempt[] {
-  const current = currentOf(life);
+  const current = findCurrentAttempt(life);
   return current === undefined ? life.earlier : [...life.earlier, current];
 }
 
 /** Returns the running or last attempt; undefined if the job waits, or ended while it waited. */
-function currentOf(life: AttemptLife): JobAttempt | undefined {
+function findCurrentAttempt(life: AttemptLife): JobAttempt | undefined {
   const { attempt, node, started_at, finished_at, heartbeat_at } = life;
   if (started_at === null) return undefined;
   return { attempt, node, started_at, heartbeat_at, ended_at: finished_at, ...endOf(life) };

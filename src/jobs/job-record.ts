@@ -38,7 +38,7 @@ export function selectLogFields({ job_id, request_id, trace_id }: JobIdentity): 
 }
 
 /** Returns the author of the documents that a job writes: the key that submitted the job. */
-export function authorOf({
+export function createAuthorship({
   owner,
   author,
   note,

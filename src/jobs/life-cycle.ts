@@ -234,7 +234,7 @@ function requeue(life: Life, message: string): Life {
 }
 
 /** Returns the delay from an event until a waiting job may start; 0 if it may start at once. */
-export const delayMsOf = ({ not_before }: Pick<Life, 'not_before'>, event: LifeEvent): number =>
+export const computeDelayMs = ({ not_before }: Pick<Life, 'not_before'>, event: LifeEvent): number =>
   not_before === null || !('at' in event) ? 0 : Math.max(0, Date.parse(not_before) - Date.parse(event.at));
 
 /** Returns the life of a failed job for a retry: its counters start over, its earlier attempts stay. */

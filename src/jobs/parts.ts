@@ -4,7 +4,7 @@ import type { AttemptKey } from './attempt-key.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
 import type { KeptParts } from './kept-parts.js';
-import { namesOf, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
+import { listNames, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
 
 /**
  * Work of a job in parts. Any node may compute a part, and several nodes may compute the same part. The only effect of
@@ -95,7 +95,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
    * Adds outputs of other nodes; this node may have computed some of the parts meanwhile, with bit-identical results.
    */
   function addElsewhere(written: WrittenParts): void {
-    onTaken(namesOf(written));
+    onTaken(listNames(written));
     elsewhere += written.parts.filter((part) => missing.has(part)).length;
     add(written);
     onElsewhere((share * elsewhere) / count);
@@ -107,10 +107,10 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     const refs = earlier.flatMap(({ artifact, files = [] }) => [artifact, ...files]);
     const gone = await artifacts.damaged(refs.map((ref) => ({ ref, madeAt: 0 })));
     for (const written of earlier) {
-      if (!namesOf(written).some((name) => gone.has(name))) addElsewhere(written);
+      if (!listNames(written).some((name) => gone.has(name))) addElsewhere(written);
     }
     keptCount = outputs.length;
-    onKept(outputs.flatMap(namesOf));
+    onKept(outputs.flatMap(listNames));
   }
 
   /** Saves completed outputs at intervals. A failed write loses nothing: a later attempt computes these outputs again. */
@@ -119,7 +119,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
     if (kept === undefined || keeping !== undefined || !isDue || isStopped || signal.aborted) return;
     const startedMs = clock.monotonicMs();
     const parts = [...outputs];
-    const names = parts.slice(keptCount).flatMap(namesOf);
+    const names = parts.slice(keptCount).flatMap(listNames);
     onKept(names); // Reported before the write: once a document names the artifacts, only the store removes them.
     keeping = artifacts
       .settle()

@@ -146,9 +146,9 @@ export async function openStore({
 
   const collector = place === undefined ? undefined : startCollector(documents, artifacts, trashMs);
 
-  const versioned = createVersionedStore(documents, timeOf(shared), versionLimits);
+  const versioned = createVersionedStore(documents, createClock(shared), versionLimits);
   return {
-    now: timeOf(shared),
+    now: createClock(shared),
     documents: isReadOnly ? readOnlyDocuments(versioned) : versioned,
     artifacts,
     freeSpace,
@@ -266,7 +266,7 @@ const addVersions = (shared: DatabaseDocuments, { versionsKept }: VersionLimits 
   ...shared,
   jobTransaction: (change, options) =>
     shared.jobTransaction(
-      (tx) => change(createVersionedTransaction(tx, { now: timeOf(shared), options, versionsKept })),
+      (tx) => change(createVersionedTransaction(tx, { now: createClock(shared), options, versionsKept })),
       options,
     ),
 });
@@ -306,7 +306,7 @@ const isThere = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const timeOf = (shared: DatabaseDocuments | undefined): (() => number) => shared?.clock.now ?? Date.now;
+const createClock = (shared: DatabaseDocuments | undefined): (() => number) => shared?.clock.now ?? Date.now;
 
 const assertDocuments = (home: Home, database: DatabaseTarget | undefined): Promise<void> =>
   database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home);

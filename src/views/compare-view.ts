@@ -118,12 +118,12 @@ function describeCutWindow(
   benchmark: ComparedLevels,
   { ofRuns, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
 ): Finding {
-  const span = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
+  const describeSpan = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
   return {
     severity: 'warning',
     code: 'WINDOW_CUT',
     path: 'benchmark',
-    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${span(days)}; without the benchmark it would cover ${span(ofRuns)}.`,
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window. The comparison covers ${describeSpan(days)}; without the benchmark it would cover ${describeSpan(ofRuns)}.`,
   };
 }
 
@@ -142,7 +142,7 @@ function cutWindow(days: Int32Array, { start, end }: AskedWindow): Int32Array {
  * Returns the correlation of the returns of each pair; null if one of them is constant.
  * @cost O(pairs x dates)
  */
-function correlationsOf(entries: RunComparison['entries']): (number | null)[][] {
+function computeCorrelations(entries: RunComparison['entries']): (number | null)[][] {
   const scaled = entries.map(({ level }) => {
     const returns = computeReturns(level);
     const middle = computeMean(returns);
@@ -259,7 +259,7 @@ const COMPARISON = createJsonObject<
     });
     json.raw(']');
   }),
-  correlations: createValueMember(({ entries }) => correlationsOf(entries)),
+  correlations: createValueMember(({ entries }) => computeCorrelations(entries)),
   findings: createWrittenMember((json, { findings, notes }) => json.value([...notes, ...findings])),
   observations: createNumberMember(({ days }) => days.length),
   start: createTextMember(({ days }) => formatDay(days[0]!)),

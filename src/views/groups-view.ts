@@ -34,7 +34,7 @@ const CASH = 'CASH';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES if the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
-export function groupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
+export function createGroupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
   const { from, to } = limitWindow(days, asked);
@@ -109,8 +109,8 @@ function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark 
     : [];
   const labels = [...new Set([...own, ...others])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
-  const placesOf = (of: readonly string[]): Int32Array => Int32Array.from(of, (group) => groups.indexOf(group));
-  return { groups, cash: groups.indexOf(CASH), ownAt: placesOf(own), benchmarkAt: placesOf(others) };
+  const findGroupPlaces = (of: readonly string[]): Int32Array => Int32Array.from(of, (group) => groups.indexOf(group));
+  return { groups, cash: groups.indexOf(CASH), ownAt: findGroupPlaces(own), benchmarkAt: findGroupPlaces(others) };
 }
 
 /** Returns the rows of the groups with holdings or contributions on either side. */
@@ -203,7 +203,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
   const before = new Map(events.map((event) => [event.at, event.before]));
   const parts = new Float64Array(H);
   const drift = readDrift(book);
-  const earnings = earningsOf(book);
+  const earnings = createEarnings(book);
   return (period) => {
     const at = first + period + 1;
     const held = weights.subarray((at - 1) * H, at * H);
@@ -217,7 +217,7 @@ function groupBook(book: Book, { days, ...grouping }: BookGrouping): Periods {
 }
 
 /** Returns a reader of the dividends and close adjustments of a book. */
-function earningsOf(book: Book): { addTo(parts: Float64Array, at: number): void } {
+function createEarnings(book: Book): { addTo(parts: Float64Array, at: number): void } {
   const transfers = listTransfers(book);
   if (transfers === undefined) return { addTo: () => {} };
   const { at: dated, slot, dividends, moved } = transfers;

@@ -40,7 +40,7 @@ export function toOptimisationResult(
     start: formatDay(run.start),
     end: formatDay(run.end),
     rebalance_date: formatDay(run.rebalanceDate),
-    risk_model: riskModelOf(run, risk),
+    risk_model: describeRiskModel(run, risk),
     converged: run.isConverged,
     heuristic: solution.isHeuristic,
     holdings: solution.weights.reduce((count, weight) => count + (weight > 0 ? 1 : 0), 0),
@@ -68,8 +68,8 @@ export function toOptimisationResult(
     solver_message: describeSolution(run),
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
-    ...explanationOf(run),
-    frontier: frontierOf(run),
+    ...createExplanation(run),
+    frontier: describeFrontier(run),
     findings: run.findings,
   };
 }
@@ -83,7 +83,7 @@ export function toStudyFigures(result: Served<OptimisationRunResult>): StudyFigu
 }
 
 /** Returns the risk model with which the risk of a run was measured. */
-function riskModelOf(
+function describeRiskModel(
   { observed }: OptimisationRun,
   { measuredBy, asked }: Pick<RunIdentity, 'measuredBy' | 'asked'>,
 ): OptimisationRunResult['risk_model'] {
@@ -117,7 +117,7 @@ function listHeldValues(names: readonly string[], values: Float64Array, weights:
  * Converts the frontier to its form in the API: each point with its holdings, and the risk and return of the run and of
  * its index.
  */
-function frontierOf({
+function describeFrontier({
   frontier,
   ownFrontier,
   resampled,
@@ -151,7 +151,7 @@ function frontierOf({
 }
 
 /** Converts the effects of the constraint rows on the objective to their form in the API. */
-function explanationOf({
+function createExplanation({
   sensitivities,
   rowCosts,
   nextNames,

@@ -19,7 +19,7 @@ import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import { createFactorModelPayload } from './factor-model-view.js';
-import { datapointsOf } from './index-datapoints.js';
+import { createDatapoints } from './index-datapoints.js';
 
 /** Securities of an estimate, which also determine the sessions and currency of the returns. */
 export type EstimateUniverse =
@@ -108,7 +108,7 @@ function describeEstimate(
 function readReturns({ market, calendars, universe, request }: EstimateInput): ReturnSource {
   const from = request.start === null ? null : parseValidDay(request.start);
   const to = request.end === null ? null : parseValidDay(request.end);
-  const terms = termsOf(universe, request.returns);
+  const terms = createTerms(universe, request.returns);
   if (universe.kind === 'names' && !isFactorEstimator(request.estimator)) {
     const columnOf = new Map(market.identifiers.map((identifier, column) => [identifier, column]));
     const columns = selectKnownColumns(universe.identifiers, (identifier) => columnOf.get(identifier) ?? -1);
@@ -122,7 +122,7 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   const window = {
     sm,
     growth: computeGrowth(sm, terms),
-    datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
+    datapoints: createDatapoints(sm, universe.kind === 'names' ? null : universe),
     from: from === null ? 0 : findFirstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : findLastAtMost(sm.sessions, to),
   };
@@ -166,7 +166,7 @@ export function createOwnDays(
   return alignMarket({ market: narrow, calendar: createDaysCalendar(narrow.dates), calendars });
 }
 
-function termsOf(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
+function createTerms(universe: EstimateUniverse, variant: 'total' | 'price'): GrowthTerms {
   return universe.kind === 'run'
     ? createGrowthTerms(universe.treatment, universe.currency, variant)
     : createPlainTerms(variant);

@@ -115,7 +115,7 @@ export function writeSnapshots(
   identifiers: readonly string[],
   rebalances: readonly Snapshot[],
 ): void {
-  const keys = keysOf(identifiers);
+  const keys = listKeys(identifiers);
   json.raw('[');
   rebalances.forEach((snapshot, i) => {
     if (i > 0) json.raw(',');
@@ -127,7 +127,7 @@ export function writeSnapshots(
 const keysCached = new WeakMap<readonly string[], readonly string[]>();
 
 /** Encodes identifiers as JSON keys, each with a leading comma and a trailing colon. */
-function keysOf(identifiers: readonly string[]): readonly string[] {
+function listKeys(identifiers: readonly string[]): readonly string[] {
   let keys = keysCached.get(identifiers);
   if (!keys) keysCached.set(identifiers, (keys = identifiers.map((identifier) => `,${JSON.stringify(identifier)}:`)));
   return keys;

@@ -54,7 +54,7 @@ async function prepare(home: string, effect: Effect): Promise<void> {
 /**
  * Starts a service on a home after a crash or disk error, waits until its work ends, and returns the resulting state.
  */
-async function afterRestart(
+async function checkAfterRestart(
   home: string,
   { jobId, hasHappened, isOfDocuments }: Effect,
 ): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
@@ -115,7 +115,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       // Starting on equal homes has equal results, so one start per home suffices.
       if (isStarted || !(isTried(calls, call) || call === calls.length)) continue;
       isStarted = true;
-      const { happened, left } = await afterRestart(copy, effect);
+      const { happened, left } = await checkAfterRestart(copy, effect);
       expect(happened || !seen.at(-1)!, place).toBe(true);
       expect(left, place).toEqual([]);
       // An accepted job ends after a restart; nothing else changes.
@@ -147,7 +147,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       // commit.
       if (isAcknowledged) expect(happened, place).toBe(true);
       await subject.close();
-      const after = await afterRestart(home, effect);
+      const after = await checkAfterRestart(home, effect);
       if (happened) expect(after.happened, place).toBe(true);
       expect(after.left, place).toEqual([]);
       if (failed !== '') refusals++;

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PLUGIN_EXAMPLES } from '#contract/plugins.js';
 import type * as Api from '#engine/api.js';
 import { openEngine } from '#engine/main.js';
-import { liveService, type LiveService } from '../real/live.js';
-import { exampleMarket } from './example-market.js';
+import { openLiveService, type LiveService } from '../real/live.js';
+import { createExampleMarket } from './example-market.js';
 
-const market = exampleMarket({ names: 20, days: 400, seed: 11 });
+const market = createExampleMarket({ names: 20, days: 400, seed: 11 });
 /** Every fifth security is listed later. */
 const list = market.arrays.identifiers.filter((_, n) => n % 5 !== 0).toSorted();
 
@@ -47,7 +47,7 @@ const estimate = { identifiers: list, end: '2022-01-31', estimator: 'gerber' } a
 let service: LiveService;
 let engine: Api.Engine;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   const tables = { market: market.table, corporate_actions: market.actions, reference: market.reference };
   await service.ok('POST', '/data/import', { store_id: 'm', name: 'm', tables, activate: true });
   for (const id of ['near-high', 'residual-momentum'] as const)

@@ -9,10 +9,10 @@ import type { Handlers } from '#http/handler.js';
 
 /** Routes of the service, with handlers that do nothing: the request pipeline alone responds. */
 const routes: [string, Route][] = Object.entries(API);
-const idle = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
+const idleHandlers = Object.fromEntries(routes.map(([id]) => [id, () => ({})])) as unknown as Handlers<typeof API>;
 const app = createApp({
   api: API,
-  handlers: idle,
+  handlers: idleHandlers,
   version: '0.0.0',
   log: pino({ level: 'silent' }),
   authenticate({ request: { headers } }) {
@@ -48,9 +48,9 @@ async function ask(method: string, path: string, scope: string | undefined, text
 }
 
 const bodyOf = (route: Route) => (route.body === undefined ? undefined : '{}');
-const guarded = routes.filter(([, route]) => route.scope !== 'open');
+const guardedRoutes = routes.filter(([, route]) => route.scope !== 'open');
 
-test.each(guarded)('%s requires a key before it answers', async (_id, route) => {
+test.each(guardedRoutes)('%s requires a key before it answers', async (_id, route) => {
   expect(await ask(route.method, pathOf(route, 'x'.repeat(65)), undefined, bodyOf(route))).toMatchObject({
     status: 401,
     code: 'UNAUTHENTICATED',
@@ -58,7 +58,7 @@ test.each(guarded)('%s requires a key before it answers', async (_id, route) => 
 });
 
 describe('no scope implies another, but admin all', () => {
-  test.each(guarded)('%s', async (_id, route) => {
+  test.each(guardedRoutes)('%s', async (_id, route) => {
     const forbidden = [];
     for (const scope of SCOPES) {
       const { status } = await ask(route.method, pathOf(route), scope, bodyOf(route));
@@ -124,9 +124,9 @@ describe('an unsupported Accept is 406 with the supported types', () => {
 });
 
 /** A body that is parsed off the event loop is read last, so query errors are reported before its syntax errors. */
-const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
+const parsedRoutes = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);
 
-test.each(parsedFirst)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
+test.each(parsedRoutes)('%s refuses a body that is not JSON before other checks', async (_id, route) => {
   expect(
     await ask(route.method, `${pathOf(route, 'x'.repeat(65))}?no_such_parameter=1`, 'admin', '{"a":'),
   ).toMatchObject({ status: 400, code: 'MALFORMED_REQUEST' });

@@ -134,7 +134,7 @@ export const sampleRoutes = defineRoutes({
 });
 
 /** The only stored object. */
-export const THING = { id: 'one', etag: 'e1', body: { name: 'One' } };
+export const SAMPLE_ITEM = { id: 'one', etag: 'e1', body: { name: 'One' } };
 
 /** Producers of long responses, and their outcomes. */
 export interface LongAnswers {
@@ -155,14 +155,14 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
   checkThing: ({ body }) => ({ json: { seen: Object.keys(body()), big: body()['big'] === Infinity } }),
   getThing({ params }) {
     find(params.thing_id);
-    return { json: THING.body, etag: THING.etag };
+    return { json: SAMPLE_ITEM.body, etag: SAMPLE_ITEM.etag };
   },
   async putThing({ params, body, precondition }) {
     find(params.thing_id);
     const document = body();
     const ifMatch = precondition();
     await assertPrecondition(
-      { get: async () => ({ id: 'one', body: THING.body, etag: THING.etag, updatedAt: '' }) },
+      { get: async () => ({ id: 'one', body: SAMPLE_ITEM.body, etag: SAMPLE_ITEM.etag, updatedAt: '' }) },
       'index',
       'one',
       ifMatch,
@@ -203,7 +203,7 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
 });
 
 function find(id: string): void {
-  if (id !== THING.id) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under ${id}.`);
+  if (id !== SAMPLE_ITEM.id) throw new Refusal('INDEX_NOT_FOUND', `No index is stored under ${id}.`);
 }
 
 export interface Sample {

@@ -89,14 +89,14 @@ describe('bodies over the wire', () => {
     socket.write(`${head}Content-Length: 100\r\n\r\n{`);
     await once(socket, 'connect');
     socket.destroy();
-    await answeredOnce();
+    await waitForAnswer();
     expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
     expect(sample.answered.at(-1)?.status).toBe(400);
   });
 });
 
 /** Waits until the application has answered a request. */
-async function answeredOnce(): Promise<void> {
+async function waitForAnswer(): Promise<void> {
   while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
@@ -167,7 +167,7 @@ test('a handler is notified when its client leaves, and its failure then is not 
   await sample.waiting;
   request.destroy();
   await sample.long.released;
-  await answeredOnce();
+  await waitForAnswer();
   expect(sample.long.aborted).toBe(1);
   expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { ask, eventsOf, openWorld } from './routes-world.js';
 import { waitFor } from '../waiting.js';
 
 /** Reads a stream to its end. @throws the error of the stream */
-async function untilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+async function readUntilFailure(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   while (!(await reader.read()).done);
 }
 
@@ -125,7 +125,7 @@ describe('GET /jobs/{job_id}/events', () => {
       live.mockRestore();
       const reader = (await follow('/jobs/backtest:a/events')).body!.getReader();
       const find = vi.spyOn(engine, 'find').mockRejectedValue(outage);
-      await expect(untilFailure(reader)).rejects.toThrow(/does not answer/);
+      await expect(readUntilFailure(reader)).rejects.toThrow(/does not answer/);
       find.mockRestore();
     }
     const accepted = await follow('/jobs/backtest:a/events');

@@ -8,7 +8,7 @@ import { openArtifactWriter } from '#store/artifact-writer.js';
 import {
   MiB,
   backtest,
-  ownedBy,
+  createOwnedSubmission,
   openWorld,
   reach,
   waitForStarts,
@@ -42,10 +42,11 @@ describe('submitting', () => {
       runningMax: { heavy: 3, light: 1 },
       ownerRunningMax: 2,
     });
-    for (const ident of ['a', 'b', 'c', 'd']) await world.engine.submit(createSubmission(ident, ownedBy('one')));
+    for (const ident of ['a', 'b', 'c', 'd'])
+      await world.engine.submit(createSubmission(ident, createOwnedSubmission('one')));
     await waitForStarts(world, 2);
     expect(await world.engine.counts()).toEqual({ pending: 2, running: 2 });
-    await world.engine.submit(createSubmission('other', ownedBy('two')));
+    await world.engine.submit(createSubmission('other', createOwnedSubmission('two')));
     await reach(world.engine, 'backtest:other', 'running');
     world.errands[0]!.finish(1);
     await reach(world.engine, 'backtest:c', 'running');

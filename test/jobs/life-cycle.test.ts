@@ -6,14 +6,14 @@ import { advance, isTerminal, createLife, type Life, type LifeEvent } from '#job
 import { IS_SOAK } from '../soak.js';
 import { parsePolicies } from './retries-at-once.js';
 
-const AT = '2026-11-20T03:05:40.123000+00:00';
+const CREATED_AT = '2026-11-20T03:05:40.123000+00:00';
 const retry = parsePolicies('losses=5,releases=30')('backtest');
-const LIMITS = { retry, submittedAt: AT, chance: 1 };
+const LIMITS = { retry, submittedAt: CREATED_AT, chance: 1 };
 const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail: null };
 const RESULT = { value: { level: 100 } };
 
 /** Returns the life-cycle state after a sequence of valid events. */
-function live(...events: LifeEvent[]): Life {
+function replayLife(...events: LifeEvent[]): Life {
   return events.reduce<Life>((life, event) => {
     const next = advance(life, event, LIMITS);
     if (typeof next === 'string') throw new Error(`${event.type}: ${next}`);
@@ -21,18 +21,23 @@ function live(...events: LifeEvent[]): Life {
   }, createLife());
 }
 
-const start: LifeEvent = { type: 'start', at: AT };
-const cancel: LifeEvent = { type: 'cancel', at: AT };
-const crash = (attempt: number): LifeEvent => ({ type: 'crash', attempt, cause: 'worker exited with code: 3', at: AT });
-const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: AT });
-const succeed = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: AT });
+const start: LifeEvent = { type: 'start', at: CREATED_AT };
+const cancel: LifeEvent = { type: 'cancel', at: CREATED_AT };
+const crash = (attempt: number): LifeEvent => ({
+  type: 'crash',
+  attempt,
+  cause: 'worker exited with code: 3',
+  at: CREATED_AT,
+});
+const lose = (attempt: number): LifeEvent => ({ type: 'lose', attempt, cause: 'no heartbeat', at: CREATED_AT });
+const createSuccess = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: CREATED_AT });
 const release = (attempt: number): LifeEvent => ({
   type: 'release',
   attempt,
   cause: 'the service was stopped',
-  at: AT,
+  at: CREATED_AT,
 });
-const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: AT });
+const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: CREATED_AT });
 const createProgress = (attempt: number, fraction: number): LifeEvent => ({ type: 'progress', attempt, fraction });
 
 describe('a job', () => {
@@ -45,18 +50,23 @@ describe('a job', () => {
       error: null,
       started_at: null,
     });
-    expect(live(start)).toMatchObject({ status: 'running', attempt: 1, started_at: AT, heartbeat_at: AT });
-    expect(live(start, createProgress(1, 0.4), succeed(1))).toMatchObject({
+    expect(replayLife(start)).toMatchObject({
+      status: 'running',
+      attempt: 1,
+      started_at: CREATED_AT,
+      heartbeat_at: CREATED_AT,
+    });
+    expect(replayLife(start, createProgress(1, 0.4), createSuccess(1))).toMatchObject({
       status: 'succeeded',
       progress: 1,
       result: RESULT,
       error: null,
-      finished_at: AT,
+      finished_at: CREATED_AT,
     });
   });
 
   test('fails with the error of its attempt and keeps its progress', () => {
-    expect(live(start, createProgress(1, 0.4), fail(1))).toMatchObject({
+    expect(replayLife(start, createProgress(1, 0.4), fail(1))).toMatchObject({
       status: 'failed',
       progress: 0.4,
       error: ERROR,
@@ -66,12 +76,12 @@ describe('a job', () => {
   });
 
   test('can fail before it starts', () => {
-    expect(live(fail(1))).toMatchObject({ status: 'failed', error: ERROR });
+    expect(replayLife(fail(1))).toMatchObject({ status: 'failed', error: ERROR });
   });
 
   test('is cancelled while it waits or runs', () => {
-    expect(live(cancel)).toMatchObject({ status: 'cancelled', progress: 0, error: null });
-    expect(live(start, createProgress(1, 0.7), cancel)).toMatchObject({
+    expect(replayLife(cancel)).toMatchObject({ status: 'cancelled', progress: 0, error: null });
+    expect(replayLife(start, createProgress(1, 0.7), cancel)).toMatchObject({
       status: 'cancelled',
       progress: 0.7,
       error: null,
@@ -79,7 +89,7 @@ describe('a job', () => {
   });
 
   test('whose worker died waits again under the next attempt', () => {
-    expect(live(start, createProgress(1, 0.7), crash(1))).toMatchObject({
+    expect(replayLife(start, createProgress(1, 0.7), crash(1))).toMatchObject({
       status: 'pending',
       attempt: 2,
       crashes: 1,
@@ -89,7 +99,7 @@ describe('a job', () => {
   });
 
   test('is poison after three crashes and reports it', () => {
-    expect(live(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
+    expect(replayLife(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
       status: 'failed',
       attempt: 3,
       error: { code: 'WORKER_CRASHED', detail: { attempts: 3, cause: 'worker exited with code: 3' } },
@@ -98,22 +108,22 @@ describe('a job', () => {
 
   test('is no poison after lost attempts and reports it after the number that its policy allows', () => {
     const listLosses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
-    expect(live(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
+    expect(replayLife(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
       status: 'pending',
       losses: 4,
       crashes: 2,
     });
-    const failed = live(...listLosses(5));
+    const failed = replayLife(...listLosses(5));
     const detail = { attempts: 5, cause: 'no heartbeat', end: 'lost', crashes: 0, losses: 5, releases: 0 };
     expect(failed).toMatchObject({ status: 'failed', attempt: 5, error: { code: 'JOB_INTERRUPTED', detail } });
     expect(listAttempts(failed).map(({ end }) => end)).toEqual(Array(5).fill('lost'));
-    const released = live(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
+    const released = replayLife(...Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat());
     expect(released).toMatchObject({ status: 'failed', error: { code: 'JOB_INTERRUPTED' } });
   });
 
   test('waits twice as long before each retry after crashes, and equally long after lost or released attempts', () => {
     const computeSeconds = (ended: Life) =>
-      ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(AT)) / 1000;
+      ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(CREATED_AT)) / 1000;
     const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
     const listWaits = (end: typeof lose, chance: number) => {
       let life = createLife();
@@ -129,15 +139,15 @@ describe('a job', () => {
       expect(listWaits(end, 1)).toEqual([0, 2, 2, 2, 2, 2]);
       expect(listWaits(end, 0)).toEqual([0, 1, 1, 1, 1, 1]);
     }
-    expect(live(start, lose(1), start, lose(2), start).not_before).toBeNull();
+    expect(replayLife(start, lose(1), start, lose(2), start).not_before).toBeNull();
     // Each cause is counted separately.
-    expect(computeSeconds(live(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
+    expect(computeSeconds(replayLife(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
   });
 
   test('is not tried again after its deadline', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
-      const at = new Date(Date.parse(AT) + seconds * 1000).toISOString();
+      const at = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
       return advance(advance(createLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
     };
     expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
@@ -149,51 +159,58 @@ describe('a job', () => {
 
   test('that was given back when the service stopped is no poison, ten times', () => {
     const stops = Array.from({ length: 10 }, (_, i) => [start, release(i + 1)]).flat();
-    expect(live(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
-    expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({
+    expect(replayLife(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
+    expect(replayLife(...stops, start, crash(11), start, crash(12), start, createSuccess(13))).toMatchObject({
       status: 'succeeded',
     });
   });
 
   test('ignores an attempt that was abandoned', () => {
-    const second = live(start, crash(1), start);
-    for (const event of [succeed(1), fail(1), crash(1), createProgress(1, 0.9), release(1)]) {
+    const second = replayLife(start, crash(1), start);
+    for (const event of [createSuccess(1), fail(1), crash(1), createProgress(1, 0.9), release(1)]) {
       expect(advance(second, event, LIMITS)).toBe('stale-attempt');
     }
   });
 
   test('remembers where its attempts ran, when they were last seen alive and why they ended', () => {
-    const on = (node: string): LifeEvent => ({ ...start, node });
+    const startOnNode = (node: string): LifeEvent => ({ ...start, node });
     const seen = '2026-11-20T03:05:42.000000+00:00';
     const silent = { ...crash(1), cause: 'no heartbeat for 10 seconds' };
-    const life = live(on('one'), { type: 'beat', attempt: 1, at: seen }, silent);
+    const life = replayLife(startOnNode('one'), { type: 'beat', attempt: 1, at: seen }, silent);
     expect(life.message).toBe('Waiting again: attempt 1 on one ended: no heartbeat for 10 seconds.');
-    const lost = { attempt: 1, node: 'one', started_at: AT, heartbeat_at: seen, ended_at: AT, end: 'crashed' };
+    const lost = {
+      attempt: 1,
+      node: 'one',
+      started_at: CREATED_AT,
+      heartbeat_at: seen,
+      ended_at: CREATED_AT,
+      end: 'crashed',
+    };
     expect(listAttempts(life)).toEqual([{ ...lost, reason: 'no heartbeat for 10 seconds' }]);
-    const ended = live(on('one'), silent, on('other'), release(2), on('one'), fail(3));
+    const ended = replayLife(startOnNode('one'), silent, startOnNode('other'), release(2), startOnNode('one'), fail(3));
     expect(listAttempts(ended)).toMatchObject([
       { attempt: 1, node: 'one', end: 'crashed' },
       { attempt: 2, node: 'other', end: 'released', reason: 'the service was stopped' },
-      { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: AT },
+      { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: CREATED_AT },
     ]);
-    expect(listAttempts(live(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
-    expect(listAttempts(live(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
+    expect(listAttempts(replayLife(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
+    expect(listAttempts(replayLife(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
       Array(3).fill('crashed'),
     );
   });
 
   test('remembers ten attempts before the current one', () => {
     const stops = Array.from({ length: 29 }, (_, i) => [start, release(i + 1)]).flat();
-    const attempts = listAttempts(live(...stops, start, succeed(30)));
+    const attempts = listAttempts(replayLife(...stops, start, createSuccess(30)));
     expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 20 + i));
     expect(attempts.at(-1)).toMatchObject({ end: 'succeeded', reason: null });
   });
 
   test('that waits cannot succeed, crash, be given back or make progress', () => {
-    for (const event of [succeed(1), crash(1), createProgress(1, 0.5), release(1)]) {
+    for (const event of [createSuccess(1), crash(1), createProgress(1, 0.5), release(1)]) {
       expect(advance(createLife(), event, LIMITS)).toBe('not-running');
     }
-    expect(advance(live(start), start, LIMITS)).toBe('not-pending');
+    expect(advance(replayLife(start), start, LIMITS)).toBe('not-pending');
   });
 });
 
@@ -204,10 +221,10 @@ describe('whatever happens to a job in whatever order', () => {
     { arbitrary: fc.constant(cancel), weight: 1 },
     attempt.map(crash),
     attempt.map(lose),
-    attempt.map(succeed),
+    attempt.map(createSuccess),
     attempt.map(fail),
     attempt.map(release),
-    fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(AT) }),
+    fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(CREATED_AT) }),
     fc
       .tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true }))
       .map(([number, fraction]) => createProgress(number, fraction)),

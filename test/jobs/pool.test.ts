@@ -55,14 +55,14 @@ describe('a thread that waits', () => {
   });
 
   test('leaves the resident memory as before, after any number of threads', async () => {
-    let rested = (): void => {};
-    const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => rested() });
+    let onRested = (): void => {};
+    const { pool, run } = openHostilePool({ workers: 2, heapMegabytes: 512, restMs: 500, onRest: () => onRested() });
     await Promise.all([run('step', { steps: 1, ms: 20 }).output, run('thread').output]); // starts both threads
     const { rss } = process.memoryUsage;
     const before = rss();
     await Promise.all([run('litter').output, run('litter').output]);
     expect(rss() - before).toBeGreaterThan(128 * MiB);
-    await new Promise<void>((resolve) => (rested = resolve));
+    await new Promise<void>((resolve) => (onRested = resolve));
     expect(rss() - before).toBeLessThan(64 * MiB);
     await pool.close();
   });

@@ -14,8 +14,8 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       const { queue, claimed, documents, statusOf } = await joined();
       await queue.submit(createJob('a'));
       const { lease } = await claimed();
-      const effect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
-      expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
+      const writeEffect = async (tx: DocumentTransaction) => void (await tx.put('run', 'a', { n: 1 }));
+      expect(await queue.complete(lease, { ...succeed, effect: writeEffect })).toBe(true);
       expect(await statusOf('a')).toMatchObject({ status: 'succeeded', result: 42, progress: 1 });
       expect(await documents.get('run', 'a')).toMatchObject({ body: { n: 1 } });
       expect(await documents.get('job-input', 'backtest:a')).toBeUndefined();
@@ -177,8 +177,8 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       for (let round = 0; round < 10; round++) {
         await queue.submit(createJob('a'));
         const { lease } = await claimed();
-        const effect = async (tx: DocumentTransaction) => void (await tx.put('run', `r${round}`, {}));
-        const end = () => queue.complete(lease, { ...succeed, effect });
+        const writeEffect = async (tx: DocumentTransaction) => void (await tx.put('run', `r${round}`, {}));
+        const end = () => queue.complete(lease, { ...succeed, effect: writeEffect });
         const cancel = () => queue.cancel('backtest:a');
         const [first, second] = await Promise.all(round % 2 === 0 ? [end(), cancel()] : [cancel(), end()]);
         const [counted, status] = round % 2 === 0 ? [first, second] : [second, first];
@@ -257,11 +257,11 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       await queue.submit(createJob('a'));
       const seen: string[] = [];
       const looks: Promise<void>[] = [];
-      const look = async () => {
+      const readStatus = async () => {
         const { status, progress, message } = (await queue.find('backtest:a'))!.status;
         seen.push(`${status} ${progress} ${message}`);
       };
-      const stop = queue.watch('backtest:a', () => void looks.push(look()));
+      const stop = queue.watch('backtest:a', () => void looks.push(readStatus()));
       // Polls the queue, because responses of a database take a variable time.
       const isSeen = (lease: Claim['lease'], last: string) =>
         waitFor(async () => {

@@ -9,7 +9,7 @@ import {
   createQueues,
   createOrigin,
   createJob,
-  light,
+  createLightJob,
   succeed,
   type OpenQueue,
   type Queues,
@@ -117,17 +117,17 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       const finish = async (submitted: NewJob, runIds: readonly string[]): Promise<void> => {
         await queue.submit(submitted);
         const { lease } = await claimed();
-        const effect = async (tx: DocumentTransaction): Promise<void> => {
+        const writeEffect = async (tx: DocumentTransaction): Promise<void> => {
           for (const id of runIds) await tx.put('optimisation-run', id, { run_id: id });
         };
-        expect(await queue.complete(lease, { ...succeed, effect })).toBe(true);
+        expect(await queue.complete(lease, { ...succeed, effect: writeEffect })).toBe(true);
       };
-      const study = (runs: number, inputHash: string): NewJob =>
+      const createStudyJob = (runs: number, inputHash: string): NewJob =>
         createJob('s', { jobId: 'study:s', kind: 'study', request: { runs }, inputHash });
       const optimise = (id: string): NewJob => createJob(id, { jobId: `optimise:${id}`, kind: 'optimise' });
-      await finish(study(3, 'long'), ['s-1', 's-2', 's-3']);
+      await finish(createStudyJob(3, 'long'), ['s-1', 's-2', 's-3']);
       await finish(optimise('a'), ['a']);
-      await finish(study(1, 'short'), ['s-1']);
+      await finish(createStudyJob(1, 'short'), ['s-1']);
       expect(await documents.ids('optimisation-run')).toEqual(['a', 's-1']);
       await finish(optimise('b'), ['b']);
       await queue.submit(createJob('next')); // which forgets the oldest job, a
@@ -163,7 +163,7 @@ function describeClaims({ joined }: Queues): void {
     test('take jobs of their lane in the order of submission, of owners in turn', async () => {
       const { queue, claimed, claim } = await joined();
       for (const id of ['a1', 'a2', 'a3']) await queue.submit(createJob(id, createOrigin('a')));
-      await queue.submit(light('l'));
+      await queue.submit(createLightJob('l'));
       for (const id of ['b1', 'b2']) await queue.submit(createJob(id, createOrigin('b')));
       expect((await claimed({ lane: 'light' })).lease.jobId).toBe('render:l');
       const order: string[] = [];
@@ -210,7 +210,7 @@ function describeListing({ joined }: Queues): void {
   test('lists the newest first, by kind and status, up to a limit and before a job', async () => {
     const { queue, claimed } = await joined();
     for (const id of ['a', 'b', 'c']) await queue.submit(createJob(id));
-    await queue.submit(light('r'));
+    await queue.submit(createLightJob('r'));
     await queue.cancel('backtest:b');
     await queue.complete((await claimed()).lease, succeed);
     const listJobIds = async (query: Partial<Parameters<JobQueue['list']>[0]>) =>

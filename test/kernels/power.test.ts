@@ -5,13 +5,13 @@ import { raiseToPower } from '#kernels/power.js';
 /** Returns bases and exponents of every magnitude: annual returns, trading prices, powers of ten, roots, signs. */
 function listPairs(): (readonly [number, number])[] {
   let state = 1;
-  const random = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const drawUniform = (): number => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
   return Array.from({ length: 20_000 }, () => [
-    [1 + 0.5 * (random() - 0.5), 252 / (1 + Math.floor(random() * 9000))] as const,
-    [random() * 1e6, [1.5, -1.5, 3, -2, 4][Math.floor(random() * 5)]!] as const,
-    [10, Math.floor(600 * (random() - 0.5))] as const,
-    [random() * 1e9, 40 * (random() - 0.5)] as const,
-    [-random() * 5, Math.floor(20 * (random() - 0.5))] as const,
+    [1 + 0.5 * (drawUniform() - 0.5), 252 / (1 + Math.floor(drawUniform() * 9000))] as const,
+    [drawUniform() * 1e6, [1.5, -1.5, 3, -2, 4][Math.floor(drawUniform() * 5)]!] as const,
+    [10, Math.floor(600 * (drawUniform() - 0.5))] as const,
+    [drawUniform() * 1e9, 40 * (drawUniform() - 0.5)] as const,
+    [-drawUniform() * 5, Math.floor(20 * (drawUniform() - 0.5))] as const,
   ]).flat();
 }
 

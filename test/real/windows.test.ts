@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { liveService, type LiveService } from './live.js';
+import { openLiveService, type LiveService } from './live.js';
 
 /**
  * Dates of seven sessions computed by hand. The index holds a third each of A, B and GONE and never trades. GONE is
@@ -40,7 +40,7 @@ interface Result {
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   const rows = Object.entries(CLOSES).flatMap(([name, closes]) =>
     closes.flatMap((close, t) => (close === null ? [] : [[name, DATES[t], close]])),
   );
@@ -66,12 +66,12 @@ beforeAll(async () => {
       ),
     },
   });
-  await service.ok('PUT', '/indices/HAND', index('HAND', ['A', 'B', 'GONE']));
-  await service.ok('PUT', '/indices/CAPPED', index('CAPPED', ['A', 'B', 'GONE'], { cap: 0.5 }));
+  await service.ok('PUT', '/indices/HAND', createIndexBody('HAND', ['A', 'B', 'GONE']));
+  await service.ok('PUT', '/indices/CAPPED', createIndexBody('CAPPED', ['A', 'B', 'GONE'], { cap: 0.5 }));
 });
 afterAll(() => service?.close());
 
-function index(id: string, names: readonly string[], weighting: object = {}, base = DATES[0]): object {
+function createIndexBody(id: string, names: readonly string[], weighting: object = {}, base = DATES[0]): object {
   return {
     id,
     name: id,
@@ -94,7 +94,7 @@ async function run(id: string, request: object = {}): Promise<Result> {
 
 const readAttribution = (query = '', id = 'HAND') =>
   service.ok<Attribution>('GET', `/analytics/${id}/attribution${query}`);
-const byName = ({ contributions }: Attribution): Record<string, number> =>
+const readContributions = ({ contributions }: Attribution): Record<string, number> =>
   Object.fromEntries(contributions.map(({ asset_id: id, contribution }) => [id, contribution]));
 
 describe('windows of a run', () => {
@@ -104,7 +104,7 @@ describe('windows of a run', () => {
     // the contributions are those of each day times ln(1 + r) / r: A 0.1/3 x ln(1 + 1/30) / (1/30), B -0.1/3.1 x
     // ln(30/31) / (-1/31).
     const view = await readAttribution('?start=2024-01-02&end=2024-01-04');
-    const parts = byName(view);
+    const parts = readContributions(view);
     expect(parts['A']).toBeCloseTo(Math.log(31 / 30), 14);
     expect(parts['B']).toBeCloseTo(Math.log(30 / 31), 14);
     expect(parts['GONE']).toBeCloseTo(0, 15);
@@ -114,8 +114,8 @@ describe('windows of a run', () => {
   test('of one period are the products of weight and return', async () => {
     const view = await readAttribution('?start=2024-01-02&end=2024-01-03');
     expect(view.periods).toBe(1);
-    expect(byName(view)['A']).toBeCloseTo(0.1 / 3, 15);
-    expect(byName(view)['B']).toBeCloseTo(0, 15);
+    expect(readContributions(view)['A']).toBeCloseTo(0.1 / 3, 15);
+    expect(readContributions(view)['B']).toBeCloseTo(0, 15);
   });
 
   test('that reach beyond the run are cut to it and say what was asked for', async () => {
@@ -161,7 +161,7 @@ describe('windows of a run', () => {
     const view = await readAttribution('?start=2024-01-04&end=2024-01-10');
     expect(view.reconciles).toBe(true);
     expect(view.total_return).toBeCloseTo(2.91 / 3 - 1, 14);
-    const parts = byName(view);
+    const parts = readContributions(view);
     expect([parts['GONE']! < 0, parts['A']! > 0]).toEqual([true, true]);
     expect(parts['B']).toBe(0);
     const { weights } = await service.ok<{ weights: { identifier: string; weight: number }[] }>(
@@ -250,7 +250,7 @@ describe('a comparison', () => {
       }
     >('GET', `/analytics/compare?ids=${ids.join(',')}`);
   const requestLater = async (request: object = {}) => {
-    await service.ok('PUT', '/indices/LATER', index('LATER', ['LATE'], {}, DATES[3]));
+    await service.ok('PUT', '/indices/LATER', createIndexBody('LATER', ['LATE'], {}, DATES[3]));
     await run('LATER', request);
   };
 
@@ -304,7 +304,7 @@ describe('a comparison', () => {
   test('is of 2 to 32 runs, each once', async () => {
     const ids = Array.from({ length: 33 }, (_, i) => `N${i}`);
     for (const id of ids) {
-      await service.ok('PUT', `/indices/${id}`, index(id, ['A']));
+      await service.ok('PUT', `/indices/${id}`, createIndexBody(id, ['A']));
       await run(id);
     }
     const most = await compare(...ids.slice(0, 32), 'N0');
@@ -327,7 +327,7 @@ describe('a comparison', () => {
       code: 'INDEX_NOT_FOUND',
       message: expect.stringContaining('NOWHERE') as string,
     });
-    await service.ok('PUT', '/indices/UNRUN', index('UNRUN', ['A']));
+    await service.ok('PUT', '/indices/UNRUN', createIndexBody('UNRUN', ['A']));
     expect((await compare('HAND', 'UNRUN')).body.error).toMatchObject({
       code: 'RUN_NOT_FOUND',
       message: expect.stringContaining('UNRUN') as string,

@@ -14,7 +14,7 @@ const PARQUET = 'application/vnd.apache.parquet';
 const ARROW = 'application/vnd.apache.arrow.stream';
 
 /** Returns a gzip file of 10 MB that expands to 10 GB of zeros, as a sequence of members. */
-function gzipOfZeros(): Buffer {
+function createGzipOfZeros(): Buffer {
   const member = gzipSync(Buffer.alloc(64 << 20));
   return Buffer.concat(Array.from({ length: 160 }, () => member));
 }
@@ -28,7 +28,7 @@ afterAll(() => service.close());
 const codesOf = (error: ErrorDetail | undefined): string[] =>
   ((error?.detail?.['findings'] ?? []) as { readonly code: string }[]).map(({ code }) => code);
 
-async function uploaded(
+async function uploadFile(
   bytes: Uint8Array,
   type: string,
 ): Promise<{ status: number; code?: ErrorCode; codes: string[] }> {
@@ -42,7 +42,7 @@ async function uploaded(
 }
 
 describe('10 GB of zeros in a gzip', () => {
-  const zeros = gzipOfZeros();
+  const zeros = createGzipOfZeros();
 
   test.each([
     ['as the market of a folder', 'market.csv.gz', null],
@@ -68,7 +68,7 @@ describe('10 GB of zeros in a gzip', () => {
     });
     expect(response.status).toBe(400);
     for (const type of [PARQUET, ARROW]) {
-      expect(await uploaded(zeros, type)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+      expect(await uploadFile(zeros, type)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
     }
     const content = zeros.toString('base64');
     const { status } = await service.refusal('POST', '/data/import', { name: 'x', format: 'csv', content });
@@ -89,17 +89,17 @@ describe('a table that lies about its size', () => {
     for (const length of [0x7fffffff, -2]) {
       const lying = Buffer.from(table);
       lying.writeInt32LE(length, 4);
-      const { status, codes } = await uploaded(lying, ARROW);
+      const { status, codes } = await uploadFile(lying, ARROW);
       expect([status, codes.length]).toEqual([422, 1]);
     }
-    expect(await uploaded(table.subarray(0, table.length - 40), ARROW)).toMatchObject({ status: 422 });
+    expect(await uploadFile(table.subarray(0, table.length - 40), ARROW)).toMatchObject({ status: 422 });
   });
 
   test('is refused as Parquet, whatever length its footer claims', async () => {
     for (const length of [0x7fffffff, -1]) {
       const lying = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(64), Buffer.alloc(4), Buffer.from('PAR1')]);
       lying.writeInt32LE(length, lying.length - 8);
-      expect(await uploaded(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
+      expect(await uploadFile(lying, PARQUET)).toMatchObject({ status: 422, codes: ['UNREADABLE_FILE'] });
     }
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { liveService, type LiveService } from '../real/live.js';
+import { openLiveService, type LiveService } from '../real/live.js';
 
 /**
  * Service that renders reports: content of a template is drawn as text and adds no link, action, script or file to the
@@ -8,7 +8,7 @@ import { liveService, type LiveService } from '../real/live.js';
  */
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
 });
 afterAll(() => service.close());
 

@@ -9,9 +9,9 @@ import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import { migrateDatabase, openDatabaseDocuments } from '#store/postgres/open-documents.js';
 import { makeLeastRole } from '../postgresql/least-role.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { openTemporaryFolders } from '../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const openRaw = (folder: string) =>
   open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
@@ -80,7 +80,7 @@ async function openTenant() {
 }
 
 /** Query that returns a statement for each table, sequence and function of a tenant. */
-const EVERYTHING = `
+const ALL_STATEMENTS = `
   SELECT format(statement, relname) AS sql FROM pg_class, unnest(CASE relkind
       WHEN 'S' THEN ARRAY['SELECT nextval(''divisor.%I'')']
       ELSE ARRAY['SELECT FROM divisor.%I', 'DELETE FROM divisor.%I'] END) AS statement
@@ -95,7 +95,7 @@ test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another o
   for (const kind of DOCUMENT_KINDS) expect([kind, await stores[1]!.ids(kind)]).toEqual([kind, []]);
   for (const store of stores) await store.close();
 
-  const statements = (await one.owner.query<{ sql: string }>(EVERYTHING)).rows.map(({ sql }) => sql);
+  const statements = (await one.owner.query<{ sql: string }>(ALL_STATEMENTS)).rows.map(({ sql }) => sql);
   expect(statements.length).toBeGreaterThan(20);
   const astray = new URL(other.url);
   astray.pathname = `/${one.name}`;

@@ -156,7 +156,7 @@ export function describeDocuments(stores: Stores): void {
     test('has the time of its last write, whatever that changed', async () => {
       let now = Date.parse('2026-01-02T03:04:05.678Z');
       const { store, reopen } = await stores.open({ now: () => now });
-      const times = async (of = store) =>
+      const readCreationTimes = async (of = store) =>
         Promise.all(['a', 'b'].map(async (id) => ((await of.get('index', id)) as StoredDocument).updatedAt));
       const first = '2026-01-02T03:04:05.678000+00:00';
       const within = await store.transaction(async (tx) => {
@@ -164,11 +164,11 @@ export function describeDocuments(stores: Stores): void {
         return tx.get('index', 'a');
       });
       expect(within).toMatchObject({ updatedAt: first });
-      expect(await times()).toEqual([first, first]);
+      expect(await readCreationTimes()).toEqual([first, first]);
       now += 86_400_001;
       const second = '2026-01-03T03:04:05.679000+00:00';
       await store.transaction((tx) => tx.put('index', 'a', { n: 1 }));
-      expect(await times()).toEqual([second, first]);
+      expect(await readCreationTimes()).toEqual([second, first]);
       now += 1;
       await store.transaction((tx) => tx.get('index', 'a'));
       await store
@@ -177,7 +177,7 @@ export function describeDocuments(stores: Stores): void {
           throw new Error('no');
         })
         .catch(() => undefined);
-      expect(await times(await reopen())).toEqual([second, first]);
+      expect(await readCreationTimes(await reopen())).toEqual([second, first]);
     });
 
     test('agrees with a plain map after any sequence of transactions and restarts', async () => {

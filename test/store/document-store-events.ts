@@ -121,7 +121,7 @@ function describeRevisions(stores: Stores): void {
 
 function describeArtifacts(stores: Stores): void {
   const createRef = (digit: string) => ({ name: `${digit.repeat(32)}.art`, bytes: 1, sha256: digit.repeat(64) });
-  const names = async (store: { referencedArtifacts(): Promise<ReadonlySet<string>> }) =>
+  const listReferencedNames = async (store: { referencedArtifacts(): Promise<ReadonlySet<string>> }) =>
     [...(await store.referencedArtifacts())].sort();
 
   describe('artifacts that documents name', () => {
@@ -135,16 +135,16 @@ function describeArtifacts(stores: Stores): void {
       await first.transaction((tx) => tx.delete('job', 'backtest:a'));
       expect(dropped).toEqual([]);
       const store = await reopen();
-      expect(await names(store)).toEqual([createRef('1').name, createRef('2').name]);
+      expect(await listReferencedNames(store)).toEqual([createRef('1').name, createRef('2').name]);
       expect([...(await store.referencedAmong([createRef('2').name, createRef('7').name]))]).toEqual([
         createRef('2').name,
       ]);
       await store.transaction((tx) => tx.put('run', 'a', { result: createRef('3'), columns: createRef('2') }));
       expect(dropped).toEqual([createRef('1').name]);
-      expect(await names(store)).toEqual([createRef('2').name, createRef('3').name]);
+      expect(await listReferencedNames(store)).toEqual([createRef('2').name, createRef('3').name]);
       await store.transaction((tx) => tx.delete('run', 'a'));
       expect(dropped.toSorted()).toEqual([createRef('1').name, createRef('2').name, createRef('3').name]);
-      expect(await names(store)).toEqual([]);
+      expect(await listReferencedNames(store)).toEqual([]);
     });
 
     test('move between documents in one transaction without a report', async () => {
@@ -165,7 +165,7 @@ function describeArtifacts(stores: Stores): void {
       });
       await expect(failing).rejects.toThrow('no');
       expect(dropped).toEqual([]);
-      expect(await names(store)).toEqual([createRef('1').name]);
+      expect(await listReferencedNames(store)).toEqual([createRef('1').name]);
     });
   });
 }

@@ -60,10 +60,19 @@ export function describeLifeTime(stores: Stores): void {
       try {
         const entries: StoredEntry[] = [];
         for await (const entry of reader.entries()) entries.push(entry);
-        const by = (kind: string) => entries.find((entry) => entry.kind === kind)!;
+        const findEntryOfKind = (kind: string) => entries.find((entry) => entry.kind === kind)!;
         expect(entries).toHaveLength(2);
-        expect(by('index')).toMatchObject({ id: 'a', body: { n: 1 }, unreadable: undefined, artifactNames: [] });
-        expect(by('run')).toMatchObject({ id: 'a', body: { result: artifact }, artifactNames: [artifact.name] });
+        expect(findEntryOfKind('index')).toMatchObject({
+          id: 'a',
+          body: { n: 1 },
+          unreadable: undefined,
+          artifactNames: [],
+        });
+        expect(findEntryOfKind('run')).toMatchObject({
+          id: 'a',
+          body: { result: artifact },
+          artifactNames: [artifact.name],
+        });
         for (const entry of entries) {
           expect(entry.bytes).toBeGreaterThanOrEqual(JSON.stringify(entry.body).length);
           expect(await reader.entry(entry.key)).toEqual(entry);
@@ -72,8 +81,8 @@ export function describeLifeTime(stores: Stores): void {
           await tx.put('index', 'a', { n: 2 });
           await tx.delete('run', 'a');
         });
-        expect(await reader.entry(by('index').key)).toMatchObject({ body: { n: 2 } });
-        expect(await reader.entry(by('run').key)).toBeUndefined();
+        expect(await reader.entry(findEntryOfKind('index').key)).toMatchObject({ body: { n: 2 } });
+        expect(await reader.entry(findEntryOfKind('run').key)).toBeUndefined();
       } finally {
         await reader.close();
       }

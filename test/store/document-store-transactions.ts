@@ -180,14 +180,14 @@ function describeConcurrent(stores: Stores): void {
     test('lose no update of those that read, wait a while and write', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', 'count', { n: 0 }));
-      const raise = () =>
+      const incrementCounter = () =>
         store.transaction(async (tx) => {
           const { n } = bodyOf<{ readonly n: number }>(await tx.get('index', 'count'));
           for (let turn = n % 3; turn >= 0; turn--) await Promise.resolve();
           await tx.put('index', 'count', { n: n + 1 });
           return n;
         });
-      const seen = await Promise.all(Array.from({ length: 80 }, raise));
+      const seen = await Promise.all(Array.from({ length: 80 }, incrementCounter));
       expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 80 }, (_, n) => n));
       expect(await store.get('index', 'count')).toMatchObject({ body: { n: 80 } });
     });
@@ -258,13 +258,13 @@ function describeConcurrent(stores: Stores): void {
               id,
               await store.transaction(async (tx) => {
                 const seen = new Map<string, readonly string[]>();
-                const look = async (document: string) => {
+                const readStoredNumber = async (document: string) => {
                   const stored = await tx.get('index', document);
                   return stored === undefined ? [] : bodyOf<string[]>(stored);
                 };
-                for (const document of reads) seen.set(document, await look(document));
+                for (const document of reads) seen.set(document, await readStoredNumber(document));
                 for (const document of new Set(writes)) {
-                  seen.set(document, await look(document));
+                  seen.set(document, await readStoredNumber(document));
                   await tx.put('index', document, [...seen.get(document)!, id]);
                 }
                 return { seen, wrote: new Set(writes) };
@@ -298,7 +298,7 @@ function createHistory(): {
   const steps: Step[] = [];
 
   /** Returns true if `a` must precede `b` according to the observations. */
-  function precedes(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
+  function isBefore(a: Step, b: Step, final: ReadonlyMap<string, readonly string[]>): boolean {
     if (a.wave !== b.wave) return a.wave < b.wave;
     for (const [document, names] of final) {
       const [sawA, sawB] = [a.seen.get(document), b.seen.get(document)];
@@ -322,7 +322,7 @@ function createHistory(): {
       }
       let left = [...steps];
       while (left.length > 0) {
-        const first = left.find((step) => !left.some((other) => other !== step && precedes(other, step, final)));
+        const first = left.find((step) => !left.some((other) => other !== step && isBefore(other, step, final)));
         if (first === undefined) return [...faults, `no order of ${left.map(({ id }) => id).join(', ')}`];
         left = left.filter((step) => step !== first);
       }

@@ -36,7 +36,7 @@ import { reportUnannounced } from './unannounced.js';
 import { openCachedMarket } from '../input/open-markets.js';
 
 /** Computes the orders that align accounts with an index, as a RebalancePack. */
-export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
+export const createRebalancePack: Task<'rebalancePack'> = async (question, control) => {
   const { indexId, format } = question;
   const pack = await runOnEngine((engine) => createOrderPack(question, engine, control));
   return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
@@ -62,7 +62,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
-  const names = namesOf(sm, { question, session, weights, columns });
+  const names = listKnownSecurities(sm, { question, session, weights, columns });
   const pack = createPack(names, placed.request, findings);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
@@ -170,7 +170,7 @@ function selectComposition(
   const isWhole = isDerived || isReviewed(next) || hasMemberChanges(composer, indexId);
   const { decided, decision, traded, announced, swaps, findings } =
     isWhole && isAnnounced ? createReviewOrders(composer, orders) : createPlainOrders(composer, orders);
-  const weights = weightsOf(traded);
+  const weights = getWeights(traded);
   return {
     effective: next[0] === undefined ? null : formatDay(next[0].date),
     decision: formatDay(decision),
@@ -198,7 +198,7 @@ function listChangedConstituents(
   { effective, composition }: PendingComposition,
   session: number,
 ): PackComposition {
-  const weights = weightsOf(composition);
+  const weights = getWeights(composition);
   return {
     effective: formatDay(effective),
     decision: formatDay(sm.sessions[Math.min(composition.decision, session)]!),
@@ -262,7 +262,7 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
     decided: resolved.session,
     decision: reference!,
     traded,
-    announced: weightsOf(decision),
+    announced: getWeights(decision),
     swaps: [],
     findings: decision.findings,
   };
@@ -282,7 +282,7 @@ function createReviewOrders(composer: Composer, { indexId, session, next }: Orde
     decided,
     decision: sm.sessions[decided]!,
     traded,
-    announced: weightsOf(restoreDecided(traded)),
+    announced: getWeights(restoreDecided(traded)),
     swaps: listPendingSwaps({ effective: next[0]!.session, composition: traded }, sm),
     findings,
   };
@@ -293,7 +293,10 @@ function refuseAllEnded(indexId: string, decided: Day): Refusal {
   return new Refusal('EMPTY_INDEX', message);
 }
 
-function weightsOf({ columns, weights }: Pick<DecidedComposition, 'columns' | 'weights'>): ReadonlyMap<number, number> {
+function getWeights({
+  columns,
+  weights,
+}: Pick<DecidedComposition, 'columns' | 'weights'>): ReadonlyMap<number, number> {
   return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
 }
 
@@ -306,7 +309,7 @@ interface PackMarket {
 }
 
 /** Lists the traded or held securities by identifier. @throws Refusal FX_MISSING */
-function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownSecurity[] {
+function listKnownSecurities(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownSecurity[] {
   const { documents, indexId, request } = question;
   const rates = createExchangeRates(sm, documents[indexId]!.currency);
   return [...new Set([...weights.keys(), ...columns])]

@@ -22,14 +22,14 @@ export function openKnown(market: MarketData, files: KnownFiles | undefined): { 
 
 /** Reads a change from a file. @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged */
 export function readChange(file: HashedFile): ContentChange {
-  return decodeChange(bytesOf(file));
+  return decodeChange(readBytes(file));
 }
 
 /**
  * Reads the bytes of a file, and checks their hash.
  * @throws Refusal DOCUMENT_UNREADABLE if the file is missing or damaged
  */
-export function bytesOf({ path, sha256 }: HashedFile): Uint8Array {
+export function readBytes({ path, sha256 }: HashedFile): Uint8Array {
   const bytes = readIfThere(path);
   if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
     throw refuseDamagedContent('a file of it is missing or damaged');

@@ -35,7 +35,7 @@ export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promis
 }
 
 function openChoice(): Promise<EngineChoice> {
-  const data = dataOf(Piscina.workerData);
+  const data = getData(Piscina.workerData);
   // the settings allow no other engine names
   return (opened ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
 }
@@ -49,7 +49,7 @@ function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
 }
 
 /** Returns the data of a thread; threads outside our pools (tests) have none. */
-function dataOf(data: unknown): ThreadData {
+function getData(data: unknown): ThreadData {
   return (data as ThreadData | null | undefined) ?? { numerics: 'auto', threads: 1, running: new Int32Array(1) }; // only createPool writes this data
 }
 

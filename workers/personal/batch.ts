@@ -21,7 +21,7 @@ import { copyOutput, writeOutputs } from '../output/task-outputs.js';
 let last: { readonly key: string; readonly common: BatchCommon } | undefined;
 
 /** Solves some of the accounts of a batch. Each outcome depends only on its account and the common data. */
-export const batchPart: Task<'batch-part'> = async (input, control) => {
+export const solveBatchPart: Task<'batch-part'> = async (input, control) => {
   const common = await openCommon(input, control);
   const outcomes: string[] = [];
   for (const lines of input.lines)

@@ -9,7 +9,7 @@ import type { RiskModelSource } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { runOnProductEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
-import { contentHashOf, openEstimate } from './opened-estimate.js';
+import { computeContentHash, openEstimate } from './opened-estimate.js';
 import { copyOutput, runWithEarlyOutput, writeOutputs } from '../output/task-outputs.js';
 
 /** Completed share of the work at the start of each stage, regardless of the number of securities. */
@@ -29,7 +29,7 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
     const writing = writeOutputs(input.outputs, { factors: parts });
     await Promise.allSettled([ending, writing]); // a failed task writes nothing afterwards
     const [covariance, { factors }] = await Promise.all([ending, writing]);
-    return { ...model, covariance, factors, contentHash: contentHashOf(model.assetIds, covariance) };
+    return { ...model, covariance, factors, contentHash: computeContentHash(model.assetIds, covariance) };
   });
 
 /**

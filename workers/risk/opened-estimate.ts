@@ -19,7 +19,7 @@ export function openEstimate({ market, universe, request }: RiskModelSource): Pr
 }
 
 /** Returns the hash of the content of a model: its securities and its matrix. */
-export function contentHashOf(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
+export function computeContentHash(assetIds: readonly string[], { sha256 }: Pick<MatrixFiles, 'sha256'>): string {
   return createHash('sha256')
     .update(toCanonicalJson({ asset_ids: assetIds, covariance: sha256 }))
     .digest('hex');

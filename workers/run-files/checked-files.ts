@@ -39,7 +39,7 @@ export function hasContent(
   isKept: () => boolean = () => true,
 ): boolean {
   const settledBefore = BigInt(Date.now() - TIME_STEP_MS) * 1_000_000n;
-  const state = stateOf(path); // taken before the read, so that no later change is missed
+  const state = findState(path); // taken before the read, so that no later change is missed
   if (state === undefined) return false;
   if (checked !== undefined && isRemembered(checked, computeDigestSlot(checked, sha256, state))) return true;
   if (hashOnce(path, Number(state.size), look) !== sha256) return false;
@@ -48,7 +48,7 @@ export function hasContent(
 }
 
 /** Returns the state of a file; undefined if it is absent or the system does not report it. */
-function stateOf(path: string): FileState | undefined {
+function findState(path: string): FileState | undefined {
   try {
     return statSync(path, { bigint: true });
   } catch {

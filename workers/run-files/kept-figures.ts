@@ -17,7 +17,7 @@ const kept = new Map<string, DatedFigures>();
  * a content hash identifies the market.
  * @param columns file with the columns of the run
  */
-export function figuresOf(columns: string, market: MarketHandle | null): KeepFigures {
+export function getFigures(columns: string, market: MarketHandle | null): KeepFigures {
   const source = [columns, market && createMarketKey(market)];
   return (what, { width, dates, areWritten = false }) => {
     const key = JSON.stringify([source, what]);
@@ -29,17 +29,17 @@ export function figuresOf(columns: string, market: MarketHandle | null): KeepFig
     kept.delete(key);
     kept.set(key, figures);
     let bytes = 0;
-    for (const held of kept.values()) bytes += sizeOf(held);
+    for (const held of kept.values()) bytes += computeSize(held);
     for (const [oldest, held] of kept) {
       if (bytes <= FIGURES_BYTES_MAX) break;
       kept.delete(oldest);
-      bytes -= sizeOf(held);
+      bytes -= computeSize(held);
     }
     return figures;
   };
 }
 
-function sizeOf({ values, known, texts }: DatedFigures): number {
+function computeSize({ values, known, texts }: DatedFigures): number {
   let bytes = values.byteLength + known.byteLength;
   for (const text of texts ?? []) bytes += text === undefined ? 0 : text.bytes.length + text.marks.byteLength;
   return bytes;

@@ -15,13 +15,13 @@ import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
  */
 export function useRunFile<T>(path: string, use: (columns: RunColumns) => T): T {
   const files: number[] = [];
-  const reader = (of: string): ReadRange => {
+  const getReader = (of: string): ReadRange => {
     const file = openFile(of);
     files.push(file);
     return (start, end, room) => readRange(file, start, end, room);
   };
   try {
-    return use(openColumns(reader(path), (name) => reader(resolveNextTo(path, name))));
+    return use(openColumns(getReader(path), (name) => getReader(resolveNextTo(path, name))));
   } finally {
     files.forEach((file) => closeSync(file));
   }
@@ -34,11 +34,11 @@ export function resolveNextTo(columns: string, name: string): string {
 
 /** Opens the columns of a run on open descriptors, which the caller closes. @throws Refusal DOCUMENT_UNREADABLE */
 export function openFiles({ columns, earlier }: OpenRunFiles): RunColumns {
-  const reader =
+  const openReader =
     (file: number): ReadRange =>
     (start, end, room) =>
       readRange(file, start, end, room);
-  return openColumns(reader(columns), (name) => reader(earlier[name]!));
+  return openColumns(openReader(columns), (name) => openReader(earlier[name]!));
 }
 
 function openFile(path: string): number {

@@ -92,7 +92,7 @@ function computeWholeRun(
       areColumnsKept: isFileFull(run.days.length),
       look: () => control.report(0.8),
     },
-    ...spanOf(run.days),
+    ...createSpan(run.days),
     called: listCalledRebalances(run.index.compositions).map(({ decision, effective }) => ({
       decision: formatDay(decision),
       effective: formatDay(effective),
@@ -113,7 +113,7 @@ function computeExtendedRun(
   return {
     ...createStamp(input),
     files: { columns: run.columns, prices: null, checkpoint: run.state, areColumnsKept: false, look: () => {} },
-    ...spanOf(run.days),
+    ...createSpan(run.days),
     called: null,
     fullRunReason: null,
     extendedFrom: formatDay(run.extendedFrom),
@@ -121,7 +121,7 @@ function computeExtendedRun(
   };
 }
 
-const spanOf = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
+const createSpan = (days: Int32Array) => ({ start: formatDay(days[0]!), end: formatDay(days.at(-1)!) });
 
 /** Order of a run with its inputs. */
 export type RunOrder = Pick<ThreadInput<'backtest'>, 'market' | 'plan' | 'models' | 'known'> & {
@@ -168,16 +168,16 @@ export function createStamp({
   known,
 }: RunInputs): Pick<TaskOutput<'backtest'>, 'runAt' | 'runHash' | 'storeContentHash'> {
   const { contentHash: storeContentHash } = market;
-  const inputs = { plan, engineVersion, storeContentHash, ...selectDeclared(market), ...knownOf(known) };
+  const inputs = { plan, engineVersion, storeContentHash, ...selectDeclared(market), ...selectKnown(known) };
   return {
-    runAt: timestamp(),
+    runAt: formatTimestamp(),
     runHash: createHash('sha256').update(toCanonicalJson(inputs)).digest('hex'),
     storeContentHash,
   };
 }
 
 /** Returns the earlier contents for decisions, identified by the changes that lead to them. */
-function knownOf(known: KnownFiles | undefined): { readonly known?: readonly (readonly [number, string])[] } {
+function selectKnown(known: KnownFiles | undefined): { readonly known?: readonly (readonly [number, string])[] } {
   return known === undefined ? {} : { known: known.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
 }
 
@@ -190,6 +190,6 @@ function selectDeclared({ adjustment, currency = null }: MarketIdentity): {
 }
 
 /** Returns the current time, ISO-8601 UTC with an offset. */
-function timestamp(): string {
+function formatTimestamp(): string {
   return `${new Date().toISOString().slice(0, -1)}000+00:00`;
 }

@@ -34,7 +34,7 @@ type Input = ThreadInput<'publication-bundle'>;
  * Writes the inputs that a published run reads, after recomputing the closes from only these inputs.
  * @throws Refusal NOT_REPRODUCED if the recomputed closes differ from the published closes
  */
-export const publicationBundle: Task<'publication-bundle'> = async (input, control) => {
+export const writePublicationBundle: Task<'publication-bundle'> = async (input, control) => {
   const { plan, entries } = input;
   const whole = openCachedMarket(input.market);
   const reads = createReadRecords(
@@ -62,10 +62,10 @@ export const publicationBundle: Task<'publication-bundle'> = async (input, contr
     const different =
       slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);
     if (different === undefined)
-      return outputOf(market, {
-        'plan.json': jsonBytes(plan),
-        'calendars.json': jsonBytes(reads.used()),
-        ...modelsOf(plan, input),
+      return createOutput(market, {
+        'plan.json': encodeJson(plan),
+        'calendars.json': encodeJson(reads.used()),
+        ...collectModels(plan, input),
         ...earlier?.files,
       });
     if (different !== 'refused' && slice === reads.narrowed) throw refuseNotReproduced(plan.indexId, different);
@@ -97,10 +97,10 @@ function tryRecompute(
   }
 }
 
-const jsonBytes = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
+const encodeJson = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
 
 /** Returns the packed covariances of the stored risk models, in the order of their ids. */
-function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<string, Uint8Array>> {
+function collectModels({ models = {} }: BacktestPlan, input: Input): Readonly<Record<string, Uint8Array>> {
   const ids = Object.keys(models).toSorted(compareText);
   return Object.fromEntries(
     ids.map((id, place) => {
@@ -110,7 +110,7 @@ function modelsOf({ models = {} }: BacktestPlan, input: Input): Readonly<Record<
   );
 }
 
-function outputOf(market: MarketData, own: Readonly<Record<string, Uint8Array>>) {
+function createOutput(market: MarketData, own: Readonly<Record<string, Uint8Array>>) {
   const { securities, dates } = computeInputDigests(market);
   const all = { ...own, ...encodeSlice(market) };
   const files = Object.fromEntries(Object.entries(all).map(([name, bytes]) => [name, answerBytes(bytes)]));

@@ -31,7 +31,7 @@ export const replay: Task<'replay'> = async (input, control) => {
         stored,
         replayed: { runHash, engineVersion, storeContentHash },
         definitionChanged,
-        difference: differenceOf(input.columns, files),
+        difference: findDifference(input.columns, files),
       }),
     );
     return copyOutput(json.bytes());
@@ -39,21 +39,21 @@ export const replay: Task<'replay'> = async (input, control) => {
   return writeOutputs(input.outputs, { view });
 };
 
-function differenceOf(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
+function findDifference(path: string, { columns, prices: made }: RunFiles): RunDifference | null {
   const prices = made === null ? undefined : joinBytes(made, allocateKeptMemory(made.length)); // the prices of many securities are on disk
   const areSame =
     isEqual(readStored(path), columns) &&
     (prices === undefined || isEqual(readStored(resolveNextTo(path, PRICES_NAME)), prices));
   if (areSame) return null;
   // the columns of an extended run have another layout
-  const rangeOf =
+  const openRange =
     (bytes: Uint8Array): ReadRange =>
     (start, end) =>
       bytes.slice(start, end);
   return useRunFile(path, (stored) =>
     findFirstDifference(
       stored,
-      openColumns(rangeOf(columns), () => rangeOf(prices!)), // this file names no other file
+      openColumns(openRange(columns), () => openRange(prices!)), // this file names no other file
     ),
   );
 }

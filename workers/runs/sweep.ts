@@ -44,7 +44,7 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
     try {
       const ran = runVariants({
         market,
-        calendars: openCachedCalendars(listClosures(groundOf(input))),
+        calendars: openCachedCalendars(listClosures(createGround(input))),
         variants: accepted,
         documents: input.documents,
         models: openModels(input.models),
@@ -64,7 +64,10 @@ export const sweepPart: Task<'sweep-part'> = async ({ outputs, ...input }, contr
 };
 
 /** Returns the documents that variants reach, including the document that they change. */
-const groundOf = ({ base, documents }: Pick<SweepPartInput, 'base' | 'documents'>): SweepPartInput['documents'] => ({
+const createGround = ({
+  base,
+  documents,
+}: Pick<SweepPartInput, 'base' | 'documents'>): SweepPartInput['documents'] => ({
   ...documents,
   [base.document.id]: base.document,
 });
@@ -74,7 +77,7 @@ function createVariants(
   { base, documents, models, areChecked }: Omit<SweepPartInput, 'outputs'>,
   market: MarketData,
 ): (patch: Patch) => Variant | Extract<VariantOutcome, { kind: 'refused' }> {
-  const reached = groundOf({ base, documents });
+  const reached = createGround({ base, documents });
   const ground = {
     market,
     calendars: openCachedCalendars(listClosures(reached)),

@@ -45,7 +45,10 @@ export async function writeRunFiles(input: ThreadInput<'backtest'>, made: MadeFi
     columns, // not copied, because the memory is reused only after the write
     checkpoint: checkpoint && copyOutput(checkpoint),
   };
-  const prices = made.prices && { key: formatPricesKey(input.market, made.prices), stored: storedPrices(input, made) };
+  const prices = made.prices && {
+    key: formatPricesKey(input.market, made.prices),
+    stored: findStoredPrices(input, made),
+  };
   const again = findStoredAlready(outputs, contents, storedFiles);
   const onWritten = async (file: NewFile): Promise<void> => {
     if (checkedFiles && (areColumnsKept || file.name !== outputs.names.columns))
@@ -71,7 +74,7 @@ export function practiseRunFiles({ market, plan, outputs, ...order }: PracticeOr
   if (made.prices === null) return;
   const key = formatPricesKey(market, made.prices);
   if (hashOfPrices(key) === undefined) rememberPrices(key, hashParts(made.prices, made.look));
-  if (outputs) storedPrices({ market, outputs, ...order }, made);
+  if (outputs) findStoredPrices({ market, outputs, ...order }, made);
 }
 
 function hashParts(made: ProducedBytes, look: () => void): string {
@@ -88,7 +91,7 @@ function hashParts(made: ProducedBytes, look: () => void): string {
  * service that shares it verifies it. A run may be repeated because its files are damaged, so the process's record of
  * files is not used.
  */
-function storedPrices(
+function findStoredPrices(
   { market, storedPrices: candidates = [], stored, outputs, checkedFiles }: PricesOrder & { market: MarketIdentity },
   { prices, look }: MadeFiles,
 ): string | undefined {

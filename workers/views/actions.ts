@@ -22,19 +22,19 @@ type Asked = InputOfView<'actions'>;
 
 /** Lists the corporate actions on the securities of a stored run. */
 export const showActions = (asked: Asked): ReturnType<typeof createActionsView> =>
-  useRunFile(asked.columns, (run) => createActionsView(run, inputOf(run, asked)));
+  useRunFile(asked.columns, (run) => createActionsView(run, createInput(run, asked)));
 
 /** Formats the index after each coming action, as CSV. */
 export function showProForma(asked: Asked): string {
   return useRunFile(asked.columns, (run) => {
-    const input = inputOf(run, asked);
+    const input = createInput(run, asked);
     const { actions } = createActionsView(run, input);
     return formatProFormaCsv(createProFormaRows(actions, readHeldAtEnd(run, input)));
   });
 }
 
-function inputOf(run: RunColumns, asked: Asked): ActionsInput {
-  return { ...termsOf(run, asked), ...datesOf(asked), outside: findOutside(run, asked) };
+function createInput(run: RunColumns, asked: Asked): ActionsInput {
+  return { ...createTerms(run, asked), ...createDates(asked), outside: findOutside(run, asked) };
 }
 
 /** Returns past and future mergers that remove securities from the index of a run. */
@@ -60,7 +60,7 @@ function findOutside(run: RunColumns, { removing, market: handle }: Asked): Acti
   };
 }
 
-function termsOf(run: RunColumns, { market: handle }: Asked) {
+function createTerms(run: RunColumns, { market: handle }: Asked) {
   const { calendar, closures, currency } = run.header;
   const sm = openMarketOn({
     market: openCachedMarket(handle),
@@ -70,5 +70,5 @@ function termsOf(run: RunColumns, { market: handle }: Asked) {
   return { sm, rates: createExchangeRates(sm, currency) };
 }
 
-const datesOf = ({ from, to }: Asked) => ({ from: parseOptionalDay(from), to: parseOptionalDay(to) });
+const createDates = ({ from, to }: Asked) => ({ from: parseOptionalDay(from), to: parseOptionalDay(to) });
 const parseOptionalDay = (date: string | undefined) => (date === undefined ? null : parseValidDay(date));

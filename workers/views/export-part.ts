@@ -5,7 +5,7 @@ import type { TaskControl } from '#jobs/thread-messages.js';
 import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announced-file.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { findFileDay } from '#views/exports/index-file.js';
-import { figuresOf } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/kept-figures.js';
 import { openKnown } from '../input/known-contents.js';
 import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -18,7 +18,7 @@ export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, run, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = createBufferSink(new Uint8Array(room));
   const { columns, announced } = await openExport(input, control);
-  const keep = (by: MarketData | null) => figuresOf(run, by && market);
+  const keep = (by: MarketData | null) => getFigures(run, by && market);
   const open = () => ({ columns, market: market && openCachedMarket(market), keep, announced });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =

@@ -10,14 +10,14 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
+import { createExposures, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
 import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
-import { windowOf } from './run-view.js';
+import { createWindow } from './run-view.js';
 import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
 import { createUniverseFunction, type UniverseOn } from './index-universe.js';
-import { figuresOf } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/kept-figures.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -63,8 +63,8 @@ function compareExposures(
       ? other && createBookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
       : openStoredHoldings(stored, order!);
   const isAlike = stored !== null && order!.every((place, i) => place === i) && haveSameAxes(run, stored);
-  return exposuresOf(run, {
-    window: windowOf(input),
+  return createExposures(run, {
+    window: createWindow(input),
     by: input.by,
     groups: input.groups,
     interval: input.interval,
@@ -73,7 +73,7 @@ function compareExposures(
       id: other.id,
       key: JSON.stringify(input.benchmark),
       holdings: holdings!,
-      keep: isAlike ? figuresOf(input.benchmarkColumns!, handle) : null,
+      keep: isAlike ? getFigures(input.benchmarkColumns!, handle) : null,
     },
     fields: createFieldReader(engine, input.fields, {
       market,
@@ -83,7 +83,7 @@ function compareExposures(
         input.universe &&
         createUniverseFunction(engine, { ...input.universe, market: served!, sm, until: run.i32('days').at(-1)! }),
     }),
-    keep: figuresOf(columns, handle),
+    keep: getFigures(columns, handle),
     engine,
     onDate,
   });
@@ -91,10 +91,14 @@ function compareExposures(
 
 /** Returns true if two runs have the same dates and read datapoints with the same settings. */
 function haveSameAxes(one: RunColumns, other: RunColumns): boolean {
-  const termsOf = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
+  const formatTerms = ({ header: { calendar, currency, treatment } }: RunColumns): string =>
     JSON.stringify([calendar, currency, treatment]);
   const [days, others] = [one.i32('days'), other.i32('days')];
-  return termsOf(one) === termsOf(other) && days.length === others.length && days.every((day, t) => day === others[t]);
+  return (
+    formatTerms(one) === formatTerms(other) &&
+    days.length === others.length &&
+    days.every((day, t) => day === others[t])
+  );
 }
 
 /** Returns the positions of securities in the order of their columns, which is the order in an index run. */
@@ -153,7 +157,7 @@ function createFieldReader(
       const own = sides.own.held(weights);
       let other: HeldNames | undefined;
       let section: CrossSection | undefined;
-      const universe = () => universeOn?.(day) ?? NO_COLUMNS;
+      const getUniverse = () => universeOn?.(day) ?? NO_COLUMNS;
       return {
         // An index and a reweighted version of it hold the same securities.
         held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
@@ -161,7 +165,7 @@ function createFieldReader(
           const read = latestOf[field]!;
           const values = out.subarray(0, columns.length);
           if (read === null)
-            values.set((section ??= sections.at(session, universe())).numbers(requestedFields[field]!, columns));
+            values.set((section ??= sections.at(session, getUniverse())).numbers(requestedFields[field]!, columns));
           else read(session, columns, values);
           out.fill(NaN, columns.length, count);
         },

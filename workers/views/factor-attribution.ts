@@ -3,7 +3,7 @@ import { createFactorAttributionView } from '#views/factor-attribution-view.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
 import { createHeldDatapoints, readHeld, readRiskWindow } from './held-risk.js';
-import { windowOf } from './run-view.js';
+import { createWindow } from './run-view.js';
 
 /** Attributes the return of a run to factors. */
 export function showFactorAttribution({ columns, market, model, ...asked }: InputOfView<'factor-attribution'>): object {
@@ -12,7 +12,7 @@ export function showFactorAttribution({ columns, market, model, ...asked }: Inpu
     return createFactorAttributionView(
       run,
       { ...window, datapoints: createHeldDatapoints(window, run.header) },
-      { ...windowOf(asked), model },
+      { ...createWindow(asked), model },
     );
   });
 }

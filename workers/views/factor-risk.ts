@@ -14,7 +14,7 @@ import {
   listHeldByName,
   createHeldDatapoints,
   findHeldPositions,
-  positionsOf,
+  getPositions,
   readHeld,
   readRiskWindow,
   listUncovered,
@@ -76,7 +76,7 @@ function estimateFactors(
   const risk = computeFactorRisk(
     engine,
     { ...window, datapoints: createHeldDatapoints(window, held.header) },
-    { weights: findHeldPositions(sm, own), benchmark: positionsOf(sm, compared), model, factors },
+    { weights: findHeldPositions(sm, own), benchmark: getPositions(sm, compared), model, factors },
   );
   return {
     ...risk,

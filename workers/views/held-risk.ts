@@ -17,7 +17,7 @@ import type { CrossSections } from '#domain/datapoints/cross-section.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { readHeldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
-import { datapointsOf } from '#views/index-datapoints.js';
+import { createDatapoints } from '#views/index-datapoints.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 
 /** Inputs of risk from a stored run. */
@@ -61,7 +61,10 @@ export function readRiskWindow(
 
 /** Returns datapoints with the settings of a run. */
 export function createHeldDatapoints({ sm }: ReturnWindow, header: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: restoreTreatment(header.treatment), currency: readSecurityCurrency(header) });
+  return createDatapoints(sm, {
+    treatment: restoreTreatment(header.treatment),
+    currency: readSecurityCurrency(header),
+  });
 }
 
 /** Returns the requested span of returns, independent of the data of the store. */
@@ -78,7 +81,7 @@ export function listHeldByName(names: readonly string[], held: Float64Array): Re
 }
 
 /** Returns weights by column of a market, without securities that the market lacks. */
-export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
+export function getPositions(sm: SessionMarket, weights: ReadonlyMap<string, number>): Positions {
   return new Map(
     [...weights].flatMap(([name, weight]): [number, number][] =>
       sm.columnOf(name) < 0 ? [] : [[sm.columnOf(name), weight]],
@@ -91,7 +94,7 @@ export function positionsOf(sm: SessionMarket, weights: ReadonlyMap<string, numb
  * @throws Refusal RISK_INSUFFICIENT_DATA if the market has none of its securities, because the risk is unknown, not 0
  */
 export function findHeldPositions(sm: SessionMarket, own: ReadonlyMap<string, number>): Positions {
-  const positions = positionsOf(sm, own);
+  const positions = getPositions(sm, own);
   if (own.size > 0 && positions.size === 0) throw refuseUnpriced(own.keys(), 'not in the served store');
   return positions;
 }
@@ -162,7 +165,7 @@ export function measureRisk(
   const positions = findHeldPositions(sm, own);
   const span = { risk_model: null, risk_estimator: null, ...formatWindowDates(held) };
   const { risk: total, active } = benchmark
-    ? computeRisks(engine, window, positions, positionsOf(sm, benchmark.weights))
+    ? computeRisks(engine, window, positions, getPositions(sm, benchmark.weights))
     : { risk: computeRisk(engine, window, positions), active: null };
   const risk: HeldRisk = {
     payload: {

@@ -13,7 +13,7 @@ import {
   listHeldByName,
   createHeldDatapoints,
   findHeldPositions,
-  positionsOf,
+  getPositions,
   readRiskWindow,
   formatWindowDates,
   type ComparedWeights,
@@ -63,7 +63,7 @@ export function measureByEstimate(
   const { sm, to } = window;
   const own = listHeldByName(held.weights.names, held.weights.held);
   const columns = new Set(findHeldPositions(sm, own).keys());
-  if (benchmark !== null) for (const column of positionsOf(sm, benchmark.weights).keys()) columns.add(column);
+  if (benchmark !== null) for (const column of getPositions(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
     const requests = Int32Array.from(columns).toSorted();
     const { coverage, covariance } = estimateRiskModel(engine, window, requests, RiskModelRequest.parse({ estimator }));
@@ -106,14 +106,15 @@ function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }
   const active = computeActiveByName(own, weights);
   const union = [...active.keys()];
   const { volatility, contributions, uncovered } = computeModelShares(model, active);
-  const gross = (names: Iterable<string>) => [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
-  const total = gross(union);
+  const computeGross = (names: Iterable<string>) =>
+    [...names].reduce((sum, name) => sum + Math.abs(active.get(name)!), 0);
+  const total = computeGross(union);
   const notHeld = union.filter((name) => !own.has(name) && contributions.has(name));
   return {
     payload: {
       benchmark: id,
       tracking_error: volatility,
-      covered_weight: total === 0 ? 1 : gross(contributions.keys()) / total,
+      covered_weight: total === 0 ? 1 : computeGross(contributions.keys()) / total,
       contributions_not_held: Object.fromEntries(notHeld.map((name) => [name, contributions.get(name)!])),
       uncovered: [...uncovered],
       ...span,

@@ -17,29 +17,29 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import type { InputOfView } from '#jobs/tasks/views.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { createGroupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { limitsView } from '#views/limits/limits-view.js';
+import { createLimitsView } from '#views/limits/limits-view.js';
 import { listGroupSpells, listIssuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
-import { figuresOf } from '../run-files/kept-figures.js';
+import { getFigures } from '../run-files/kept-figures.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { useRunFile } from '../run-files/run-file.js';
-import { windowOf } from './run-view.js';
+import { createWindow } from './run-view.js';
 
 /**
  * Checks limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a constraint that does not
  * concern holdings
  */
-export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof limitsView> {
+export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl): ReturnType<typeof createLimitsView> {
   const { columns, limits, by, market: handle } = input;
   const market = handle && openCachedMarket(handle);
   return useRunFile(columns, (run) => {
     const issuers = market !== null && 'rule' in limits ? listIssuerSpells(market, by) : null;
-    return limitsView(run, {
-      window: windowOf(input),
+    return createLimitsView(run, {
+      window: createWindow(input),
       limits: 'rule' in limits ? limits : { rowsOn: createRowsByDay(limits.rows, run.header, market) },
       by,
       issuersOn: issuers && createGroupsByDay(run.header.names, issuers),
-      keep: figuresOf(columns, handle),
+      keep: getFigures(columns, handle),
       onDate: () => report(0),
       findings: [
         ...input.findings,

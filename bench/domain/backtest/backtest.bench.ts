@@ -187,9 +187,9 @@ function compareWithNumpy(market: MarketData, run: Run, { trades, ...times }: Ba
       [peer.units, sumOf(trades.units.map(Math.abs))],
     ].map(([a, b]) => Math.abs(a - b) / b);
     const [numpy] = peer.ms;
-    const ratio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
+    const formatRatio = (milliseconds: number): string => (milliseconds / numpy).toFixed(2);
     console.log(
-      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${ratio(times.simulation)}, the whole task ${ratio(times.total)} (thread; ${ratio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differs).toExponential(1)}`,
+      `  numpy ${peer.numpy}: ${numpy.toFixed(0)} ms; of numpy: the part with the same outputs ${formatRatio(times.simulation)}, the whole task ${formatRatio(times.total)} (thread; ${formatRatio(times.process)} by the process); levels, costs and units differ by ${Math.max(...differs).toExponential(1)}`,
     );
   } catch (failure) {
     console.log(

@@ -53,7 +53,7 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
           last[e] = next[e]!;
         }
         for (let k = 0; k < Math.min(added, STEPS_KEPT); k++)
-          products[at * STEPS_KEPT + k] = products[k * STEPS_KEPT + at] = dot(stepChanges[k]!, ofStep);
+          products[at * STEPS_KEPT + k] = products[k * STEPS_KEPT + at] = computeDotProduct(stepChanges[k]!, ofStep);
       } else {
         for (let e = 0; e < length; e++) step[e] = next[e]! - point[e]!;
         last.set(next);
@@ -71,10 +71,10 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
       }
       for (let k = 0; k < count; k++) factor[k * count + k]! += RIDGE * trace;
       if (!(trace > 0) || algebra.cholesky(factor, count) < count) return;
-      const shares = Float64Array.from({ length: count }, (_, k) => dot(stepChanges[k]!, step));
+      const shares = Float64Array.from({ length: count }, (_, k) => computeDotProduct(stepChanges[k]!, step));
       algebra.solveLower(factor, count, shares);
       algebra.solveLowerTransposed(factor, count, shares);
-      if (!(dot(shares, shares) < COEFFICIENTS_MAX)) return;
+      if (!(computeDotProduct(shares, shares) < COEFFICIENTS_MAX)) return;
       shares.forEach((share, k) => {
         const change = nextChanges[k]!;
         for (let e = 0; e < length; e++) next[e]! -= share * change[e]!;
@@ -83,7 +83,7 @@ export function createAcceleration(algebra: DenseAlgebra, length: number): Accel
   };
 }
 
-function dot(a: Float64Array, b: Float64Array): number {
+function computeDotProduct(a: Float64Array, b: Float64Array): number {
   let total = 0;
   for (let e = 0; e < a.length; e++) total += a[e]! * b[e]!;
   return total;

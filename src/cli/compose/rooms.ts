@@ -43,7 +43,7 @@ import { listFolders } from '../places.js';
 import { openSecrets } from '../secrets.js';
 import type { Settings } from '../settings.js';
 import { traceDocuments } from './traced-documents.js';
-import { buildInfo, buildVersion, engineVersion } from '../version.js';
+import { buildInfo, buildVersion, readEngineVersion } from '../version.js';
 import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
 import { openDeliveries, type Messages } from './callbacks.js';
@@ -118,11 +118,11 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
    * jobs wait longer.
    */
   const artifacts = (role === 'worker' ? undefined : store.artifacts.forRequests) ?? store.artifacts;
-  const version = engineVersion();
+  const version = readEngineVersion();
   const calendars = await openLiveCalendars(store.documents, log);
   const metrics = openMetrics({ version, home, settings, store, work: () => ({ ...work, pool }) });
   let warmUp: WarmUp | undefined;
-  const checks = () => [
+  const listChecks = () => [
     disk.check,
     ...createStoreChecks(store),
     numerics,
@@ -143,7 +143,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
     onStale: metrics.staleFinish,
     onTakenOver: metrics.takenOver,
     market: () => market.markets.served()?.identity.contentHash ?? null,
-    lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
+    lacks: () => listChecks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   const messages = openDeliveries({ settings, documents, log, now: store.now });
   const { jobs } = work;
@@ -166,7 +166,7 @@ export async function openCore({ role, home, settings, log, onDefect, open }: Co
     metrics,
     ...messages,
     approvals: openApprovals(terms),
-    checks: checks(),
+    checks: listChecks(),
     onExposures: (runId) => warmUp?.asked(runId),
     isReachable: () => isReachable(store),
   };
@@ -249,7 +249,7 @@ async function openWork(input: WorkInput): Promise<Work> {
     onRest: () => void freeMemory().catch((err: unknown) => log.error({ err }, 'memory was not freed')),
   });
   const pool = createNodePool(threads, {
-    file: (reference) => fileOf(store.artifacts, reference),
+    file: (reference) => fetchFile(store.artifacts, reference),
     market: async (identity) => handleOf(identity),
     destination: store.artifacts.destination,
     health: store.artifacts.health,
@@ -304,7 +304,7 @@ async function openWork(input: WorkInput): Promise<Work> {
 }
 
 /** Returns the path of an artifact's file, after fetching the artifacts that it refers to into the same folder. */
-async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
+async function fetchFile(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
   const [path] = await Promise.all([artifact, ...beside].map((name) => artifacts.file({ name })));
   return path!; // At least one file, so at least one path.
 }

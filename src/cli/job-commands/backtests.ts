@@ -71,9 +71,9 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
     const taken = await listTakenAtStart(client);
     return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
   },
-  show: (result) => formatTable([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
+  show: (result) => formatTable([HEADER, ...listRows(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
   lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),
-  csv: (result) => ({ header: HEADER, rows: rowsOf(result) }),
+  csv: (result) => ({ header: HEADER, rows: listRows(result) }),
   exitStatus: (result, flags) =>
     result.some(({ outcome }) => outcome === 'failed' || outcome === 'refused')
       ? EXIT.jobFailed
@@ -85,7 +85,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
 
 const HEADER = ['index_id', 'outcome', 'total_return', 'error'];
 
-const rowsOf = (result: readonly BacktestOutcome[]) =>
+const listRows = (result: readonly BacktestOutcome[]) =>
   result.map(({ index_id, outcome, total_return, error }) => [index_id, outcome, total_return, error]);
 
 type Job = Parameters<DivisorClient['waitForJob']>[0] & {

@@ -23,7 +23,7 @@ import {
   removeDamaged,
   type StoredMapping,
 } from './inspect.js';
-import { readAnswers, flagOf, READING, type Answers } from './reading-flags.js';
+import { readAnswers, formatFlag, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
 
@@ -179,7 +179,7 @@ const createUnreadableError = (findings: InspectResult['findings'], proposed: In
 
 /** Lists the open questions, each with its flag. */
 const listRequired = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
-  unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
+  unsure.filter(({ required }) => required).map(({ field, question }) => `--${formatFlag(field)}: ${question}`);
 
 function describeUnsure(proposed: InspectResult): string {
   const statements = [

@@ -4,7 +4,7 @@ import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
 import { formatTable } from '../terminal.js';
 import { readDataSource, type DataSource } from './data-source.js';
-import { readAnswers, flagOf, READING, type Answers } from './reading-flags.js';
+import { readAnswers, formatFlag, READING, type Answers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Inspect data and propose a mapping for its import.',
@@ -19,11 +19,11 @@ export const inspectData: JobCommand<InspectResult> = {
   show: formatProposal,
   notices: (inspection) => [
     ...listAssumptions(inspection),
-    ...errorsOf(inspection).map(formatFinding),
+    ...listErrors(inspection).map(formatFinding),
     ...removeDamaged(inspection),
   ],
   exitStatus: (inspection) =>
-    errorsOf(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
+    listErrors(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
   file: (_client, { adjustment, mapping }) =>
     Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies StoredMapping, null, 2)}\n`)),
 };
@@ -44,12 +44,12 @@ export function requestInspection(client: DivisorClient, source: DataSource, ans
 }
 
 /** Returns the findings that prevent the data from being read as proposed. */
-const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
+const listErrors = ({ findings }: Pick<InspectResult, 'findings'>) =>
   findings.filter(({ severity }) => severity === 'error');
 
 /** Returns the flag that skips damaged files, if other files remain. */
 export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
-  const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
+  const damaged = [...new Set(listErrors({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
   if (damaged.length === 0 || damaged.length >= files) return [];
   const names = damaged.join(',');
   return [
@@ -83,7 +83,7 @@ export function listAssumedChoices({ basis, unsure }: Assumptions): readonly str
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
       const other = others.length === 0 ? '' : `, or ${others.map(quoteMark).join(', ')}`;
-      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
+      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${formatFlag(field)}${other}.`;
     });
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...requests];
 }
@@ -103,7 +103,7 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
     return !isEmpty;
   });
-  const cell = (value: unknown) => (value === null ? '' : String(value));
+  const formatCell = (value: unknown) => (value === null ? '' : String(value));
   return [
     formatTable([
       ['recognised as', rest.recognised_as ?? 'nothing in particular'],
@@ -117,7 +117,7 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
     ...(preview.data.length === 0
       ? []
       : [
-          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`,
+          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(formatCell))])}`,
         ]),
   ].join('\n');
 }

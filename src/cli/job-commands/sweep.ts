@@ -112,17 +112,17 @@ function formatRanking({ rows, rank_by }: SweepView, shown: number): string {
   ];
   const left = rows.length - shown;
   return (
-    formatTable([header, ...rows.slice(0, shown).map((row) => cellsOf(row, pointers, metrics))]) +
+    formatTable([header, ...rows.slice(0, shown).map((row) => listCells(row, pointers, metrics))]) +
     (left > 0 ? `  and ${left} more: --rows ${rows.length} shows them\n` : '')
   );
 }
 
-function cellsOf(
+function listCells(
   { rank, patch, metrics: figures, deflated_sharpe_ratio, error }: SweepRow,
   pointers: readonly string[],
   metrics: readonly SweepView['rank_by'][],
 ): (string | TerminalCell)[] {
-  const changes = pointers.map((pointer) => (pointer in patch ? textOf(patch[pointer]) : ''));
+  const changes = pointers.map((pointer) => (pointer in patch ? formatText(patch[pointer]) : ''));
   if (figures === null)
     return [alignRight('-'), ...changes, error === null ? 'refused' : `${error.code}: ${error.message}`];
   return [
@@ -133,7 +133,7 @@ function cellsOf(
   ];
 }
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+const formatText = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
 
 /** Returns the last segment of each pointer, or as many segments as make them unique. */
 function shortenPointers(pointers: readonly string[]): string[] {

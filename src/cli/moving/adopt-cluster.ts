@@ -1,4 +1,4 @@
-import { artifactsOf as artifactsIn } from '#store/lmdb/stored-entries.js';
+import { listArtifacts as artifactsIn } from '#store/lmdb/stored-entries.js';
 import {
   markNewStore,
   createStoreId,

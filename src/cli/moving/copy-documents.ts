@@ -1,5 +1,5 @@
 import { readJobRecord } from '#jobs/job-record.js';
-import { rowOf } from '#jobs/postgres/job-documents.js';
+import { createRow } from '#jobs/postgres/job-documents.js';
 import { advanceSequence } from '#jobs/postgres/job-rows.js';
 import { DOCUMENT_KINDS } from '#store/document-kinds.js';
 import type { DocumentEngine, DocumentKind, StoredDocument } from '#store/port.js';
@@ -89,8 +89,8 @@ async function copyKind(kind: DocumentKind, { source, target, clock, files }: Do
 async function listInSubmissionOrder(source: DocumentSource): Promise<readonly string[]> {
   const { documents } = await source.list('job', readJobRecord);
   const sequences = new Map(documents.map(({ job_id: id, sequence }) => [id, sequence]));
-  const sequenceOf = (id: string): number => sequences.get(id) ?? 0;
-  return [...(await source.ids('job'))].sort((a, b) => sequenceOf(a) - sequenceOf(b));
+  const parseSequence = (id: string): number => sequences.get(id) ?? 0;
+  return [...(await source.ids('job'))].sort((a, b) => parseSequence(a) - parseSequence(b));
 }
 
 /** Writes a document; in a database, a job also has a row. */
@@ -100,7 +100,7 @@ function write(target: DocumentTarget, kind: DocumentKind, { id, body }: StoredD
   // An attempt that was running when its service ended is taken over like one with an expired lease.
   const lease = record.status === 'running' ? { node: '', ms: 0 } : undefined;
   return target.jobTransaction(async (tx) => {
-    tx.putJob(rowOf(record, lease));
+    tx.putJob(createRow(record, lease));
     return tx.put(kind, id, body);
   });
 }

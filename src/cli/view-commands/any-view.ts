@@ -48,7 +48,7 @@ export const view = createViewCommand({
     const call = client.call as unknown as Call; // The operation is unknown at compile time.
     return call(operation, { params, query: { run_id: flags.text('run-id'), ...query } });
   },
-  records: rowsOf,
+  records: listRows,
 });
 
 type Call = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
@@ -80,7 +80,7 @@ const isRows = (value: unknown): value is readonly object[] =>
  * Returns the rows of the first table of a response: a frame by date, or a list of objects. Without a table, returns
  * the members of the response.
  */
-function rowsOf(answer: Readonly<Record<string, unknown>>): readonly object[] {
+function listRows(answer: Readonly<Record<string, unknown>>): readonly object[] {
   const members = Object.values(answer);
   const frame = members.find(isFrame);
   if (frame !== undefined)

@@ -110,7 +110,10 @@ export const restoreDocument: JobCommand<DocumentOutcome> = {
   examples: ['divisor document restore strategy CORE-HEDGED 2 --note "The cap was right"'],
   async submit(client, words, flags) {
     const [family = '', id = '', version = ''] = words;
-    await callOperation(client, (noun) => `restore${noun}Version`, words, { params: { version }, ...noteOf(flags) });
+    await callOperation(client, (noun) => `restore${noun}Version`, words, {
+      params: { version },
+      ...createNote(flags),
+    });
     return { result: { family, id, done: `restored from version ${version}` } };
   },
   show: formatOutcome,
@@ -127,10 +130,10 @@ export const deleteDocument: JobCommand<DocumentOutcome> = {
   async submit(client, words, flags) {
     const [family = '', id = ''] = words;
     const isPurged = flags.isSet('purge') === true;
-    await callOperation(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...noteOf(flags) });
+    await callOperation(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...createNote(flags) });
     return { result: { family, id, done: isPurged ? 'deleted with its versions' : 'deleted; its versions are kept' } };
   },
   show: formatOutcome,
 };
 
-const noteOf = (flags: FlagValues): Pick<Asked, 'note'> => ({ note: flags.text('note') });
+const createNote = (flags: FlagValues): Pick<Asked, 'note'> => ({ note: flags.text('note') });

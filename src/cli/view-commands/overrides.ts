@@ -34,7 +34,7 @@ const change = (
     body: { identifier, date, ...given } as PriceOverrideRequest,
   });
 
-const notices = ({ job_id: id }: ChangedOverrides): string[] => [
+const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
   id === null ? 'The next refresh applies it.' : `The job ${id} applies it.`,
 ];
 
@@ -46,7 +46,7 @@ export const overridePrice = createViewCommand({
   ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
   records: ({ overrides: all }) => all,
   columns: COLUMNS,
-  notices,
+  notices: listNotices,
 });
 
 export const withdrawOverride = createViewCommand({
@@ -57,5 +57,5 @@ export const withdrawOverride = createViewCommand({
   ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),
   records: ({ overrides: all }) => all,
   columns: COLUMNS,
-  notices,
+  notices: listNotices,
 });

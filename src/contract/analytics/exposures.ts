@@ -2,25 +2,25 @@ import { z } from 'zod';
 import { defineObject } from '#domain/schema/define-object.js';
 import { runState, type WithoutRunState } from '../run-state.js';
 
-const perDate = (description: string) =>
+const defineDailyNumbers = (description: string) =>
   z.array(z.number()).meta({ description: `${description} One value per date.` });
 
 export const EXPOSURE_INTERVALS = ['native', 'weekly', 'monthly'] as const;
 
-const perDateOrNull = (description: string) =>
+const defineNullableDailyNumbers = (description: string) =>
   z
     .array(z.number().nullable())
     .meta({ description: `${description} One value per date; null if no holding has a value.` });
 
 const fieldSeries = {
-  mean: perDateOrNull('Mean of the datapoint, weighted by the holdings.'),
-  coverage: perDate('Fraction of the absolute weights of securities with a value.'),
+  mean: defineNullableDailyNumbers('Mean of the datapoint, weighted by the holdings.'),
+  coverage: defineDailyNumbers('Fraction of the absolute weights of securities with a value.'),
   percentiles: defineObject(() => ({
-    p10: perDateOrNull('10 %.'),
-    p25: perDateOrNull('25 %.'),
-    p50: perDateOrNull('The median.'),
-    p75: perDateOrNull('75 %.'),
-    p90: perDateOrNull('90 %.'),
+    p10: defineNullableDailyNumbers('10 %.'),
+    p25: defineNullableDailyNumbers('25 %.'),
+    p50: defineNullableDailyNumbers('The median.'),
+    p75: defineNullableDailyNumbers('75 %.'),
+    p90: defineNullableDailyNumbers('90 %.'),
   })).meta({
     id: 'WeightedPercentiles',
     description: 'Smallest value at or below which the holdings have this share of the weights.',
@@ -49,26 +49,28 @@ export const ExposuresView = defineObject(() => ({
     .array(
       z.strictObject({
         group: z.string(),
-        weights: perDate('Sum of the held weights.'),
-        benchmark_weights: perDate('Sum of the weights of the benchmark.').nullable(),
+        weights: defineDailyNumbers('Sum of the held weights.'),
+        benchmark_weights: defineDailyNumbers('Sum of the weights of the benchmark.').nullable(),
       }),
     )
     .meta({ description: 'By average weight, largest first; OTHERS last. They sum to the invested weight.' }),
   fields: z.array(FieldExposure).meta({ description: 'In the order of the request.' }),
   concentration: z
     .strictObject({
-      herfindahl: perDate('Sum of squared weights.'),
-      effective: perDate('Effective number of assets: 1 / herfindahl; 0 if there is no weight.'),
-      largest: perDate('Largest weight.'),
-      gross_effective: perDate(
+      herfindahl: defineDailyNumbers('Sum of squared weights.'),
+      effective: defineDailyNumbers('Effective number of assets: 1 / herfindahl; 0 if there is no weight.'),
+      largest: defineDailyNumbers('Largest weight.'),
+      gross_effective: defineDailyNumbers(
         'Squared sum of the magnitudes of the weights over herfindahl: the number of equal positions with the same concentration.',
       ),
-      gross_largest: perDate('Largest weight by magnitude, long or short.'),
+      gross_largest: defineDailyNumbers('Largest weight by magnitude, long or short.'),
     })
     .meta({ id: 'ConcentrationSeries' }),
-  active_share: perDate('Half the sum of the absolute differences from the weights of the benchmark.')
+  active_share: defineDailyNumbers('Half the sum of the absolute differences from the weights of the benchmark.')
     .nullable()
     .meta({ description: 'Null without a benchmark.' }),
-  turnover: perDate('One-way turnover of the portfolio since the previous date; the first purchase does not count.'),
+  turnover: defineDailyNumbers(
+    'One-way turnover of the portfolio since the previous date; the first purchase does not count.',
+  ),
 })).meta({ id: 'ExposuresView' });
 export type ExposuresView = WithoutRunState<z.infer<typeof ExposuresView>>;

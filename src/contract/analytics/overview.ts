@@ -3,10 +3,10 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
-import { date, fraction } from './fields.js';
+import { defineDate, defineFraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
-const gross = <T extends z.ZodType>(schema: T, description: string) =>
+const defineGross = <T extends z.ZodType>(schema: T, description: string) =>
   schema.optional().meta({ description: `${description} Absent in overviews of runs of earlier versions.` });
 
 export const ConcentrationPayload = defineObject(() => ({
@@ -17,12 +17,12 @@ export const ConcentrationPayload = defineObject(() => ({
   top_weights: z
     .record(z.string(), z.number())
     .meta({ description: 'Combined weight of the largest 1, 5, 10 and 20 constituents.' }),
-  gross_constituents: gross(z.int(), 'Securities with a position, long or short.'),
-  gross_effective_assets: gross(
+  gross_constituents: defineGross(z.int(), 'Securities with a position, long or short.'),
+  gross_effective_assets: defineGross(
     z.number(),
     'Squared sum of the magnitudes of the weights over the sum of their squares: the number of equal positions with the same concentration, regardless of cash or borrowing.',
   ),
-  gross_largest: gross(z.number(), 'Largest weight by magnitude, long or short.'),
+  gross_largest: defineGross(z.number(), 'Largest weight by magnitude, long or short.'),
 })).meta({ id: 'ConcentrationPayload' });
 
 export const ExposurePayload = defineObject(() => ({
@@ -33,8 +33,8 @@ export const ExposurePayload = defineObject(() => ({
 })).meta({ id: 'ExposurePayload' });
 
 const TrackingForecastPayload = defineObject(() => ({
-  tracking_error: fraction('Root mean square of the forecasts in force on each date, annualised.'),
-  realised_tracking_error: fraction('Annualised standard deviation of the active returns that were forecast.'),
+  tracking_error: defineFraction('Root mean square of the forecasts in force on each date, annualised.'),
+  realised_tracking_error: defineFraction('Annualised standard deviation of the active returns that were forecast.'),
   bias: z.number().nullable().meta({
     description:
       'Standard deviation of active returns, each divided by its forecast: above 1, risk was underestimated. Null if a forecast is 0.',
@@ -45,8 +45,8 @@ const TrackingForecastPayload = defineObject(() => ({
   rebalances: z
     .array(
       z.strictObject({
-        date: date('Session after whose close the forecast applied.'),
-        tracking_error: fraction('Forecast of the risk model at the decision, annualised.'),
+        date: defineDate('Session after whose close the forecast applied.'),
+        tracking_error: defineFraction('Forecast of the risk model at the decision, annualised.'),
         realised_tracking_error: z.number().nullable().meta({
           description: 'Realised until the next rebalance, annualised, a fraction; null with fewer than two returns.',
         }),
@@ -60,9 +60,9 @@ export type TrackingForecastPayload = z.infer<typeof TrackingForecastPayload>;
 export const ParentPayload = defineObject(() => ({
   index_id: z.string(),
   observations: z.int().meta({ description: 'Number of dates in both the run and the parent.' }),
-  total_return: fraction('Of the parent over the shared dates.'),
-  tracking_difference: fraction('Total return of the run less that of the parent.'),
-  tracking_error: fraction('Annualised standard deviation of return differences to the parent.'),
+  total_return: defineFraction('Of the parent over the shared dates.'),
+  tracking_difference: defineFraction('Total return of the run less that of the parent.'),
+  tracking_error: defineFraction('Annualised standard deviation of return differences to the parent.'),
   forecast: TrackingForecastPayload.optional().meta({
     description:
       'Realised against forecast tracking error. Absent if no rebalance had a risk model, and in runs of earlier versions.',

@@ -3,19 +3,19 @@ import { defineObject } from '#domain/schema/define-object.js';
 import { REBALANCE_CAUSES } from '#domain/schedule/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
 import { runState, type WithoutRunState } from '../run-state.js';
-import { date, weightMap } from './fields.js';
+import { defineDate, defineWeightMap } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 import { StaleFillPayload, gapsAndPricing } from './prices.js';
 import { provenance } from './provenance.js';
 
 export const RebalanceSnapshot = defineObject(() => ({
-  date: date('Date the weights took effect.'),
+  date: defineDate('Date the weights took effect.'),
   schedule_dates: z.array(z.string()).meta({
     description:
       'Schedule dates that this rebalance executes: its date, and those of closed days that move to its session.',
   }),
-  weights: weightMap('Applied weights, summing to 1.'),
-  uncapped_weights: weightMap('Weights before capping; equal to weights if no cap was applied.'),
+  weights: defineWeightMap('Applied weights, summing to 1.'),
+  uncapped_weights: defineWeightMap('Weights before capping; equal to weights if no cap was applied.'),
   cap: z.number().nullable().meta({ description: 'Effective maximum single weight, if one applies.' }),
   capped: z.array(z.string()).meta({ description: 'Securities held at the cap.' }),
   redistributed: z.number().meta({ description: 'Weight moved away from capped securities.' }),

@@ -1,5 +1,5 @@
 import { requireWithholdingRates } from '../index-mathematics/withholding.js';
-import { SESSIONS_AT_ONCE, valuePanelOf } from '#kernels/engines/value-panel.js';
+import { SESSIONS_AT_ONCE, getValuePanel } from '#kernels/engines/value-panel.js';
 import { listAbsences } from '../market/absences.js';
 import { createExchangeRates, requireRatesAboveZero } from '../market/exchange-rates.js';
 import { computeValueIndex } from '../index-mathematics/growth.js';
@@ -49,7 +49,7 @@ export function openBook(input: BookInput): BookState {
     slotOf,
     rates: createExchangeRates(sm, growth.currency),
     index,
-    panel: valuePanelOf(index),
+    panel: getValuePanel(index),
     effects: createEffectTable(sm, growth),
     ofShorts: createEffectTable(sm, ofShorts),
     inIndex: growth.reinvestment === 'index' || indexTerms === growth ? null : createEffectTable(sm, indexTerms),

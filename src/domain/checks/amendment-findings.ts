@@ -29,14 +29,14 @@ export function checkAmendments(body: UncheckedBody, check: (text: UncheckedBody
   ];
   if (findings.length > 0) return findings;
   let text: UncheckedBody = first;
-  const reported = new Set(check(first).map(keyOf));
+  const reported = new Set(check(first).map(getKey));
   return amendments.flatMap((amendment, k) => {
     const before = text;
     text = amendText(before, amendment) as UncheckedBody; // The result of patching an object is an object.
     const matches = [...check(text), ...findFixedMembers(first, text), ...reportBookChanges(first, text)].filter(
-      (finding) => finding.severity === 'error' && !reported.has(keyOf(finding)),
+      (finding) => finding.severity === 'error' && !reported.has(getKey(finding)),
     );
-    for (const finding of matches) reported.add(keyOf(finding)); // Later versions contain the invalid change as well.
+    for (const finding of matches) reported.add(getKey(finding)); // Later versions contain the invalid change as well.
     return [
       ...matches.map((finding) => moveToChanges(finding, k)),
       ...reportIdleAmendment({ before, text, amendment }, k),
@@ -73,7 +73,7 @@ function moveToChanges({ path, message, ...finding }: Finding, k: number): Findi
   return { ...finding, path: sent, message: isNamed ? `${sent}${message.slice(path.length)}` : message };
 }
 
-const keyOf = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
+const getKey = ({ code, path, message }: Finding): string => JSON.stringify([code, path, message]);
 
 /**
  * Reports changes of members that determine how prices and actions change index shares, because a run needs one

@@ -162,7 +162,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   return {
     at(session, universe) {
       firstSession ??= session;
-      return crossSection({ shared, named, seriesOf, isConverted }, session, universe);
+      return createCrossSection({ shared, named, seriesOf, isConverted }, session, universe);
     },
     latest(name) {
       if (terms.datapoints.has(name)) return null;
@@ -190,7 +190,7 @@ interface SectionTerms {
   isConverted(expression: DatapointExpression): boolean;
 }
 
-function crossSection(
+function createCrossSection(
   { shared, named, seriesOf, isConverted }: SectionTerms,
   session: number,
   universe: Int32Array,

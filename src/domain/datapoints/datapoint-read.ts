@@ -32,12 +32,12 @@ export function readExpression(
   const reads = listExpressionReads(field, datapoints).map((read) =>
     readDatapoint(shared, { field: read.field, column, session }),
   );
-  const of = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
+  const sortDays = (days: readonly (string | null)[]): string[] => days.filter((day) => day !== null).toSorted();
   return {
-    from: of(reads.map(({ from }) => from))[0] ?? null,
-    to: of(reads.map(({ to }) => to)).at(-1) ?? null,
+    from: sortDays(reads.map(({ from }) => from))[0] ?? null,
+    to: sortDays(reads.map(({ to }) => to)).at(-1) ?? null,
     observations: reads.reduce((sum, { observations }) => sum + observations, 0),
-    knownFrom: of(reads.map(({ knownFrom }) => knownFrom)).at(-1) ?? null,
+    knownFrom: sortDays(reads.map(({ knownFrom }) => knownFrom)).at(-1) ?? null,
   };
 }
 

@@ -195,11 +195,11 @@ export function createExpressionSection(
     const result =
       node.by === undefined
         ? entry.across(values, node)
-        : applyInGroups(values, groupsOf(node.by, set), (own) => entry.across(own, node));
+        : applyInGroups(values, getGrouping(node.by, set), (own) => entry.across(own, node));
     return set === columns ? result : selectValues(set, result, columns);
   }
 
-  const groupsOf = (by: string, set: Int32Array): Grouping =>
+  const getGrouping = (by: string, set: Int32Array): Grouping =>
     groups(createLatestRequest(by), set) ?? groupByValue(values(createLatestRequest(by), set));
 
   function computeOverTime(node: FunctionNode, entry: OverTime, { columns, shift }: CallScope): Float64Array {

@@ -1,4 +1,4 @@
-import { date, fraction, number, text, type ExportTable } from './export-table.js';
+import { date, createFractionColumn, number, text, type ExportTable } from './export-table.js';
 
 const definePercentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
 
@@ -10,8 +10,8 @@ export const EXPOSURE_TABLES = {
     columns: {
       date: date('Session.'),
       group: text('Group; OTHERS for those that are not listed.'),
-      weight: fraction('Weight in the group.'),
-      benchmark_weight: fraction('Weight of the benchmark in the group.'),
+      weight: createFractionColumn('Weight in the group.'),
+      benchmark_weight: createFractionColumn('Weight of the benchmark in the group.'),
     },
   },
   fields: {
@@ -21,14 +21,14 @@ export const EXPOSURE_TABLES = {
       date: date('Session.'),
       field: text('The datapoint.'),
       mean: number('Weighted mean.'),
-      coverage: fraction('Share of the weights, by their magnitude, that has a value.'),
+      coverage: createFractionColumn('Share of the weights, by their magnitude, that has a value.'),
       p10: definePercentile('10 %', 'held'),
       p25: definePercentile('25 %', 'held'),
       p50: definePercentile('Half', 'held'),
       p75: definePercentile('75 %', 'held'),
       p90: definePercentile('90 %', 'held'),
       benchmark_mean: number('Mean of the benchmark.'),
-      benchmark_coverage: fraction('Coverage of the benchmark.'),
+      benchmark_coverage: createFractionColumn('Coverage of the benchmark.'),
       benchmark_p10: definePercentile('10 %', 'of the benchmark'),
       benchmark_p25: definePercentile('25 %', 'of the benchmark'),
       benchmark_p50: definePercentile('Half', 'of the benchmark'),
@@ -43,11 +43,11 @@ export const EXPOSURE_TABLES = {
       date: date('Session.'),
       herfindahl: number('Sum of the squared weights.'),
       effective: number('1 over herfindahl.', 'assets'),
-      largest: fraction('The largest weight.'),
-      turnover: fraction('One-way turnover since the previous row.'),
-      active_share: fraction('Half the sum of the differences from the weights of the benchmark.'),
+      largest: createFractionColumn('The largest weight.'),
+      turnover: createFractionColumn('One-way turnover since the previous row.'),
+      active_share: createFractionColumn('Half the sum of the differences from the weights of the benchmark.'),
       gross_effective: number('Squared sum of the absolute weights over herfindahl.', 'positions'),
-      gross_largest: fraction('The largest weight by magnitude, long or short.'),
+      gross_largest: createFractionColumn('The largest weight by magnitude, long or short.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

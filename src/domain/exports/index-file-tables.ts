@@ -1,4 +1,12 @@
-import { date, fraction, money, number, ofStore, points, text } from './export-table.js';
+import {
+  date,
+  createFractionColumn,
+  createMoneyColumn,
+  number,
+  createStoreColumn,
+  createPointsColumn,
+  text,
+} from './export-table.js';
 
 /** Reference columns with external identifiers of securities, by their column in a file. */
 export const ID_COLUMNS = {
@@ -20,8 +28,8 @@ export const ID_COLUMNS = {
 export type IdColumn = keyof typeof ID_COLUMNS;
 
 const { isin: _isin, ...others } = ID_COLUMNS;
-const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [column, ofStore(field)])) as {
-  readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof ofStore>;
+const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [column, createStoreColumn(field)])) as {
+  readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof createStoreColumn>;
 }; // The keys are those of the entries.
 
 const CASH = 'CASH/';
@@ -40,15 +48,15 @@ const columns = {
   price: number('Price per share, in that currency.', 'money of the security'),
   fx: number('Price of that currency in the currency of the index.'),
   shares: number('Shares outstanding; null without a count.', 'shares'),
-  float: fraction('Free float; 1 without a value, null without a share count.'),
+  float: createFractionColumn('Free float; 1 without a value, null without a share count.'),
   weighting_factor: number('Index shares over float-adjusted shares; null without a share count.'),
   index_shares: number(
     'Shares of the security in the index; of cash its amount, negative if money is borrowed.',
     'shares',
   ),
-  market_value: money('Index shares times price times fx.'),
-  weight: fraction('Market value over that of the index, cash included.'),
-  dividend_points: points('Ordinary dividends of the session before tax, in points of the price return.'),
+  market_value: createMoneyColumn('Index shares times price times fx.'),
+  weight: createFractionColumn('Market value over that of the index, cash included.'),
+  dividend_points: createPointsColumn('Ordinary dividends of the session before tax, in points of the price return.'),
   divisor: number('Market value of the index, cash included, divided by this is its level.'),
   variant: text('Return variant of that level: price, total or net.'),
 };

@@ -1,4 +1,4 @@
-import { count, date, fraction, number, text, type ExportTable } from './export-table.js';
+import { count, date, createFractionColumn, number, text, type ExportTable } from './export-table.js';
 
 const scenario = text('Name of the scenario.');
 
@@ -9,9 +9,9 @@ export const SCENARIO_TABLES = {
     row: 'a scenario',
     columns: {
       scenario,
-      return: fraction('Sum of the contributions; null for a window that the data does not cover.'),
-      standard_error: fraction('Standard error from the estimate of the slopes; null without factors.'),
-      covered_weight: fraction('Absolute weight with an own return, over the total absolute weight.'),
+      return: createFractionColumn('Sum of the contributions; null for a window that the data does not cover.'),
+      standard_error: createFractionColumn('Standard error from the estimate of the slopes; null without factors.'),
+      covered_weight: createFractionColumn('Absolute weight with an own return, over the total absolute weight.'),
       start: date('Close at which a window starts; null for shocks.'),
       end: date('Close at which it ends.'),
       r_squared: number('R-squared of the regression of the composition on the factors; null without factors.'),
@@ -25,10 +25,10 @@ export const SCENARIO_TABLES = {
     columns: {
       scenario,
       identifier: text('Identifier of the security.'),
-      weight: fraction('Weight on the date.'),
-      return: fraction('Return of the security.'),
-      contribution: fraction('Weight times return.'),
-      standard_error: fraction('Standard error of a response by regression.'),
+      weight: createFractionColumn('Weight on the date.'),
+      return: createFractionColumn('Return of the security.'),
+      contribution: createFractionColumn('Weight times return.'),
+      standard_error: createFractionColumn('Standard error of a response by regression.'),
       proxy: text('Group whose return it uses, or all securities; null if it has its own return.'),
     },
   },
@@ -38,14 +38,14 @@ export const SCENARIO_TABLES = {
     columns: {
       scenario,
       group: text('The group.'),
-      weight: fraction('Weight on the date.'),
-      contribution: fraction('Sum over its securities.'),
+      weight: createFractionColumn('Weight on the date.'),
+      contribution: createFractionColumn('Sum over its securities.'),
     },
   },
   sessions: {
     help: 'The worst sessions of windows, the worst first.',
     row: 'a session of a scenario',
-    columns: { scenario, date: date('Session.'), return: fraction('Return of the composition.') },
+    columns: { scenario, date: date('Session.'), return: createFractionColumn('Return of the composition.') },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;
 

@@ -124,16 +124,17 @@ function readEffects(sm: SessionMarket, terms: GrowthTerms): EffectTable {
     if (hasOpening(effect, termsAt(session))) isOpening[session] = 1;
   }
   for (let s = 0; s < sm.sessions.length; s++) starts[s + 1]! += starts[s]!;
-  const of = (member: keyof SessionEffect): Float64Array => Float64Array.from(listed, ({ effect }) => effect[member]);
+  const getEffects = (member: keyof SessionEffect): Float64Array =>
+    Float64Array.from(listed, ({ effect }) => effect[member]);
   const ordinary = Float64Array.from(listed, (one) => one.ordinary);
   return {
     columns: Int32Array.from(listed, ({ effect }) => effect.column),
-    ratio: of('ratio'),
-    cash: of('cash'),
-    rights: of('rights'),
-    subscription: of('subscription'),
-    special: of('special'),
-    income: of('income'),
+    ratio: getEffects('ratio'),
+    cash: getEffects('cash'),
+    rights: getEffects('rights'),
+    subscription: getEffects('subscription'),
+    special: getEffects('special'),
+    income: getEffects('income'),
     ordinary,
     net: Float64Array.from(listed, (one) => one.net),
     starts,

@@ -110,11 +110,11 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
   const rowOf = listRows(sessions, dates);
   const close = market.fields.get('CLOSE')!;
   const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
-  const columnOf = (identifier: string): number => columns.get(identifier) ?? -1;
+  const findColumn = (identifier: string): number => columns.get(identifier) ?? -1;
   const { lastBar, gaps } = createLastBars({ close, rowOf, securityCount }, mark);
-  const actions = placeActions({ market, sessions, calendar, columnOf });
+  const actions = placeActions({ market, sessions, calendar, columnOf: findColumn });
   const splits = market.adjustment === 'none' ? listRatios(actions) : new Map<number, readonly Ratio[]>();
-  const endings = listEndings(actions, columnOf);
+  const endings = listEndings(actions, findColumn);
   const canEnd = new Uint8Array(securityCount);
   for (const column of endings.keys()) canEnd[column] = 1;
   const exchange = createExchanges({ market, calendar, calendars, sessions });
@@ -123,7 +123,7 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     const row = rowOf[session]!;
     return row < 0 ? Number.NaN : close[row * securityCount + column]!;
   };
-  const barAge = (session: number, column: number): number => {
+  const computeBarAge = (session: number, column: number): number => {
     const bar = lastBar[readPanelRow(axis, session) + column]!;
     if (bar === session) return 0;
     if (bar < 0) return Infinity;
@@ -149,9 +149,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     gaps,
     actions,
     mark: mark ?? null,
-    columnOf,
+    columnOf: findColumn,
     closeAt,
-    barAge,
+    barAge: computeBarAge,
     hasEnded,
     sessionAt: (day) => findLastAtMost(sessions, day),
     valueAt: (panel, session, column) => {
@@ -171,9 +171,9 @@ export function alignMarket({ market, calendar, calendars, mark }: AlignMarketIn
     isOpen: (session, column) => exchange(session, column).open[session] === 1,
     isPriceable: (session, column, maxStaleSessions) =>
       lastBar[readPanelRow(axis, session) + column]! >= 0 &&
-      barAge(session, column) <= maxStaleSessions &&
+      computeBarAge(session, column) <= maxStaleSessions &&
       !hasEnded(session, column),
-    isSilent: (session, column, maxStaleSessions) => barAge(session, column) >= Math.max(1, maxStaleSessions),
+    isSilent: (session, column, maxStaleSessions) => computeBarAge(session, column) >= Math.max(1, maxStaleSessions),
   };
 }
 

@@ -1,6 +1,6 @@
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { CurvedRow, NormRow } from '../constraints/program-row.js';
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../objectives/tail.js';
 import { computeMovedRadius, computeMovedValue, type Assembly } from './assemble.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
@@ -87,7 +87,10 @@ export function createTangentPlanes(
     if (computeExcess(problem, placed, weights, assembly) === 0) return [];
     const { goal } = placed.row;
     const idle = among === undefined ? undefined : findMostExceededPlane(problem.tails, goal, weights, among);
-    if (idle !== undefined && dot(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(placed, assembly)))
+    if (
+      idle !== undefined &&
+      computeDotProduct(idle.slopes, weights) > computeAcceptedMeasure(findLargestMeasure(placed, assembly))
+    )
       return [idle];
     return [problem.tails.add(goal, weights)];
   });
@@ -105,7 +108,7 @@ function findMostExceededPlane(
   let found: TailCut | undefined;
   for (const cut of known) {
     if (cut.goal !== goal || taken.has(cut)) continue;
-    const value = dot(cut.slopes, weights);
+    const value = computeDotProduct(cut.slopes, weights);
     if (value > most) [most, found] = [value, cut];
   }
   return found;

@@ -1,4 +1,4 @@
-import { dot } from '../numbers/dot.js';
+import { computeDotProduct } from '../numbers/dot.js';
 import { computeLagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, SecurityRow } from '../constraints/program-row.js';
 import { describeRow, type PlacedRow, type Problem } from './problem.js';
@@ -116,7 +116,7 @@ const removeNegativeZero = (value: number): number => (value === 0 ? 0 : value);
  */
 function computeBoundScale({ average }: LinearRow, weights: Float64Array): number {
   if (average === undefined) return 1;
-  return dot(average.denominator, weights);
+  return computeDotProduct(average.denominator, weights);
 }
 
 function listSides(problem: Problem, placed: PlacedRow, weights: Float64Array, prices: Prices): RowSide[] {
@@ -138,11 +138,11 @@ function listSides(problem: Problem, placed: PlacedRow, weights: Float64Array, p
     case 'name':
       return createBoundSides(row, weights[row.name]!, origin.kind, createSide);
     case 'linear': {
-      const value = dot(row.coefficients, weights);
+      const value = computeDotProduct(row.coefficients, weights);
       if (row.average === undefined) return createBoundSides(row, value, origin.kind, createSide);
       const { denominator, numerator, scale } = row.average;
-      const invested = dot(denominator, weights);
-      const average = invested === 0 ? 0 : dot(numerator, weights) / invested;
+      const invested = computeDotProduct(denominator, weights);
+      const average = invested === 0 ? 0 : computeDotProduct(numerator, weights) / invested;
       const which = row.lower === null ? 'upper' : 'lower';
       return [createSide(which, average, (origin.params[which] as number) * scale)]; // the row exists because this parameter is set
     }

@@ -1,4 +1,4 @@
-import { fraction, money, number, text, type ExportTable } from '../exports/export-table.js';
+import { createFractionColumn, createMoneyColumn, number, text, type ExportTable } from '../exports/export-table.js';
 
 /** Table of the orders of a pack. Money is in the currency of the index. */
 export const ORDERS = {
@@ -9,15 +9,15 @@ export const ORDERS = {
     identifier: text('Identifier of the security.'),
     side: text('`buy` or `sell`.'),
     shares: number('Number of shares traded, in whole lots.', 'shares'),
-    price: money('Price per share.'),
-    value: money('Traded.'),
-    weight_before: fraction('Weight in the value before the trades.'),
-    weight_target: fraction('Wanted.'),
-    weight_after: fraction('Weight in the value after trades and costs.'),
+    price: createMoneyColumn('Price per share.'),
+    value: createMoneyColumn('Traded.'),
+    weight_before: createFractionColumn('Weight in the value before the trades.'),
+    weight_target: createFractionColumn('Wanted.'),
+    weight_after: createFractionColumn('Weight in the value after trades and costs.'),
     adv_shares: number('Mean volume; null if unknown.', 'shares'),
-    adv_share: fraction('Shares traded over the mean volume; null if unknown.'),
+    adv_share: createFractionColumn('Shares traded over the mean volume; null if unknown.'),
     days_to_trade: number('Days at the requested participation; null without a volume.', 'days'),
-    cost: money('Expected.'),
+    cost: createMoneyColumn('Expected.'),
     reason: text('`add`, `delete` or `reweight`.'),
   },
 } as const satisfies ExportTable;

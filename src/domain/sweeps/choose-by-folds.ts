@@ -76,11 +76,11 @@ const KEPT_MIN = 2;
  */
 export function chooseByFolds({ returns, trials, days, folds, tick }: FoldsInput): ChoiceByFolds | FoldsTooShort {
   const all = returns.length / trials;
-  const rowOf = (trial: number): Float64Array => returns.subarray(trial * all, (trial + 1) * all);
+  const getRow = (trial: number): Float64Array => returns.subarray(trial * all, (trial + 1) * all);
   const study = createFoldStudy({ trials, days, folds });
   if (study.kind === 'short') return study;
-  for (let trial = 0; trial < trials; trial++) study.add(trial, rowOf(trial));
-  return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, rowOf(trial)])), tick });
+  for (let trial = 0; trial < trials; trial++) study.add(trial, getRow(trial));
+  return study.end({ rowsOf: (wanted) => new Map(Array.from(wanted, (trial) => [trial, getRow(trial)])), tick });
 }
 
 /** Study of trials whose returns are added one trial at a time. It keeps only figures by group. */
@@ -140,8 +140,8 @@ function endStudy(
     return choose(split);
   });
   const rows = rowsOf(new Set(choices.map(({ trial }) => trial)));
-  const rowOf = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // the returns of each chosen trial were requested
-  const pathMetrics = paths.map((ofGroup) => computePathMetrics(ofGroup, { rowOf, choices, length, periods }));
+  const getRow = (trial: number): Float64Array => rows.get(trial)!.subarray(from); // the returns of each chosen trial were requested
+  const pathMetrics = paths.map((ofGroup) => computePathMetrics(ofGroup, { rowOf: getRow, choices, length, periods }));
   return {
     kind: 'chosen',
     folds,

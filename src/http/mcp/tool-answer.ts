@@ -34,7 +34,7 @@ export async function toToolResult(
   address: Pick<Request, 'method' | 'url'>,
   bytesMax: number = LIMITS.MAX_TOOL_ANSWER_BYTES,
 ): Promise<ToolResult> {
-  const type = typeOf(answer);
+  const type = getType(answer);
   const isText = /^(?:application\/(?:json|x-ndjson)|text\/)/.test(type);
   if (!isText) return createLinkResult(answer, type, address);
   const bytes = await readWithin(answer, PARSED_BYTES_MAX);
@@ -90,16 +90,16 @@ function createLinkResult(answer: Answer, type: string, address: Pick<Request, '
 function createErrorResult(answer: Answer, text: string): ToolResult {
   const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
   const retry = answer.headers.byName()['Retry-After'];
-  return errorOf(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
+  return createError(error, retry === undefined ? {} : { retry_after_seconds: Number(retry) });
 }
 
-export function errorOf(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
+export function createError(error: ErrorDetail, more: Readonly<Record<string, unknown>> = {}): ToolResult {
   const detail = { error, hint: ERRORS[error.code].help, ...more };
   return { content: [{ type: 'text', text: shortenJson(detail, LIMITS.MAX_TOOL_ANSWER_BYTES).text }], isError: true };
 }
 
 /** Returns the media type of a response without its parameters. */
-export const typeOf = ({ headers }: Answer): string =>
+export const getType = ({ headers }: Answer): string =>
   (headers.byName()['Content-Type'] ?? 'text/plain').split(';')[0]!.trim();
 
 /** Reads the body of a response; returns undefined, and closes the response, if it is longer than the limit. */

@@ -11,7 +11,7 @@ import { loadSdk } from '../mcp/load-sdk.js';
 import { createMcpServer, type McpCatalogue, type McpClient } from '../mcp/mcp-server.js';
 import { listResourceTemplates } from '../mcp/resources.js';
 import { createRunningCalls, type RunningCalls } from '../mcp/running-calls.js';
-import { toolsOf } from '../mcp/tools.js';
+import { createTools } from '../mcp/tools.js';
 
 export interface McpSources {
   readonly api: Readonly<Record<string, Route>>;
@@ -41,7 +41,7 @@ export function createMcpHandlers(sources: McpSources): Handlers<typeof mcpRoute
   const catalogue = callOnce((): McpCatalogue => ({
     version,
     isReadOnly,
-    tools: toolsOf(api, sources.openApi()),
+    tools: createTools(api, sources.openApi()),
     templates: listResourceTemplates(api),
     pages: sources.pages(),
   }));

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.js';
 import type { JobIdentity } from '../job-record.js';
-import { delayMsOf, type Life, type LifeEvent } from '../life-cycle.js';
+import { computeDelayMs, type Life, type LifeEvent } from '../life-cycle.js';
 import type { LiveJob } from './live-jobs.js';
 import type { Lines } from './lines.js';
 
@@ -36,7 +36,7 @@ export function createDelayedJobs({ clock, lines, live, onWork }: DelayedJobsDep
 
   return {
     queueAgain({ identity, life }, event) {
-      const delayMs = delayMsOf(life, event);
+      const delayMs = computeDelayMs(life, event);
       if (delayMs === 0) lines.addFirst(identity);
       else waitFor(identity, life, delayMs);
     },

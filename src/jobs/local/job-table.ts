@@ -1,11 +1,18 @@
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertCallbackLimit, createCallback, putDeliveries } from '../callbacks.js';
-import { identityOf } from '../job-identity.js';
+import { createIdentity } from '../job-identity.js';
 import type { StoredInput } from '../kept-parts.js';
 import { renewRecord } from '../renewal.js';
 import { readLostJobs, type LostJobs } from '../job-listing.js';
-import { authorOf, readJobRecord, splitRecord, toStatus, selectLogFields, type JobRecord } from '../job-record.js';
+import {
+  createAuthorship,
+  readJobRecord,
+  splitRecord,
+  toStatus,
+  selectLogFields,
+  type JobRecord,
+} from '../job-record.js';
 import { isTerminal, createLife, type ImpossibleReason, type Life, type LifeEvent } from '../life-cycle.js';
 import type { FoundJob, NewJob } from '../queue.js';
 import { createLiveJobs, type TrackedJob, type LiveJob, type LiveJobsDependencies } from './live-jobs.js';
@@ -76,8 +83,8 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   const { find, ...reader } = createTableReader({ store, clock, live, lost: () => lost });
   let nextSequence = 1;
 
-  const timestamp = (): string => formatTimestamp(clock.now());
-  const stampSubmission = () => ({ created_at: timestamp(), sequence: nextSequence++ });
+  const getTimestamp = (): string => formatTimestamp(clock.now());
+  const stampSubmission = () => ({ created_at: getTimestamp(), sequence: nextSequence++ });
 
   async function load(): Promise<LiveJob[]> {
     const stored = await store.list('job', readJobRecord);
@@ -94,7 +101,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
   }
 
   async function add({ request, payload, message, ...job }: NewJob): Promise<LiveJob> {
-    const identity = identityOf(job, stampSubmission());
+    const identity = createIdentity(job, stampSubmission());
     const life = createLife(message);
     const url = job.origin?.callback ?? null;
     const callbacks = url === null ? [] : [createCallback(url)];
@@ -128,7 +135,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       try {
         await store.transaction((tx) => writeLife(tx, { identity: entry.identity, life: next, effect }), {
           reserve: true,
-          by: authorOf(entry.identity),
+          by: createAuthorship(entry.identity),
         });
       } finally {
         entry.isSettling = false;
@@ -170,7 +177,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
     renew: ({ record, input }) => write(renewRecord(record, stampSubmission()), input),
     transition,
     addCallback,
-    beat: (job) => live.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: timestamp() }),
+    beat: (job) => live.apply(job as TrackedJob, { type: 'beat', attempt: job.life.attempt, at: getTimestamp() }),
     isSettling: (job) => (job as TrackedJob).isSettling,
     live: (jobId) => live.get(jobId),
     async input(jobId) {

@@ -6,7 +6,7 @@ import type { StoredInput } from '../kept-parts.js';
 import { isTerminal, type Life } from '../life-cycle.js';
 import type { Ending } from '../queue.js';
 import { requireInput } from '../renewal.js';
-import { resultsOf } from '../stored-results.js';
+import { listResults } from '../stored-results.js';
 import type { RememberedJob } from './job-history.js';
 
 export type Effect = Extract<Ending, { type: 'succeed' }>['effect'];
@@ -36,7 +36,7 @@ export async function forgetIn(tx: DocumentTransaction, ended: RememberedJob): P
 /** Deletes the results of the job stored under an id, if there is one. */
 export async function deleteResultsOf(tx: DocumentTransaction, jobId: string): Promise<void> {
   const record = readStored(await tx.get('job', jobId), readJobRecord);
-  if (record !== undefined) for (const { kind, id } of resultsOf(record)) await tx.delete(kind, id);
+  if (record !== undefined) for (const { kind, id } of listResults(record)) await tx.delete(kind, id);
 }
 
 interface Change {

@@ -1,4 +1,4 @@
-import { causeOf } from '#store/read-stored.js';
+import { findCause } from '#store/read-stored.js';
 import { createListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
@@ -22,7 +22,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
     const listed = createListing();
     for (const jobId of jobIds) {
       const found = seen.get(jobId);
-      const cause = causeOf(found?.found, readJobRecord);
+      const cause = findCause(found?.found, readJobRecord);
       const job = found === undefined || cause !== undefined ? undefined : readJobRow(found, jobId);
       if (cause !== undefined) listed.skip(cause);
       else if (job !== undefined) listed.add(job.status);

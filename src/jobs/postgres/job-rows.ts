@@ -9,7 +9,7 @@ import { CLAIMED_KINDS, kindOfRow, formatLanes } from './queued-kinds.js';
 import {
   createLooks,
   formatDocumentColumns,
-  documentOf,
+  createDocument,
   type Beat,
   type DocumentColumns,
   type SeenJob,
@@ -133,8 +133,8 @@ const BEAT = 'progress, message, beat_at, started_at, node';
  */
 export function createJobRows(database: Database, schema: string, kinds = () => CLAIMED_KINDS): JobRows {
   const jobs = `${schema}.jobs`;
-  const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
-  const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
+  const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
+  const readIds = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
   // Each half of the query has a separate index; a combined condition would read all stored jobs.
   const live = ['pending', 'running']
@@ -149,7 +149,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
           WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING ${BEAT}`,
-        [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
+        [...listKeyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
       );
       return beat;
     },
@@ -160,7 +160,7 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
           ORDER BY jobs.sequence DESC LIMIT ${LEFT_MAX}`,
         [node],
       );
-      return rows.map((row) => ({ ...keyOf(row), node: row.node }));
+      return rows.map((row) => ({ ...createKey(row), node: row.node }));
     },
     async surplus(endedMax, countMax) {
       const rows = await database.query<KeyRow>(
@@ -177,10 +177,10 @@ export function createJobRows(database: Database, schema: string, kinds = () => 
       );
       return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
     },
-    ids: (kind) => idsOf(`SELECT job_id FROM ${jobs} WHERE ${kindOfRow} = $1 ORDER BY jobs.sequence`, [kind]),
-    liveIds: () => idsOf(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
+    ids: (kind) => readIds(`SELECT job_id FROM ${jobs} WHERE ${kindOfRow} = $1 ORDER BY jobs.sequence`, [kind]),
+    liveIds: () => readIds(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
     matching: ({ kinds, statuses, before, limit }) =>
-      idsOf(
+      readIds(
         `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR ${kindOfRow} = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
             AND ($3::text IS NULL OR sequence < (SELECT sequence FROM ${jobs} AS b WHERE b.job_id = $3))
           ORDER BY jobs.sequence DESC LIMIT $4`,
@@ -238,7 +238,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
   const formatFirstOfLane = (i: number): string =>
     `(SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ($4::text[])[${i}] AND NOT owner = ANY($5)
         ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED)`;
-  const ofStart = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
+  const listStartValues = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
   const fits = 'estimated_bytes <= $2::bigint';
   const reserved = listStartColumns(6).map(([column, value]) =>
     column === 'reserved_until'
@@ -265,7 +265,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
       );
       return rows.map((row) => {
         const { sequence, queued, of_owner: queuedOfOwner } = row;
-        const seen = { ...documentOf(row, 'document'), beat: undefined };
+        const seen = { ...createDocument(row, 'document'), beat: undefined };
         return { sequence: Number(sequence), queued, queuedOfOwner, seen };
       });
     },
@@ -279,21 +279,21 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
           SELECT reserved.*, ${formatDocumentColumns('document')}, ${formatDocumentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
-        [kinds(), freeBytes, memoryBytes, formatLanes(lane), exceptOwners, ...ofStart(start)],
+        [kinds(), freeBytes, memoryBytes, formatLanes(lane), exceptOwners, ...listStartValues(start)],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;
       const { progress, message, beat_at, started_at, node } = row;
       const beat = claim === null ? undefined : { progress, message, beat_at, started_at, node };
-      const seen = { ...documentOf(row, 'document'), beat };
-      const { found: input } = documentOf(row, 'input');
-      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
+      const seen = { ...createDocument(row, 'document'), beat };
+      const { found: input } = createDocument(row, 'input');
+      return { ...createKey(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
     },
     async start({ jobId, sequence, attempt }, start) {
       const set = listStartColumns(4).map(([column, value]) => `${column} = ${value}`);
       const [beat] = await database.query<Beat>(
         `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME} AND status = 'pending' RETURNING ${BEAT}`,
-        [jobId, sequence, attempt, ...ofStart(start)],
+        [jobId, sequence, attempt, ...listStartValues(start)],
       );
       return beat;
     },
@@ -312,7 +312,7 @@ function createWaitingRows(database: Database, { schema, jobs, kinds }: WaitingO
   };
 }
 
-export const keyOf = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
+export const createKey = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
   jobId,
   sequence: Number(sequence),
   attempt,

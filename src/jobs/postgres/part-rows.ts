@@ -46,9 +46,9 @@ const SAME = 'job_id = $1 AND sequence = $2 AND attempt = $3';
 /** @param schema quoted identifier */
 export function createPartRows(database: Database, schema: string, { node, version }: PartNode): PartRows {
   const table = `${schema}.parts`;
-  const keyOf = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
+  const listKeyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
   const isOwn = `${SAME} AND part = ANY($4) AND node = $5 AND output IS NULL`;
-  const listOwnValues = (taken: TakenParts) => [...keyOf(taken), taken.parts, node];
+  const listOwnValues = (taken: TakenParts) => [...listKeyValues(taken), taken.parts, node];
   const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME} AND status = 'running')`;
 
   return {
@@ -57,7 +57,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
         `WITH gone AS (DELETE FROM ${table} WHERE job_id = $1 AND (sequence, attempt) <> ($2, $3))
           INSERT INTO ${table} (job_id, sequence, attempt, part, version)
             SELECT $1, $2, $3, part, $5 FROM unnest($4::int[]) AS part`,
-        [...keyOf(key), parts, version()],
+        [...listKeyValues(key), parts, version()],
       );
     },
     async take(key) {
@@ -67,7 +67,7 @@ export function createPartRows(database: Database, schema: string, { node, versi
             SELECT part FROM ${table} WHERE ${SAME} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
               ORDER BY part DESC LIMIT 1 FOR UPDATE SKIP LOCKED
           ) RETURNING part`,
-        keyOf(key),
+        listKeyValues(key),
       );
       return row?.part;
     },
@@ -75,14 +75,14 @@ export function createPartRows(database: Database, schema: string, { node, versi
       const rows = await database.query<{ readonly output: string }>(
         `WITH written AS (DELETE FROM ${table} WHERE ${SAME} AND output IS NOT NULL RETURNING output)
           SELECT DISTINCT output FROM written`,
-        keyOf(key),
+        listKeyValues(key),
       );
       return rows.map(({ output }) => JSON.parse(output) as WrittenParts); // `write` wrote the output
     },
     async remaining(key) {
       const rows = await database.query<{ readonly part: number }>(
         `SELECT part FROM ${table} WHERE ${SAME}`,
-        keyOf(key),
+        listKeyValues(key),
       );
       return rows.map(({ part }) => part);
     },

@@ -5,7 +5,7 @@ import { formatTimestamp } from '#store/timestamp.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
-import { endJob, eventOf } from '../ending.js';
+import { endJob, createEvent } from '../ending.js';
 import { selectLogFields } from '../job-record.js';
 import type { StoredInput } from '../kept-parts.js';
 import type { LifeEvent } from '../life-cycle.js';
@@ -96,7 +96,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   }
 
   async function lose(key: AttemptKey, cause: string): Promise<boolean> {
-    const event = eventOf({ type: 'lose', cause }, key.attempt, timestampOf(clock));
+    const event = createEvent({ type: 'lose', cause }, key.attempt, getTimestamp(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
     if (typeof moved !== 'object') return false;
     follow(moved, event);
@@ -107,7 +107,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   async function claim(order: ClaimOrder): Promise<Claim | undefined> {
     if (isDraining()) return undefined;
     const { node } = dependencies;
-    const event: LifeEvent = { type: 'start', at: timestampOf(clock), node };
+    const event: LifeEvent = { type: 'start', at: getTimestamp(clock), node };
     const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
     const { value: taken, heard } = await hearing.during(() => take(order, start));
     if (taken === undefined) return isDraining() || order.lane === 'light' ? undefined : parts?.claim(order);
@@ -143,7 +143,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     for (let lost: unknown; ;) {
       const isHeld = leases.isHeld(lease);
       if (!isHeld && lost === undefined) return refuseStale(lease);
-      const event = eventOf(ending, lease.attempt, timestampOf(clock));
+      const event = createEvent(ending, lease.attempt, getTimestamp(clock));
       try {
         const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
         const moved = isHeld ? await jobs.move(move) : undefined;
@@ -188,7 +188,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   };
 }
 
-const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
+const getTimestamp = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
 /** Returns the input of a job. */
 async function readInput(

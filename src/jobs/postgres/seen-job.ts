@@ -56,7 +56,7 @@ export const formatDocumentColumns = (table: string): string =>
   MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
 
 /** Builds the document from the columns of `formatDocumentColumns`. */
-export function documentOf<P extends string>(
+export function createDocument<P extends string>(
   row: DocumentColumns<P>,
   table: P,
 ): { readonly found: FoundDocument; readonly version: string } {
@@ -80,12 +80,12 @@ type LookRow = DocumentColumns<'document'> & {
 /** @returns a function that finds jobs with all their data in one statement, and omits absent jobs */
 export function createLooks(database: Database, schema: string) {
   // A report belongs to the document's attempt: one commit writes both, and one statement reads both.
-  const statement = (jobs: string): string =>
+  const formatStatement = (jobs: string): string =>
     `SELECT ${formatDocumentColumns('document')}, row.progress, row.message, row.beat_at,
         CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision
       FROM ${schema}.documents AS document LEFT JOIN ${schema}.jobs AS row ON row.job_id = document.id
       WHERE document.kind = 'job' AND document.id ${jobs}`;
-  const [one, several] = [statement('= $1'), statement('= ANY($1)')];
+  const [one, several] = [formatStatement('= $1'), formatStatement('= ANY($1)')];
 
   return async (jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>> => {
     const known = jobIds.filter(isDocumentId);
@@ -93,12 +93,12 @@ export function createLooks(database: Database, schema: string) {
     const rows = await database.query<LookRow>(known.length === 1 ? one : several, [
       known.length === 1 ? known[0] : known,
     ]);
-    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // the documents exist
+    return new Map(rows.map((row) => [row.document_id!, createRevision(row)])); // the documents exist
   };
 }
 
-function seenOf(row: LookRow): SeenRevision {
+function createRevision(row: LookRow): SeenRevision {
   const { progress, message, beat_at, started_at, node, revision } = row;
   const beat = progress === null ? undefined : { progress, message, beat_at, started_at, node };
-  return { ...documentOf(row, 'document'), beat, revision: Number(revision ?? 0) };
+  return { ...createDocument(row, 'document'), beat, revision: Number(revision ?? 0) };
 }

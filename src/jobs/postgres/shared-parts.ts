@@ -66,7 +66,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   let areWaiting = false;
 
   /** Returns the input of a job; the last input is cached, because the next parts of the same job follow. */
-  async function submittedOf({ jobId, sequence }: TakenParts): Promise<SubmittedJob | undefined> {
+  async function readSubmittedJob({ jobId, sequence }: TakenParts): Promise<SubmittedJob | undefined> {
     if (last?.jobId === jobId && last.sequence === sequence) return last;
     const [record, stored] = await Promise.all([
       documents.get('job', jobId).then(recordOf),
@@ -95,7 +95,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     granted.add(lease);
     held.set(lease, own);
     if (heard.has(taken.jobId)) askAgain(own);
-    const submitted = await submittedOf(taken).catch((thrown: unknown) => {
+    const submitted = await readSubmittedJob(taken).catch((thrown: unknown) => {
       held.delete(lease);
       throw thrown;
     });

@@ -2,7 +2,7 @@ import { formatDay } from '#domain/time/days.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { formatBarDay, EX_DATE_BARS, type SecurityHistory } from './name-history.js';
 import type { DataWarning, Repair } from './doubt.js';
-import { rowOf } from './doubtful-dividends.js';
+import { createRow } from './doubtful-dividends.js';
 import { readAsSplit, type AuditPanels, type SplitReading } from './split-odds.js';
 
 /** Minimum suspicious move; smaller moves are assumed to be real. */
@@ -207,7 +207,7 @@ function claim(
       ? createRestatement(history, b, split, held)
       : elsewhere === undefined
         ? createActionRepair(history, b, ratio)
-        : { kind: 'replace_action', action: rowOf(elsewhere.action), value: elsewhere.action.value, ex_date: date },
+        : { kind: 'replace_action', action: createRow(elsewhere.action), value: elsewhere.action.value, ex_date: date },
   };
 }
 
@@ -224,8 +224,8 @@ function createActionRepair(history: SecurityHistory, b: number, ratio: number):
     };
   const value = Number((recorded.value * ratio).toPrecision(12));
   return value === 1
-    ? { kind: 'remove_action', action: rowOf(recorded) }
-    : { kind: 'replace_action', action: rowOf(recorded), value };
+    ? { kind: 'remove_action', action: createRow(recorded) }
+    : { kind: 'replace_action', action: createRow(recorded), value };
 }
 
 /**

@@ -89,7 +89,7 @@ function computeTablesDigest({ reference, actions, universes, series }: ContentT
 const RESTING_BYTES = 16 << 20;
 
 /** Counts the rows of a content by table. @cost one pass over CLOSE */
-export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
+export function countTableRows({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
   const panels = [...fields.values()];
   const isHeld = (cell: number) => panels.some((panel) => panel[cell] === panel[cell]);
   const cells = fields.get('CLOSE')!.length;

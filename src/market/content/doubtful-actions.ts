@@ -189,11 +189,11 @@ function findEndingConflict(action: CorporateAction, { endings }: Prices): Actio
   const sameDay = [action, ...others];
   const isOffer = sameDay.some(isElective) && sameDay.every(({ type }) => ELECTIONS.has(type));
   if (others.length === 0 || isOffer || chooseAppliedEnding(sameDay) !== action) return undefined;
-  const ignored = others.map(termsOf).join(', ');
+  const ignored = others.map(formatTerms).join(', ');
   return {
     action,
     code: 'ACTION_CONFLICT',
-    message: `${describeAction(action)} is applied: ${termsOf(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
+    message: `${describeAction(action)} is applied: ${formatTerms(action)}. Other endings on that day are not: ${ignored}. The cash of a merger belongs in its cash; of an offer one action needs an election_date or election_default.`,
     evidence: { ex_date: formatDay(exDay), applied: action.type, ignored },
   };
 }
@@ -238,7 +238,7 @@ function chooseAppliedEnding(endings: readonly CorporateAction[]): CorporateActi
   )[0];
 }
 
-function termsOf({ type, value, related, cash }: CorporateAction): string {
+function formatTerms({ type, value, related, cash }: CorporateAction): string {
   const besides = cash === undefined ? '' : ` and ${cash} in cash`;
   if (type === 'MERGER') return `MERGER of ${value} shares of ${related}${besides}`;
   if (type === 'TICKER_CHANGE') return `TICKER_CHANGE to ${related}`;
@@ -275,9 +275,10 @@ function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarn
   if (type !== 'MERGER' || own === undefined) return undefined;
   if (other === undefined) return createPriceDoubt(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
-  const currencyOf = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
+  const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
   const worth = value * other.price + cash;
-  if (currencyOf(identifier) !== currencyOf(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX) return undefined;
+  if (findCurrency(identifier) !== findCurrency(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX)
+    return undefined;
   return {
     action,
     code: 'ACTION_SIZE',

@@ -56,7 +56,7 @@ export function prefixOf(market: MarketData, digests: ContentDigests, day: Day):
     currency: market.currency ?? null,
     blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
     history: digests.history.slice(0, whole * DIGEST_BYTES),
-    ...restOf(market, day),
+    ...getRest(market, day),
   };
 }
 
@@ -69,7 +69,7 @@ const DAYS_MAX = 4;
 /** Cached prefixes of the most recently requested days. */
 const rests = new WeakMap<MarketData, Map<Day, PrefixRest>>();
 
-function restOf(market: MarketData, day: Day): PrefixRest {
+function getRest(market: MarketData, day: Day): PrefixRest {
   let byDay = rests.get(market);
   if (byDay === undefined) rests.set(market, (byDay = new Map()));
   const result = byDay.get(day) ?? hashRemainder(market, day);

@@ -58,7 +58,7 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
     .map((entry) => ({
       name: entry.fileName,
       bytes: entry.uncompressedSize,
-      open: () => contentOf(file, entry),
+      open: () => readContent(file, entry),
     }));
 }
 
@@ -76,7 +76,7 @@ function listAllEntries(file: ZipFile): Promise<Entry[]> {
   });
 }
 
-async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
+async function* readContent(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Array> {
   const stream = await new Promise<Readable>((resolve, reject) => {
     file.openReadStream(entry, (error, opened) => (error ? reject(new ZipFault(formatError(error))) : resolve(opened)));
   });

@@ -6,7 +6,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkShape } from '#domain/schema/shape.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from './import-answer.js';
-import { rowsOf } from '../content/content.js';
+import { countTableRows } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
@@ -70,7 +70,7 @@ export async function performImport(
 /** Returns the content after an append, with its row counts and those of the request. */
 export const addRowsRead = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
   content,
-  rows: rowsOf(content),
+  rows: countTableRows(content),
   rowsRead,
 });
 

@@ -15,13 +15,13 @@ import type { SourceRead } from '../sources/source-read.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import {
   readArchivedFiles,
-  baseOf,
+  getBaseName,
   createWorkbookReader,
   isWorkbook,
   isWorkbookFault,
-  tableKindOf,
-  tableKindOfFile,
-  tableKindOfWorkbook,
+  findTableKind,
+  findFileTableKind,
+  findWorkbookTableKind,
 } from './archived-files.js';
 
 /** Source of an import: inline tables, or the bytes of a file. */
@@ -64,8 +64,8 @@ export async function readImport(
     problems.error({ code: 'REQUIRED', path: 'mapping', message: MAPPING_HINT });
   if (complete === undefined || problems.errors > 0) return undefined;
   const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
-  const rowsOf = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
-  return { ...complete, rows: countRowsByTable(rowsOf) };
+  const countRows = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
+  return { ...complete, rows: countRowsByTable(countRows) };
 }
 
 /** Returns true if a finding repeats for many rows of the market. */
@@ -83,7 +83,7 @@ interface Reading {
 }
 
 /** Returns the name of a table in findings: the dataset, followed by the name of the table if it differs. */
-const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
+const labelOf = (table: TableKind, name: string) => (findTableKind(name) === table ? table : `${table}/${name}`);
 
 /**
  * Returns a receiver of the rows of a sheet; undefined, with a finding, if its columns do not belong to its dataset.
@@ -106,8 +106,8 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
     (sheet, columns, heading) => {
       // Excel creates empty sheets by default.
       if (columns.length === 0 && findTable(sheet) === undefined) return undefined;
-      const name = tableKindOf(sheet) ?? sheet;
-      const table = tableKindOf(name, mapping);
+      const name = findTableKind(sheet) ?? sheet;
+      const table = findTableKind(name, mapping);
       if (table === undefined || read.has(name)) {
         if (mapping === null) problems.error(createUnknownTableProblem(sheet, 'sheet'));
         return undefined;
@@ -117,7 +117,7 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
       problems.nameFile(label, sheet);
       return createSheetSink({ table, label, columns }, reading, { name, heading });
     },
-    (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
+    (sheet) => (findTableKind(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
   reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
@@ -134,10 +134,10 @@ async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<
   const readWorkbookOf = createWorkbookReader();
   const names = new Set<string>();
   for (const member of members) {
-    const base = baseOf(member.name);
+    const base = getBaseName(member.name);
     const isOneOfThem = areWorkbooks && isWorkbook(base);
-    const table = isOneOfThem ? tableKindOfWorkbook(base, mapping) : tableKindOfFile(base, mapping);
-    const name = (table !== undefined && tableKindOf(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
+    const table = isOneOfThem ? findWorkbookTableKind(base, mapping) : findFileTableKind(base, mapping);
+    const name = (table !== undefined && findTableKind(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
     if (table === undefined || names.has(name)) {
       if (mapping === null || table !== undefined) problems.error(createUnknownTableProblem(member.name, 'file'));
       continue;
@@ -185,7 +185,7 @@ function createUnknownTableProblem(name: string, kind: string): Problem {
     .split('/')
     .at(-1)!
     .replace(/\.csv$/i, '');
-  const question = tableKindOf(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
+  const question = findTableKind(table) === undefined ? suggestName(table, TABLE_KINDS) : '';
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),
@@ -195,7 +195,7 @@ function createUnknownTableProblem(name: string, kind: string): Problem {
 }
 
 function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
-  if ([...names].some((name) => tableKindOf(name, mapping) === 'market')) return;
+  if ([...names].some((name) => findTableKind(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',
     path: 'market',

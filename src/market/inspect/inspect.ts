@@ -11,7 +11,7 @@ import { decodeContent } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { MarketInterpretation } from '../mapping/mapped-content.js';
-import { textIn } from '../formats/cells.js';
+import { readText } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabaseLocation } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
@@ -200,7 +200,7 @@ function describeTable(source: Source | undefined): string {
   const days = cells.filter((cell) => isDay({}, cell)).length;
   if (days > 1 && days >= MAJORITY * cells.length)
     return ' Days stand across, in its first row: turn the table, as frame.T of pandas does.';
-  const header = cells.map((cell) => JSON.stringify(textIn(cell) ?? '').slice(0, 40));
+  const header = cells.map((cell) => JSON.stringify(readText(cell) ?? '').slice(0, 40));
   const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
   return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }
@@ -291,7 +291,7 @@ async function inspectAgain(source: Source, proposal: Proposal, { answers, trial
       await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, result);
       return result.findings();
     });
-    const taken = basisOf(proposal, read, questions);
+    const taken = getBasis(proposal, read, questions);
     const isOpen = read === undefined || questions.some(({ required }) => required);
     return {
       files: source.filesOf(terms.mapping!),
@@ -316,7 +316,7 @@ const createBasis = (adjustment: Adjustment, reason: string): Basis => ({
 });
 
 /** Returns the price basis. Adjusted closes can show it: if they imply no split, closes are adjusted for splits. */
-function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
+function getBasis(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
   if (proposal.adjustment !== null) return createBasis(proposal.adjustment, proposal.reason ?? '');
   const splits = read?.derived?.splits;
   if (splits !== undefined && splits > 0)

@@ -1,5 +1,5 @@
 import { Mapping } from '#domain/documents/mapping.js';
-import { ask, hasDays, PREAMBLE_MAX, textsOf, type ProposalDraft } from './draft.js';
+import { ask, hasDays, PREAMBLE_MAX, listTexts, type ProposalDraft } from './draft.js';
 import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
@@ -81,7 +81,7 @@ function createProposal(
     : 'No days';
   if (left.length > 0) leaveOut(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
-  return { ...rest, ...adjustmentOf(draft), mapping: applyAnswers(mapping, answers) };
+  return { ...rest, ...getAdjustment(draft), mapping: applyAnswers(mapping, answers) };
 }
 
 /** Returns files or sheets that are not part of the market: notes, lists of securities, an index by day. */
@@ -93,7 +93,7 @@ function listForeignTables(
   const { date, identifier } = columns;
   if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];
   const hasColumn = ({ rows }: Sample, column: string) =>
-    rows.slice(0, PREAMBLE_MAX).some((row) => textsOf(row).includes(column));
+    rows.slice(0, PREAMBLE_MAX).some((row) => listTexts(row).includes(column));
   const isForeign = (sample: Sample) =>
     hasDays({}, sample) ? identifier !== undefined && !hasColumn(sample, identifier) : !hasColumn(sample, date);
   return samples.filter(isForeign).map(({ name }) => name);
@@ -114,7 +114,7 @@ export function applyAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ..
   return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
 
-function adjustmentOf({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {
+function getAdjustment({ answers, adjustment, reason }: ProposalDraft): Pick<Proposal, 'adjustment' | 'reason'> {
   return answers.adjustment === undefined ? { adjustment, reason } : stateAdjustment(answers.adjustment);
 }
 

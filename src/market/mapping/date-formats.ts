@@ -1,6 +1,6 @@
 import { toDay, formatDay, parseDay, type Day } from '#domain/time/days.js';
 import type { EPOCH_FORMATS } from '#domain/documents/mapping.js';
-import { dayIn, type Cell } from '../formats/cells.js';
+import { readDay, type Cell } from '../formats/cells.js';
 
 /** Function that returns the day in a cell: null if the cell is empty, undefined if it is not a valid day. */
 export type DayReader = (cell: Cell | undefined) => Day | null | undefined;
@@ -53,13 +53,13 @@ export const USUAL_FORMATS = [
 
 /** Returns a reader of days in a format; null stands for YYYY-MM-DD. Date cells are returned unchanged. */
 export function createDayReader(format: string | null): DayReader {
-  if (format === null) return dayIn;
+  if (format === null) return readDay;
   const read = Object.hasOwn(UNITS_PER_DAY, format)
     ? createEpochReader(UNITS_PER_DAY[format as (typeof EPOCH_FORMATS)[number]]) // the key was just tested
     : createPatternReader(format);
   return (cell) => {
     if (cell === null || cell === undefined) return null;
-    if (cell instanceof Date) return dayIn(cell);
+    if (cell instanceof Date) return readDay(cell);
     const text = String(cell).trim();
     if (text === '' || text === 'NaT') return null;
     return read(text);
@@ -70,7 +70,7 @@ function createEpochReader(units: number): (text: string) => Day | undefined {
   return (text) => {
     if (!/^-?\d{1,20}$/.test(text)) return undefined;
     const day = Math.floor(Number(text) / units);
-    return dayIn(new Date(day * SECONDS_PER_DAY * 1000)) ?? undefined;
+    return readDay(new Date(day * SECONDS_PER_DAY * 1000)) ?? undefined;
   };
 }
 
@@ -88,7 +88,7 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
       at += length;
     }
     if (at < text.length && !/^[T\s]\s*\d{1,2}:\d{2}/.test(text.slice(at))) return undefined;
-    return dayOfParts(parts);
+    return combineDayParts(parts);
   };
 }
 
@@ -121,13 +121,13 @@ function run(text: string, from: number, most: number, is: (character: string) =
   return length;
 }
 
-function dayOfParts({
+function combineDayParts({
   year: years = '',
   month: months = '',
   day: days = '',
 }: Partial<Record<Part, string>>): Day | undefined {
-  const year = yearOf(years);
-  const month = monthOf(months);
+  const year = parseYear(years);
+  const month = parseMonth(months);
   const day = Number(days);
   if (month < 1 || month > 12) return undefined;
   const result = toDay({ year, month, day });
@@ -141,11 +141,11 @@ function isSameDate(found: Day, { year, month, day }: { year: number; month: num
 
 const padTwo = (number: number) => String(number).padStart(2, '0');
 
-function yearOf(text: string): number {
+function parseYear(text: string): number {
   const year = Number(text);
   return text.length > 2 ? year : year + (year >= CENTURY_FROM ? 1900 : 2000);
 }
 
-function monthOf(text: string): number {
+function parseMonth(text: string): number {
   return /^\d/.test(text) ? Number(text) : MONTHS.indexOf(text.slice(0, 3).toLowerCase()) + 1;
 }

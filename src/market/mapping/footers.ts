@@ -1,7 +1,7 @@
 import type { Day } from '#domain/time/days.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { textIn, type Cell, type Heading } from '../formats/cells.js';
+import { readText, type Cell, type Heading } from '../formats/cells.js';
 
 /** Maximum number of rows below the last bar of a table that count as a footer, such as a source, a note or totals. */
 const FOOTER_ROWS_MAX = 10;
@@ -106,7 +106,7 @@ export function wrapFooters(rowsOn: (problems: Problems) => MarketRows, problems
     } else if (held.length > 0)
       settle(
         held,
-        text === '' && !cells!.every((cell) => textIn(cell) === null) ? undefined : text,
+        text === '' && !cells!.every((cell) => readText(cell) === null) ? undefined : text,
         rows.rows - filled,
       );
   }

@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../tables/table-kinds.js';
-import { numberIn, type Cell } from '../formats/cells.js';
+import { readNumber, type Cell } from '../formats/cells.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /** Thousands marks by kind; apostrophes and spaces each include several characters. */
@@ -40,41 +40,41 @@ export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDIN
 
 type ReadNumber = (cell: Cell | undefined) => number | undefined;
 
-/** Returns the number in a cell with a decimal comma, NaN or undefined as in `numberIn`. */
-export function commaNumberIn(cell: Cell | undefined): number | undefined {
-  if (typeof cell !== 'string') return numberIn(cell);
+/** Returns the number in a cell with a decimal comma, NaN or undefined as in `readNumber`. */
+export function readCommaNumber(cell: Cell | undefined): number | undefined {
+  if (typeof cell !== 'string') return readNumber(cell);
   const text = cell.trim();
   if (!COMMA_NUMBER.test(text)) return text === '' || text.toLowerCase() === 'nan' ? Number.NaN : undefined;
-  return numberIn(text.replaceAll(THOUSANDS_MARK, '').replace(',', '.'));
+  return readNumber(text.replaceAll(THOUSANDS_MARK, '').replace(',', '.'));
 }
 
 /** Returns the thousands mark of a number with a decimal point, such as 1,234 or 1'234.5; undefined if it has none. */
-export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
+export function findThousandsMark(cell: unknown): Exclude<Thousands, '.'> | undefined {
   if (typeof cell !== 'string') return undefined;
   const text = cell.trim();
   return ([',', "'", ' '] as const).find((mark) => GROUPED_NUMBERS[mark].number.test(text));
 }
 
-/** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `numberIn`. */
-const thousandsNumberIn =
+/** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `readNumber`. */
+const createThousandsReader =
   (mark: Thousands): ReadNumber =>
   (cell) => {
     const { number, marks } = GROUPED_NUMBERS[mark];
-    return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
+    return readNumber(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
   };
 
-/** Returns the number in a cell with any thousands mark and a decimal point, NaN or undefined as in `numberIn`. */
+/** Returns the number in a cell with any thousands mark and a decimal point, NaN or undefined as in `readNumber`. */
 export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
-  thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
+  createThousandsReader(findThousandsMark(cell) ?? ',')(cell);
 
 /** Returns a reader of whole numbers in which the decimal mark separates thousands. Fractions are rejected. */
 const countIn =
   (mark: ',' | '.'): ReadNumber =>
   (cell) => {
-    if (typeof cell !== 'string') return numberIn(cell);
+    if (typeof cell !== 'string') return readNumber(cell);
     const text = cell.trim();
     if (text.includes(mark) && !GROUPED_INTEGERS[mark].test(text)) return undefined;
-    return numberIn(text.replaceAll(mark, ''));
+    return readNumber(text.replaceAll(mark, ''));
   };
 
 /** Returns true if a text is a whole number with a thousands mark that could also be a decimal mark: 58,490. */
@@ -82,7 +82,7 @@ export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is
   typeof cell === 'string' && GROUPED_INTEGERS[mark].test(cell.trim());
 
 /** Splits a number into digits, exponent and currency sign; undefined if a text has neither sign nor unit. */
-export function unitsIn(
+export function splitUnits(
   cell: unknown,
 ): { readonly number: string; readonly exponent: string; money: string } | undefined {
   const match = typeof cell === 'string' && cell.length <= LENGTH_MAX ? NUMBER_WITH_UNITS.exec(cell.trim()) : null;
@@ -95,7 +95,7 @@ export function unitsIn(
 /** Returns a reader that also accepts a currency sign and a unit: 59.83M is 59,830,000, rounded once. */
 function addUnits(read: ReadNumber): ReadNumber {
   return (cell) => {
-    const units = unitsIn(cell);
+    const units = splitUnits(cell);
     return read(units === undefined ? cell : units.number + units.exponent);
   };
 }
@@ -112,6 +112,6 @@ export function createNumberReader({ decimal, thousands, units, columns }: Mappi
 
 function createPlainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {
   if (thousands === decimal && isCount) return countIn(decimal);
-  if (decimal === ',') return commaNumberIn;
-  return thousands === null || thousands === '.' ? numberIn : thousandsNumberIn(thousands);
+  if (decimal === ',') return readCommaNumber;
+  return thousands === null || thousands === '.' ? readNumber : createThousandsReader(thousands);
 }

@@ -98,8 +98,8 @@ export function removeEmptyLines(panels: Panels): Panels {
     }
     if (namesUnused === 0 && !dayUsed.includes(0)) return panels;
   }
-  const days = positionsOf(dayUsed);
-  const names = positionsOf(nameUsed);
+  const days = listPositions(dayUsed);
+  const names = listPositions(nameUsed);
   return {
     identifiers: names.map((n) => identifiers[n]!),
     dates: Int32Array.from(days, (t) => dates[t]!),
@@ -109,7 +109,7 @@ export function removeEmptyLines(panels: Panels): Panels {
   };
 }
 
-function positionsOf(flags: Uint8Array): number[] {
+function listPositions(flags: Uint8Array): number[] {
   const positions: number[] = [];
   for (let i = 0; i < flags.length; i++) if (flags[i] === 1) positions.push(i);
   return positions;

@@ -3,8 +3,8 @@ import type { PagedFile } from '#kernels/memory/paged-memory.js';
 import { settleAll } from '../panels/settle-all.js';
 import { allocateGrowablePanel, createTakenCount, openPanel } from '../panels/panels.js';
 import {
-  daysOf,
-  edgesOf,
+  sliceDays,
+  listEdges,
   transferAll,
   type Extent,
   type HandOver,
@@ -76,13 +76,13 @@ export function createIncomingMarket(): IncomingMarket {
 
   /** Allocates the panels. @throws Error ENOSPC if the disk has no space for paged panels */
   function begin({ days, assets, fields, files: paged = [] }: HandOver & { kind: 'shape' }): void {
-    const fieldOf = (name: string, f: number): Field => {
+    const createField = (name: string, f: number): Field => {
       const file = paged[f];
       const opened = file && openPanel(file, days, assets);
       const values = opened ?? allocateGrowablePanel(days, assets, fields.length);
       return { name, values, file, isOpened: opened !== undefined };
     };
-    shape = { days, assets, fields: fields.map(fieldOf) };
+    shape = { days, assets, fields: fields.map(createField) };
     reportPanelMemory(shape.fields.map(({ values }) => values));
   }
 
@@ -93,7 +93,7 @@ export function createIncomingMarket(): IncomingMarket {
       read(
         file,
         offset,
-        daysOf(
+        sliceDays(
           fields.map(({ values }) => new Float64Array(values)),
           assets,
           from,
@@ -113,7 +113,7 @@ export function createIncomingMarket(): IncomingMarket {
     await read(
       path,
       edges.offset,
-      paged.flatMap(({ values, file }) => edgesOf(values, file, bytes)),
+      paged.flatMap(({ values, file }) => listEdges(values, file, bytes)),
     );
     for (const { values, file, isOpened } of paged)
       if (!isOpened) await read(file.path, 0, [new Uint8Array(values, file.before, file.bytes)]);

@@ -86,7 +86,7 @@ async function runTask<K extends Exclude<MarketTaskName, 'inspect'>>(
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
-    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders, load !== null) };
+    const taskOptions = { sharedFiles, bodyFile, calendars, memory: computeMemoryLimit(folders, load !== null) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input have matching types
     const report = requireOutcome(await exchangeMessages(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
@@ -208,7 +208,7 @@ function requireOutcome(report: FinalReport): Extract<FinalReport, { kind: 'done
 }
 
 /** Returns the memory limit for a child process; this process opens its paged memory and loads its panels. */
-function memoryIn(folders: readonly string[], loads: boolean): MemoryLimit {
+function computeMemoryLimit(folders: readonly string[], loads: boolean): MemoryLimit {
   const limit = findMemoryLimit();
   const paging = limit.folder === null ? limit : { ...limit, folder: folders.at(-1)!, keepsNames: true };
   const shared = folders.find((folder) => folder.startsWith(SHARED_MEMORY));

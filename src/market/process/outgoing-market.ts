@@ -6,10 +6,10 @@ import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { computePanelBytes, type Panels } from '../panels/panels.js';
 import {
-  daysOf,
-  edgesOf,
+  sliceDays,
+  listEdges,
   isFull,
-  batchDays,
+  computeBatchDays,
   transferAll,
   type Extent,
   type HandOver,
@@ -30,16 +30,16 @@ export interface OutgoingMarket {
 }
 
 /** Returns the files of panels; undefined unless all panels are paged. */
-function filesOf({ fields }: Panels): readonly PagedFile[] | undefined {
+function findFiles({ fields }: Panels): readonly PagedFile[] | undefined {
   const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
     byteOffset === 0 ? findPagedFile(buffer) : undefined,
   );
   return files.length > 0 && files.every((file) => file !== undefined) ? files : undefined;
 }
 
-function edgesIn({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] {
+function sliceEdges({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] {
   const panels = [...fields.values()];
-  return files.flatMap((file, f) => edgesOf(panels[f]!.buffer, file, panels[f]!.byteLength));
+  return files.flatMap((file, f) => listEdges(panels[f]!.buffer, file, panels[f]!.byteLength));
 }
 
 /** Number of concurrent writes: each occupies one of the threads for file access, which readers also need. */
@@ -99,7 +99,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
     if (isPaged(computePanelBytes(shape))) left = left.slice(-1); // the data is paged because it exceeds memory
-    files = filesOf(started);
+    files = findFiles(started);
     sent = new Uint8Array(started.dates.length);
     report({
       kind: 'shape',
@@ -116,7 +116,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     if (files !== undefined) return; // paged panels are in their files already
     const queue = turn++ % WRITE_CONCURRENCY;
     queues[queue] = queues[queue]!.then(async () => {
-      const written = await write(daysOf([...sending.fields.values()], sending.identifiers.length, from, to));
+      const written = await write(sliceDays([...sending.fields.values()], sending.identifiers.length, from, to));
       if (panels === sending) report({ kind: 'days', ...written, from, to });
     });
     queues[queue].catch(() => {}); // fails later writes of the queue, and is thrown at the end
@@ -136,17 +136,17 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       new Uint8Array(shared.tables),
       new Uint8Array(shared.actionPlaces),
     ] as const;
-    const edges = edgesIn(panels!, files ?? []);
+    const edges = sliceEdges(panels!, files ?? []);
     const { file, offset } = await write([...pieces, ...edges]);
     let end = offset;
-    const extentOf = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
+    const createExtent = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
     await settleAll(queues);
     report({
       kind: 'rest',
       file,
-      dates: extentOf(pieces[0]),
-      tables: extentOf(pieces[1]),
-      actionPlaces: extentOf(pieces[2]),
+      dates: createExtent(pieces[0]),
+      tables: createExtent(pieces[1]),
+      actionPlaces: createExtent(pieces[2]),
       edges: { offset: end, bytes: edges.reduce((sum, { length }) => sum + length, 0) },
     });
   }
@@ -156,7 +156,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     send,
     async finish(content) {
       if (panels?.fields !== content.fields) begin(content);
-      const step = batchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
+      const step = computeBatchDays({ assets: content.identifiers.length, fields: content.fields.size }, BLOCK_DAYS);
       for (let from = 0; from < content.dates.length; from += step)
         if (sent[from] === 0) send(from, Math.min(from + step, content.dates.length));
       try {

@@ -44,7 +44,7 @@ const [bytesMax, groupFolder] = [Number(process.argv[2] ?? 0), process.argv[3] ?
 /** Shell arguments that apply the memory limit of the pool to a process; none if the system cannot limit memory. */
 const limitWords = createLimitArguments(bytesMax);
 /** Control groups of the processes; undefined if no group is delegated to the service. */
-const groups = groupsIn(groupFolder);
+const groups = findGroups(groupFolder);
 
 /**
  * Returns the shell arguments for a limit of private memory. Linux counts private writable memory against this limit,
@@ -63,17 +63,17 @@ function createLimitArguments(bytes: number): readonly string[] {
   return status === 0 ? words : skipLimit(error?.message ?? `ulimit ended with ${String(status)}`);
 }
 
-function groupsIn(folder: string): ReaderGroups | undefined {
+function findGroups(folder: string): ReaderGroups | undefined {
   if (folder === '' || limitWords.length === 0) return undefined;
   try {
     return openReaderGroups(folder, bytesMax, SHELL);
   } catch (failure) {
-    sendUnlimited('cgroup', messageOf(failure));
+    sendUnlimited('cgroup', formatMessage(failure));
     return undefined;
   }
 }
 
-function messageOf(failure: unknown): string {
+function formatMessage(failure: unknown): string {
   return failure instanceof Error ? failure.message : String(failure);
 }
 
@@ -149,7 +149,7 @@ function startProcess(): ChildProcess {
   const child = fork(fileURLToPath(new URL('./market-process-main.js', import.meta.url)), {
     serialization: 'advanced',
     ...(isLimited && { execPath: SHELL }),
-    execArgv: isLimited ? [...wordsIn(group), process.execPath, ...node] : node,
+    execArgv: isLimited ? [...listWords(group), process.execPath, ...node] : node,
     env: { ...process.env, UV_THREADPOOL_SIZE: String(THREADS), GLIBC_TUNABLES: LARGE_PAGES },
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
@@ -161,13 +161,13 @@ function openGroup(): ReaderGroup | undefined {
   try {
     return groups?.open();
   } catch (failure) {
-    sendUnlimited('cgroup', messageOf(failure));
+    sendUnlimited('cgroup', formatMessage(failure));
     return undefined;
   }
 }
 
 /** Returns the shell arguments that limit a process, in a control group if there is one. */
-function wordsIn(group: ReaderGroup | undefined): readonly string[] {
+function listWords(group: ReaderGroup | undefined): readonly string[] {
   if (group === undefined) return limitWords;
   const [flag, line, kibibytes] = limitWords as [string, string, string]; // see `createLimitArguments`
   return [flag, `${ENTER_GROUP} && ${line}`, kibibytes, group.folder];

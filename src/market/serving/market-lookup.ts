@@ -25,7 +25,7 @@ const cache = new WeakMap<MarketData, MarketLookup>();
 const grouped = new WeakMap<readonly object[], ReadonlyMap<string, readonly object[]>>();
 
 /** Returns the lookup of a market, created at its first use. @cost O(securities + actions) once, then O(1) a call */
-export function lookupOf(market: MarketData): MarketLookup {
+export function getLookup(market: MarketData): MarketLookup {
   let lookup = cache.get(market);
   if (lookup === undefined) cache.set(market, (lookup = createLookup(market)));
   return lookup;
@@ -89,7 +89,7 @@ function groupByIdentifier<T extends { readonly identifier: string }>(
  * Returns the latest value of a security on or before a day, at most `staleMax` dates of the store old.
  * @returns NaN if there is none
  */
-export function valueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
+export function findValueAt(market: MarketData, field: string, position: number, day: Day, staleMax: number): number {
   const panel = market.fields.get(field);
   if (panel === undefined) return Number.NaN;
   const step = market.identifiers.length;

@@ -7,7 +7,7 @@ import { createIdentity } from '#domain/market/market-identity.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
-import { panelBytesMax } from '../content/market-limits.js';
+import { computePanelBytesMax } from '../content/market-limits.js';
 import { transferAll } from '../panels/shared-market.js';
 
 /**
@@ -98,7 +98,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   try {
     const { head, end } = await readHead(file);
     const bytes = head.panel * head.fields.length;
-    if (bytes > findMemoryLimit().panelBytes && bytes > panelBytesMax(head.fields.length))
+    if (bytes > findMemoryLimit().panelBytes && bytes > computePanelBytesMax(head.fields.length))
       throw new Refusal(
         'OVERLOADED',
         `The panels of the data store ${head.market.datasetId} do not fit into this machine.`,

@@ -6,7 +6,7 @@ import { refuseWhileLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
-import { lookupOf } from './market-lookup.js';
+import { getLookup } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
 import { reportPanelMemory } from '../panels/gc-pressure.js';
 
@@ -153,7 +153,7 @@ export async function prepareServedMarket(
 ): Promise<ServedMarket> {
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
-  lookupOf(market);
+  getLookup(market);
   return { handle, identity: createIdentity(handle), market, loadedAt, files };
 }
 
@@ -166,6 +166,6 @@ export function prepareServedAgain(
 ): ServedMarket {
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
-  lookupOf(market);
+  getLookup(market);
   return { handle: { ...handle, tables }, identity: createIdentity(handle), market, loadedAt, files };
 }

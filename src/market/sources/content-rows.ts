@@ -16,7 +16,7 @@ import { createReferenceRows } from '../content/reference-rows.js';
 import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
-import { seriesIn } from '../content/whole-content.js';
+import { getSeries } from '../content/whole-content.js';
 
 /**
  * Receiver of the rows of one table, null for an unreadable row; undefined if the columns do not belong to the dataset.
@@ -73,7 +73,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     reference: tables.reference.toTable(),
     actions: tables.corporate_actions.toTable(),
     universes: tables.universes.toTable(),
-    ...seriesIn(tables.series.toTable()),
+    ...getSeries(tables.series.toTable()),
   });
 
   return {

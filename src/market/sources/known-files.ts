@@ -1,7 +1,7 @@
 import type { TableKind } from '../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile, digestMemory } from '../formats/digest-file.js';
-import { identityOfFile, type TableFiles } from './folder.js';
+import { readFileIdentity, type TableFiles } from './folder.js';
 import type { SourceFile } from '../formats/source-file.js';
 import type { FileDigest } from '../formats/digest-file.js';
 
@@ -67,7 +67,7 @@ export async function findKnownByBytes(
     )
       continue;
     const result = await digestFile(file.path, file.label, memory).catch(() => undefined); // problems of a file are reported by its reader
-    if (result?.sha256 !== held.sha256 || (await identityOfFile(file.path)) !== file.identity) continue;
+    if (result?.sha256 !== held.sha256 || (await readFileIdentity(file.path)) !== file.identity) continue;
     same.set(file.path, { ...held, identity: findSettledIdentity(file, listedAt) });
   }
   return same;

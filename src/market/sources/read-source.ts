@@ -3,7 +3,7 @@ import type { CorporateAction, Membership, ReferenceTable } from '#domain/market
 import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from '../content/action-rows.js';
 import { createRecordReader } from './content-rows.js';
-import { seriesIn } from '../content/whole-content.js';
+import { getSeries } from '../content/whole-content.js';
 import { completeMappedContent, createMarketRowsOn, PLAIN_TERMS } from '../mapping/mapped-content.js';
 import { createMarketRecords } from './csv.js';
 import { countRowsByTable, type TableKind } from '../tables/table-kinds.js';
@@ -65,7 +65,7 @@ export async function readSource(
     }
     const complete = completeMappedContent(
       market.panels,
-      { reference: reference.table, actions: actions.table, universes: universes.table, ...seriesIn(series.table) },
+      { reference: reference.table, actions: actions.table, universes: universes.table, ...getSeries(series.table) },
       terms,
       problems,
     );

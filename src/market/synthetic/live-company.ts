@@ -6,7 +6,7 @@ import { DIVIDEND_SMOOTHING, drawDividendPolicy, createDividend, type DividendPo
 import { drawBar, createEmptyBars, toTick } from './draw-bar.js';
 import { chooseEnding, endLife, LOSS_MAX, computeEndingGrowth, type CompanyEnding } from './endings.js';
 import type { Factors } from './factors.js';
-import { eventOf, hazardsOf, splitOf, type Hazard } from './hazards.js';
+import { drawEvent, listHazards, splitOf, type Hazard } from './hazards.js';
 import { SECTORS } from './names.js';
 import { drawClusteredShocks, type Shocks } from './shocks.js';
 import { SESSIONS_PER_YEAR, type SyntheticSpec } from './spec.js';
@@ -122,7 +122,7 @@ function drawTraits(spec: SyntheticSpec, random: CounterRandom): Traits {
   const deviation = (spec.specific_volatility * (0.6 + 0.8 * random.uniform())) / Math.sqrt(SESSIONS_PER_YEAR);
   const shocks = drawClusteredShocks(random, { deviation, reaction: 0.06, persistence: 0.91 });
   const turnover = (0.4 + 1.6 * random.uniform()) / SESSIONS_PER_YEAR;
-  return { beta, sectorBeta, deviation, shocks, turnover, hazards: hazardsOf(spec) };
+  return { beta, sectorBeta, deviation, shocks, turnover, hazards: listHazards(spec) };
 }
 
 function addAction(
@@ -162,7 +162,7 @@ function simulateSession(life: Life, t: number): void {
   const shock = traits.shocks.next();
   const common = traits.beta * factors.market[t]! + traits.sectorBeta * factors.sectors[birth.sector]![t]!;
   const change: Change = { growth: i === 0 ? 1 : 1 + Math.max(-LOSS_MAX, common + shock), ratio: 1, cash: 0 };
-  const event = eventOf(fate.uniform(), traits.hazards, life.price);
+  const event = drawEvent(fate.uniform(), traits.hazards, life.price);
   if (life.ending !== undefined)
     change.growth = computeEndingGrowth(life.ending, { t, price: life.price, growth: change.growth, random: fate });
   else if (i > 0) {

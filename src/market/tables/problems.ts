@@ -98,7 +98,7 @@ export function createProblems(): Problems {
     { code, path, message, value, accepted, column, at = path }: Problem,
     times: number,
   ): void {
-    const file = fileOf(at, files);
+    const file = findFile(at, files);
     add(
       {
         severity,
@@ -189,7 +189,7 @@ export function formatCellPath(label: string, row: number, column: string): stri
 }
 
 /** Returns the file of a path, by its label or by the security of its bar. */
-function fileOf(path: string, files: ReadonlyMap<string, string>): string | undefined {
+function findFile(path: string, files: ReadonlyMap<string, string>): string | undefined {
   if (files.size === 0) return undefined;
   const opening = path.indexOf('[');
   if (opening >= 0)

@@ -49,11 +49,11 @@ export function createPanelBuffer(panels: readonly Float64Array[], batchCells: n
   const writing = new Set<Promise<void>>();
   let last: { readonly batch: number; readonly cells: readonly Float64Array[] } | undefined;
 
-  const inPanels = (batch: number): readonly Float64Array[] =>
+  const selectPanels = (batch: number): readonly Float64Array[] =>
     panels.map((panel) => panel.subarray(batch * batchCells, (batch + 1) * batchCells));
 
   function open(batch: number): readonly Float64Array[] {
-    if (!isApart || within.has(batch)) return inPanels(batch);
+    if (!isApart || within.has(batch)) return selectPanels(batch);
     const held = apart.get(batch);
     apart.delete(batch);
     if (held === undefined && apart.size === most) write(apart.keys().next().value!); // the map is not empty

@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { findMemoryLimit, findWritableFile, type WritableFile } from '#kernels/memory/paged-memory.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
-import { floorsOf, type DayFollower, type ScatterResult, type RowTarget } from './scatter-rows.js';
-import { sumRowGroups, STAGED_BLOCKS_MAX, stripeDaysOf, type StripeTarget } from './stripes.js';
+import { listFloors, type DayFollower, type ScatterResult, type RowTarget } from './scatter-rows.js';
+import { sumRowGroups, STAGED_BLOCKS_MAX, computeStripeDays, type StripeTarget } from './stripes.js';
 import { allocateHandedPanel, computePanelBytes } from '../panels/panels.js';
-import { batchDays } from '../panels/shared-market.js';
+import { computeBatchDays } from '../panels/shared-market.js';
 import { settleAll } from '../panels/settle-all.js';
 
 /** Message to a reading thread. */
@@ -85,7 +85,7 @@ export function startScattering(settings: string): Scattering {
     parts: count * PARTS_PER_THREAD,
     areReady: async () => (await Promise.all(started.map(({ isReady }) => isReady))).every(Boolean),
     async scatter(reading, target, onRows, follower) {
-      const { order, panels, days } = orderOf(reading, target, count + 1);
+      const { order, panels, days } = createOrder(reading, target, count + 1);
       const { left, hashed } = order.target;
       if (hashed !== null) started.push(start()); // compensates for a thread that waits for the disk
       let rows = 0;
@@ -145,7 +145,7 @@ function requestAnswer(
   });
 }
 
-function orderOf(
+function createOrder(
   { parts, positions }: Pick<ScatterOrder, 'parts' | 'positions'>,
   { identifiers, dates, fields, rowsOfDay }: RowTarget,
   threads: number,
@@ -153,18 +153,18 @@ function orderOf(
   const assets = identifiers.length;
   const panels = fields.map(() => allocateHandedPanel(dates.length * assets, fields.length));
   const shape = { assets, fields: fields.length };
-  const days = batchDays(shape, BLOCK_DAYS);
+  const days = computeBatchDays(shape, BLOCK_DAYS);
   const places = panels.map(({ buffer }) => findWritableFile(buffer));
   const isHashed =
     places.every((place) => place?.isOnDisk) &&
     threads * computeStageBytes(shape) <= STAGED_SHARE * findMemoryLimit().panelBytes;
-  const stripeDays = isHashed ? BLOCK_DAYS : stripeDaysOf(shape);
+  const stripeDays = isHashed ? BLOCK_DAYS : computeStripeDays(shape);
   const target: StripeTarget = {
     assets,
     dates,
     rowsOfDay,
     panels,
-    floors: floorsOf(fields),
+    floors: listFloors(fields),
     batchDays: days,
     stripeDays,
     left: copyToSharedIntegers(sumRowGroups(rowsOfDay, days)),

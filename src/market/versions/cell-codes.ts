@@ -45,12 +45,12 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
       decimals <= DECIMALS_MAX;
       decimals = findFirstFit(cells, decimals + 1, end)
     ) {
-      const integers = integersOf(cells, decimals, end);
+      const integers = findIntegers(cells, decimals, end);
       if (integers instanceof Int32Array) return encodePlanes(integers, assets, decimals);
       if (integers !== undefined) return encodeLongPlanes(integers, assets, decimals);
     }
   }
-  const bytes = bytesOf(1 + cells.byteLength);
+  const bytes = allocateBytes(1 + cells.byteLength);
   bytes[0] = DOUBLES;
   bytes.set(new Uint8Array(cells.buffer, cells.byteOffset, cells.byteLength), 1);
   return bytes;
@@ -62,12 +62,13 @@ export function encodeCells(cells: Float64Array, assets: number): Uint8Array {
  */
 const room = { integers: new ArrayBuffer(0), bytes: new ArrayBuffer(0) };
 
-function roomOf(what: keyof typeof room, bytes: number): ArrayBuffer {
+function getBuffer(what: keyof typeof room, bytes: number): ArrayBuffer {
   if (room[what].byteLength < bytes) room[what] = new ArrayBuffer(bytes);
   return room[what];
 }
 
-const bytesOf = (length: number): Uint8Array<ArrayBuffer> => new Uint8Array(roomOf('bytes', length), 0, length);
+const allocateBytes = (length: number): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(getBuffer('bytes', length), 0, length);
 
 /** Returns the smallest number of decimals, at least `from`, that represents the first value. */
 function findFirstFit(cells: Float64Array, from: number, end: number): number {
@@ -92,10 +93,10 @@ function isExact(
  * Converts cells to integers. @returns 32-bit or long integers, depending on the bound; undefined if a value has no
  * exact integer
  */
-function integersOf(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
+function findIntegers(cells: Float64Array, decimals: number, end: number): Int32Array | Float64Array | undefined {
   const form = { scale: raiseToPower(10, decimals), end };
   const halves = new Uint32Array(cells.buffer, cells.byteOffset, 2 * cells.length);
-  const memory = roomOf('integers', cells.byteLength);
+  const memory = getBuffer('integers', cells.byteLength);
   const integers = new (end === LONG_END ? Float64Array : Int32Array)(memory, 0, cells.length);
   for (let i = 0; i < cells.length; i++) {
     const value = cells[i]!;
@@ -117,7 +118,7 @@ function integersOf(cells: Float64Array, decimals: number, end: number): Int32Ar
  */
 function encodePlanes(integers: Int32Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
-  const bytes = bytesOf(1 + WIDTH * count);
+  const bytes = allocateBytes(1 + WIDTH * count);
   bytes[0] = decimals;
   for (let i = 0; i < count; i++) {
     const difference = (integers[i]! - (i < assets ? 0 : integers[i - assets]!)) | 0;
@@ -133,7 +134,7 @@ function encodePlanes(integers: Int32Array, assets: number, decimals: number): U
 /** Returns the planes of long integers, in the format of `encodePlanes`. */
 function encodeLongPlanes(integers: Float64Array, assets: number, decimals: number): Uint8Array {
   const count = integers.length;
-  const bytes = bytesOf(1 + LONG_WIDTH * count);
+  const bytes = allocateBytes(1 + LONG_WIDTH * count);
   bytes[0] = LONG + decimals;
   for (let i = 0; i < count; i++) {
     const difference = integers[i]! - (i < assets ? 0 : integers[i - assets]!);

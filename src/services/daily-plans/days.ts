@@ -9,9 +9,9 @@ import { parseStored } from '#store/read-stored.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { DayChanges } from './day-changes.js';
 import { createDayDecisions, type DayDecisions, type DayDecisionsDependencies } from './day-decisions.js';
-import { filesOf } from './files-of.js';
+import { listFiles } from './files-of.js';
 import { requireSchedule } from './schedules.js';
-import { addHoldReason, holdsLaterDays, toShownDay, summaryOf } from './shown-day.js';
+import { addHoldReason, holdsLaterDays, toShownDay, createSummary } from './shown-day.js';
 import { refuseMissingDay } from './stored-days.js';
 
 export interface DayList {
@@ -74,7 +74,7 @@ export function createDays(dependencies: DaysDependencies): Days {
       const calendar = calendars.get(schedule.plan.calendar);
       const next = schedule.plan.enabled && calendar ? findNextDay(schedule.plan, calendar, now()) : undefined;
       return {
-        days: found.flatMap((day) => (day === undefined ? [] : [addHoldReason(summaryOf(day), holding)])),
+        days: found.flatMap((day) => (day === undefined ? [] : [addHoldReason(createSummary(day), holding)])),
         next: next === undefined ? null : { date: next.date, due_at: formatTimestamp(next.dueMs) },
       };
     },
@@ -98,7 +98,7 @@ export function createDays(dependencies: DaysDependencies): Days {
         await requireSchedule(schedules, scheduleId);
         throw refuseMissingDay(scheduleId, date);
       }
-      const found = filesOf(day).find((file) => file.name === name);
+      const found = listFiles(day).find((file) => file.name === name);
       if (found === undefined)
         throw new Refusal('FILE_NOT_FOUND', `The day ${date} of ${scheduleId} keeps no file ${name}.`);
       const { bytes, sha256, artifact } = found;

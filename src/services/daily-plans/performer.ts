@@ -84,10 +84,10 @@ export async function runConcurrently<T>(
   work: (value: T) => Promise<void>,
 ): Promise<void> {
   const left = values.values();
-  const worker = async (): Promise<void> => {
+  const runWorker = async (): Promise<void> => {
     for (const value of left) await work(value);
   };
-  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, worker));
+  const workers = await Promise.allSettled(Array.from({ length: Math.min(most, values.length) }, runWorker));
   const failed = workers.find((result) => result.status === 'rejected');
   if (failed !== undefined) throw failed.reason;
 }

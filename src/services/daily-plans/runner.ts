@@ -107,7 +107,7 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
     if (!isUnavailable(thrown)) log.error({ ...context, err: thrown }, message);
   }
 
-  function next(ms: number): void {
+  function scheduleNext(ms: number): void {
     callOff?.();
     if (!closing.signal.aborted) callOff = clock.after(ms, () => void turn());
   }
@@ -121,14 +121,14 @@ export function createDayRunner(dependencies: DayRunnerDependencies): DayRunner 
       logFailure(thrown, {}, 'schedules could not be read');
       pauseMs = FAILED_TICK_MS;
     }
-    next(isWoken ? 0 : pauseMs);
+    scheduleNext(isWoken ? 0 : pauseMs);
   }
 
   return {
-    start: () => next(0),
+    start: () => scheduleNext(0),
     wake() {
       isWoken = true;
-      next(0);
+      scheduleNext(0);
     },
     async tick() {
       await lookOnce();

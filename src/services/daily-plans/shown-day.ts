@@ -31,7 +31,7 @@ export function toShownDay({
   };
 }
 
-export function summaryOf(day: DayDocument): ScheduleDaySummary {
+export function createSummary(day: DayDocument): ScheduleDaySummary {
   const { steps, ...rest } = toShownDay(day);
   return { ...rest, step: steps.find(({ state }) => state !== 'done')?.type ?? null };
 }

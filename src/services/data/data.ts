@@ -16,14 +16,14 @@ import type { Day } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import { lookupOf } from '#market/serving/market-lookup.js';
+import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { refuseUnknownIdentifier, parseWindow, assertKnown } from './window.js';
 import { createReference, createReferenceBatch } from './reference.js';
 import { listCorporateActions } from './actions.js';
-import { type ServedDataset, coverageOf } from '../datasets/coverage.js';
+import { type ServedDataset, describeCoverage } from '../datasets/coverage.js';
 import { listFields } from './fields.js';
 import { searchNames, searchSeries } from './search.js';
 
@@ -75,16 +75,16 @@ export interface Data {
 const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
 export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
-  const today = (): Day => Math.floor(now() / 86_400_000);
+  const getToday = (): Day => Math.floor(now() / 86_400_000);
 
-  async function prices(
+  async function readPrices(
     identifier: string,
     query: PricesQuery,
     format: 'json' | 'csv' | 'arrow',
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { market, handle } = await dataVersions.servedAt(query.as_known_on);
-    const lookup = lookupOf(market);
+    const lookup = getLookup(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
     const held = series === undefined ? listHeldColumns(market) : ['CLOSE'];
@@ -104,16 +104,16 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
   }
 
   return {
-    prices,
+    prices: readPrices,
     reference: async (identifier, { as_of, as_known_on }) =>
-      createReference(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: today() }),
+      createReference(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: getToday() }),
     referenceBatch: async (query) => createReferenceBatch(await dataVersions.servedAt(query.as_known_on), query),
     corporateActions: async (identifier, query) =>
       listCorporateActions(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
       const about = current === undefined ? undefined : await datasetInUse(current.identity.datasetId);
-      return coverageOf(current, about, now());
+      return describeCoverage(current, about, now());
     },
     coverageHistory: async (signal) =>
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,

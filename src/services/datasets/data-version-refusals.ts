@@ -1,6 +1,6 @@
 import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import { firstOf } from '../stored/data-history.js';
+import { getFirst } from '../stored/data-history.js';
 
 /** Parameter of a request that names a version. */
 export type VersionPath = 'as_known_on' | 'from' | 'to';
@@ -12,7 +12,7 @@ interface MissingVersion {
 }
 
 export function refuseMissingVersion(datasetId: string, { version, head, path }: MissingVersion): Refusal {
-  const [first, last] = [firstOf(head), head?.latest];
+  const [first, last] = [getFirst(head), head?.latest];
   const has = last === undefined ? 'none' : `${first} to ${last}`;
   const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;
   return new Refusal('VERSION_NOT_FOUND', message, {

@@ -4,7 +4,7 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { summariseServed } from './served-content.js';
-import { rowsOf } from './activate.js';
+import { countRows } from './activate.js';
 import { recordCopy, recordDataVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
@@ -33,7 +33,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const held = isServed ? served : (await createHeldVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
-      const outcome = await generated(document, { ...request, end }, { folder, attempt });
+      const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
       const { report, warnings } = await attempt.compute(
         'refresh-market',
         {
@@ -74,7 +74,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
           });
           if (preserved !== null) await recordCopy(tx, preserved);
           if (version !== null) {
-            await recordDataVersion(tx, version, rowsOf({ rows: outcome.summary.rows }));
+            await recordDataVersion(tx, version, countRows({ rows: outcome.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);
           }
           if (next !== undefined && stored.active) await activations.activate(tx, next);
@@ -88,7 +88,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     }
   }
 
-  async function generated(
+  async function readGenerated(
     { store_id: datasetId, adjustment, currency }: DatasetDocument,
     request: GenerateRequest,
     { folder, attempt }: { readonly folder: string; readonly attempt: Attempt },

@@ -8,7 +8,7 @@ import type { MarketTaskOptions, MarketTaskResult } from '#market/process/market
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { createProblems } from '#market/tables/problems.js';
 import { refuseWhole, type FolderReading } from './folder-reading.js';
-import { termsOf, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
+import { createTerms, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
 
 type AcceptedRead = Extract<MarketTaskResult, { readonly kind: 'accepted' }>;
 
@@ -42,7 +42,7 @@ export async function readFolderAddition(
   const problems = createProblems();
   const listedAt = Date.parse(timestamp());
   const files = await folders.list(source, problems);
-  if (files === undefined || problems.errors > 0) return refuseWhole(termsOf(source), files, problems, options);
+  if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
   const unread = selectUnreadFiles(
     files,
     known,
@@ -54,7 +54,7 @@ export async function readFolderAddition(
     unchanged: readonly KnownFile[],
     { isWhole, read }: { readonly isWhole: boolean; readonly read: AcceptedRead },
   ) => {
-    const digests = inOrder(files, [...unchanged, ...read.summary.files]);
+    const digests = listInOrder(files, [...unchanged, ...read.summary.files]);
     const bytes = digests.reduce((sum, file) => sum + file.bytes, 0);
     const readWarnings = [...problems.findings(), ...(read.summary.readWarnings ?? [])];
     return {
@@ -66,7 +66,7 @@ export async function readFolderAddition(
       files: [...unchanged, ...toKnownFiles(files, read.summary.files, listedAt)],
     };
   };
-  const terms = termsOf(source);
+  const terms = createTerms(source);
   // Joined or derived columns of a mapping require the whole source.
   const isPart =
     source.mapping === null &&
@@ -94,7 +94,7 @@ const createDerivedTables = ({ mapping }: SourceTerms): readonly TableKind[] =>
   mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
 /** Sorts digests in the order of their files. */
-function inOrder(
+function listInOrder(
   files: TableFiles,
   digests: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[],
 ) {

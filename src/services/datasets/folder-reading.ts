@@ -7,7 +7,7 @@ import { runMarketTask, type MarketTaskOptions, type MarketTaskResult } from '#m
 import type { MarketTasks } from '#market/process/market-tasks.js';
 import { digestFiles, type FileDigest } from '#market/formats/digest-file.js';
 import { createProblems, type Problems } from '#market/tables/problems.js';
-import { termsOf, type RefusedRead, type SourceTerms } from './source-terms.js';
+import { createTerms, type RefusedRead, type SourceTerms } from './source-terms.js';
 
 /** Reader of folders, which may change while they are read. */
 export interface FolderReading {
@@ -69,8 +69,8 @@ export function createFolderReading({
     const problems = createProblems();
     const listedAt = Date.parse(timestamp());
     const files = await list(source, problems);
-    if (files === undefined || problems.errors > 0) return refuseWhole(termsOf(source), files, problems, options);
-    const result = await readFiles(source, files, { files, terms: termsOf(source) }, options);
+    if (files === undefined || problems.errors > 0) return refuseWhole(createTerms(source), files, problems, options);
+    const result = await readFiles(source, files, { files, terms: createTerms(source) }, options);
     problems.take(result.kind === 'refused' ? result.findings : result.summary.warnings);
     if (result.kind === 'refused') return { kind: 'refused', findings: problems.findings() };
     return {
@@ -121,8 +121,8 @@ export async function refuseWhole(
  * has no files.
  */
 function listChangedLabels(before: TableFiles, now: TableFiles | undefined): string[] {
-  const labelsOf = (files: TableFiles | undefined) =>
+  const collectLabels = (files: TableFiles | undefined) =>
     new Set(TABLE_KINDS.flatMap((table) => files?.[table].map(({ label }) => label) ?? []));
-  const [old, current] = [labelsOf(before), labelsOf(now)];
+  const [old, current] = [collectLabels(before), collectLabels(now)];
   return [...[...old].filter((label) => !current.has(label)), ...[...current].filter((label) => !old.has(label))];
 }

@@ -13,7 +13,7 @@ import { prepareServedMarket } from '#market/serving/served-markets.js';
 import { readFolderAddition, type Addition, type AdditionOptions } from './folder-addition.js';
 import { createFolderReading } from './folder-reading.js';
 import { placeFindings } from './refused-data.js';
-import { termsOf, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
+import { createTerms, type LoadOptions, type RefusedRead, type SourceTerms } from './source-terms.js';
 import type { StoreFiles } from './store-files.js';
 
 export type LoadOutcome =
@@ -61,10 +61,10 @@ export function createDatasetLoading({
     const { location, tables } = source;
     const resolved = await databases.resolve(location ?? '');
     if ('problem' in resolved) return { kind: 'refused', findings: [{ severity: 'error', ...resolved.problem }] };
-    return runMarketTask('readDatabase', { place: resolved.place, tables, terms: termsOf(source) }, options);
+    return runMarketTask('readDatabase', { place: resolved.place, tables, terms: createTerms(source) }, options);
   }
 
-  const optionsFor = async (
+  const createOptions = async (
     source: SourceTerms,
     serve: boolean,
     { onProgress, signal }: Pick<LoadOptions, 'onProgress' | 'signal'>,
@@ -78,7 +78,7 @@ export function createDatasetLoading({
   return {
     unchanged: folders.unchanged,
     async read(source, { serve, ...rest }) {
-      const options = await optionsFor(source, serve, rest);
+      const options = await createOptions(source, serve, rest);
       const result =
         source.kind === 'database'
           ? { ...(await readDatabase(source, options)), known: [] }
@@ -92,7 +92,7 @@ export function createDatasetLoading({
       };
     },
     async readAddition(source, addition) {
-      const options = await optionsFor(source, true, addition);
+      const options = await createOptions(source, true, addition);
       if (source.kind !== 'database')
         return readFolderAddition({ folders, timestamp }, await storeFiles.here(source), addition, options);
       const result = await readDatabase(source, options);

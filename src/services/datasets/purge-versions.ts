@@ -25,7 +25,7 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
   if (last <= head.readable_from) return false;
   const first = Math.min(last, head.readable_from + FORGOTTEN_AT_ONCE);
   for (let version = head.readable_from + 1; version <= first; version++) {
-    const document = await versionOf(tx, datasetId, version);
+    const document = await readVersion(tx, datasetId, version);
     if (document !== undefined)
       await tx.put('data-version', formatNumberedId(datasetId, version), { ...document, change: null });
   }
@@ -44,7 +44,7 @@ interface Span {
 async function readFirstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
   const versions = new Map<string, number>();
   for (let version = before - 1; version >= head.readable_from; version--) {
-    const document = await versionOf(tx, datasetId, version);
+    const document = await readVersion(tx, datasetId, version);
     if (document !== undefined) versions.set(document.content_hash, version);
   }
   let first = before;
@@ -71,7 +71,7 @@ async function* readBodies(tx: DocumentTransaction, kind: DocumentKind): AsyncGe
   }
 }
 
-async function versionOf(
+async function readVersion(
   tx: DocumentTransaction,
   datasetId: string,
   version: number,

@@ -164,11 +164,13 @@ function countRowsAfter(
   { market: { actions } }: ServedMarket,
 ): DatasetDocument['rows'] {
   const countEarlierRows = (table: TableKind) => rows?.[table] ?? 0;
-  const rowsOf = (table: TableKind) => {
+  const countRows = (table: TableKind) => {
     if (unchangedTables.includes(table)) return countEarlierRows(table);
     return rejected > 0 && table === 'corporate_actions' ? actions.length : (summary.rows[table] ?? 0);
   };
   return countRowsByTable((table) =>
-    table === 'market' ? countEarlierRows('market') + datasets.market.added - datasets.market.removed : rowsOf(table),
+    table === 'market'
+      ? countEarlierRows('market') + datasets.market.added - datasets.market.removed
+      : countRows(table),
   );
 }

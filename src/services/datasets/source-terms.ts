@@ -22,7 +22,11 @@ export interface RefusedRead {
 }
 
 /** Returns the terms on which the market of a source is read. */
-export const termsOf = ({ mapping, adjustment, price_overrides: overrides }: SourceTerms): MarketInterpretation => ({
+export const createTerms = ({
+  mapping,
+  adjustment,
+  price_overrides: overrides,
+}: SourceTerms): MarketInterpretation => ({
   mapping,
   adjustment,
   ...(overrides && { overrides }),

@@ -6,7 +6,7 @@ import { createBucketSender } from './targets/bucket.js';
 import { createCallbackSender } from './targets/callback.js';
 import { createFolderSender } from './targets/folder.js';
 import { createMailSender, type MailServer } from './targets/mail.js';
-import { sftpSender } from './targets/sftp.js';
+import { sendOverSftp } from './targets/sftp.js';
 
 export type Senders = { readonly [T in TargetType]: Sender<T> };
 
@@ -20,7 +20,7 @@ export interface SenderDependencies {
 export const createSenders = ({ places, post, mailServer }: SenderDependencies): Senders => ({
   folder: createFolderSender(places),
   bucket: createBucketSender(places),
-  sftp: sftpSender,
+  sftp: sendOverSftp,
   callback: createCallbackSender(post),
   mail: createMailSender(mailServer),
 });

@@ -65,7 +65,15 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
 
   return {
     cancelled: (jobId, { author, keyId, note, requestId }) =>
-      append({ kind: 'job', action: 'cancelled', id: jobId, author, ...by(keyId), note, request_id: requestId }),
+      append({
+        kind: 'job',
+        action: 'cancelled',
+        id: jobId,
+        author,
+        ...selectKeyId(keyId),
+        note,
+        request_id: requestId,
+      }),
     refusedKey({ address, requestId }) {
       if (monotonicMs() - refusals.since >= WINDOW_MS) {
         refusals.since = monotonicMs();
@@ -78,10 +86,16 @@ export function createAuditNotes(dependencies: AuditNotesDependencies): AuditNot
     },
     read({ operation, path, requestId, keyId, name }) {
       if (!loggedReads.has(operation) && !ALWAYS_LOGGED.has(operation)) return;
-      const entry = { kind: 'read', action: 'read', id: path, author: name ?? LOCAL_AUTHOR, ...by(keyId) } as const;
+      const entry = {
+        kind: 'read',
+        action: 'read',
+        id: path,
+        author: name ?? LOCAL_AUTHOR,
+        ...selectKeyId(keyId),
+      } as const;
       append({ ...entry, note: operation, request_id: requestId }).catch(onFailure);
     },
   };
 }
 
-const by = (keyId: string | null | undefined) => (keyId == null ? {} : { key_id: keyId });
+const selectKeyId = (keyId: string | null | undefined) => (keyId == null ? {} : { key_id: keyId });

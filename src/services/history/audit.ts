@@ -78,8 +78,8 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const { seq, hash } = await readAuditHead(documents);
       const head: AuditHead = { seq, hash };
       const reach = findCurrentReach();
-      const entries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
-      for await (const batch of entries()) void batch; // An error must be thrown before the first byte is sent.
+      const readEntries = (): AuditBatches => addLimit(readAuditBatches(documents, { after, head }), query, reach);
+      for await (const batch of readEntries()) void batch; // An error must be thrown before the first byte is sent.
       const { documents: seals, ...left } = await documents.list(
         'audit-seal',
         (body) => AuditSeal.safeParse(body).data,
@@ -87,7 +87,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       const { keys, ...leftKeys } = await signingKeys.list();
       return {
         head,
-        batches: entries(),
+        batches: readEntries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys,
         left: sumSkipped(left, leftKeys),

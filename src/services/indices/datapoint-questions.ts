@@ -59,7 +59,7 @@ export function createDatapointQuestions({
   stores,
   calendars,
 }: DatapointQuestionsDependencies): DatapointQuestions {
-  async function termsOf(request: DatapointRequest, market: MarketData | undefined) {
+  async function readTerms(request: DatapointRequest, market: MarketData | undefined) {
     const { universe, datapoints, plugins, currency, calendar = DEFAULT_CALENDAR } = request;
     const body = {
       id: TERMS,
@@ -87,7 +87,7 @@ export function createDatapointQuestions({
 
   async function evaluate(request: DatapointRequest, signal: AbortSignal): Promise<DatapointEvaluation> {
     const served = markets.current();
-    const { document, read, findings } = await termsOf(request, served?.market);
+    const { document, read, findings } = await readTerms(request, served?.market);
     const { tree, unit } = read;
     const isValid = !hasErrors(findings);
     const unknown =

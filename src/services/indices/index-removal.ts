@@ -24,14 +24,14 @@ export function createIndexRemoval({ documents, jobs, approvals }: IndexRemovalD
     const cancel = async (foresee: Admission['foresee']): Promise<void> => {
       const family = await listFamily(documents, indexId, null);
       for (const { id } of family) await foresee(documents, await createDefinitionRequest(documents, id, null));
-      await cancelJobsAbout(jobs, subjectsOf(family));
+      await cancelJobsAbout(jobs, collectSubjects(family));
     };
     const forget = async (tx: DocumentTransaction, admit: Admission['admit']) => {
       await requireStored(tx, indexId);
       await assertPrecondition(tx, 'index', indexId, ifMatch);
       const family = await listFamily(tx, indexId, null);
       for (const { id } of family) await admit(tx, await createDefinitionRequest(tx, id, null));
-      const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
+      const forgotten = await forgetJobsAbout(tx, jobs, collectSubjects(family));
       const deleted: IndexDeletion['deleted'] = [];
       for (const member of family) {
         const jobsForgotten = forgotten.get(member.id) ?? 0;
@@ -56,7 +56,7 @@ interface Member {
   readonly derivedFrom: string | null;
 }
 
-const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
+const collectSubjects = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
 /** Returns an index and all indices derived from it, depth first in the order of ids. */
 async function listFamily(

@@ -80,20 +80,20 @@ const UNSUITABLE: ReadonlySet<ErrorCode> = new Set(['EMPTY_INDEX', 'INFEASIBLE']
 
 export function createMethodologyTemplates({ read, calendars, markets, jobs }: Dependencies): MethodologyTemplates {
   const templates = callOnce(
-    () => new Map(read().map((template) => [template.id, callOnce(() => knownOf(template, calendars))])),
+    () => new Map(read().map((template) => [template.id, callOnce(() => createKnownTemplate(template, calendars))])),
   );
 
   const answers = new WeakMap<MarketData, Answers>();
-  function answersOn(market: MarketData): Answers {
+  function getAnswersOn(market: MarketData): Answers {
     const known = answers.get(market) ?? { lacks: new Map(), levels: new Map() };
     answers.set(market, known);
     return known;
   }
 
-  function lackOf({ template, documents }: KnownTemplate): MissingData | undefined {
+  function findLack({ template, documents }: KnownTemplate): MissingData | undefined {
     const market = markets.current()?.market;
     if (market === undefined) return undefined;
-    const { lacks } = answersOn(market);
+    const { lacks } = getAnswersOn(market);
     const lack = lacks.get(template.id) ?? {
       needs: listMissingNeeds(documents, market),
       findings: listMissing(documents, market),
@@ -123,8 +123,8 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
     }
   }
 
-  function summaryOf(known: KnownTemplate) {
-    const lack = lackOf(known);
+  function createSummary(known: KnownTemplate) {
+    const lack = findLack(known);
     const { id, title, kind, style, source, meanings } = known.template;
     return {
       id,
@@ -144,7 +144,7 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
   }
 
   return {
-    list: () => ({ templates: [...templates().values()].map((known) => summaryOf(known())) }),
+    list: () => ({ templates: [...templates().values()].map((known) => createSummary(known())) }),
     *prepare() {
       for (const known of templates().values()) yield void known();
     },
@@ -154,17 +154,17 @@ export function createMethodologyTemplates({ read, calendars, markets, jobs }: D
       const baseDate = asked ?? (market === undefined ? undefined : findFirstBaseDate(market));
       const documents = createTemplateDocuments(known.template, { indexId, baseDate });
       return {
-        ...summaryOf(known),
+        ...createSummary(known),
         index_ids: documents.map((document) => String(document['id'])),
         choices: known.template.choices,
         documents,
-        findings: [...(lackOf(known)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
+        findings: [...(findLack(known)?.findings ?? [])] as TemplateDetail['findings'], // this type has read-only lists
       };
     },
     async level(id, signal) {
       const known = requireTemplate(id);
       const { handle, market } = markets.require();
-      const { levels } = answersOn(market);
+      const { levels } = getAnswersOn(market);
       const entry = levels.get(id);
       if (entry !== undefined) return entry;
       assertNoErrors('template', listMissing(known.documents, market));
@@ -191,7 +191,7 @@ function findFirstBaseDate({ dates }: MarketData): string {
  * Checks a template and derives its data needs. @throws Error for a file with invalid documents, or without the meaning
  * of a column
  */
-function knownOf(template: MethodologyTemplate, calendars: Calendars): KnownTemplate {
+function createKnownTemplate(template: MethodologyTemplate, calendars: Calendars): KnownTemplate {
   const documents = parseDocuments(template, calendars);
   const needs = listDataNeeds(documents);
   const unexplained = needs.filter(({ name }) => !(name in template.meanings) && !(name in USUAL));

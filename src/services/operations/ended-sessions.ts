@@ -64,12 +64,12 @@ export async function createEndedSessions({
 
   return {
     has({ id, subject, ends }) {
-      const person = persons.get(personOf(subject));
+      const person = persons.get(getPerson(subject));
       return person !== undefined && (ends <= person.all_until || person.sessions.some((ended) => ended.id === id));
     },
     async add(session) {
       if (session.scopes.length === 0) return; // an expired session allows nothing
-      const id = personOf(session.subject);
+      const id = getPerson(session.subject);
       const at = now();
       persons.set(id, addEnded(persons.get(id) ?? NONE, session, at));
       if (isReadOnly) return;
@@ -89,7 +89,7 @@ export async function createEndedSessions({
 }
 
 /** Returns the id of a person's record, because subjects may contain any characters. */
-const personOf = (subject: string): string => createHash('sha256').update(subject).digest('hex');
+const getPerson = (subject: string): string => createHash('sha256').update(subject).digest('hex');
 
 const parsePerson = (found: FoundDocument): Person | undefined =>
   found === undefined || 'unreadable' in found ? undefined : (found.body as Person);

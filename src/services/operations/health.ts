@@ -54,7 +54,7 @@ type ReadHealth = Pick<Health, 'store' | 'jobs'>;
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
 const NOTHING_READ: ReadHealth = {
   store: { active: null, status: null, end: null, partial_dates: null },
-  jobs: { pending: 0, running: 0, lanes: lanesOf({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
+  jobs: { pending: 0, running: 0, lanes: createLanes({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
 };
 
 /** Maximum time that health waits for its sources. */
@@ -84,9 +84,9 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   const tell = async (): Promise<HealthRead> => {
     const { store, jobs } = await read();
     const seen = lookAll();
-    const reason = reasonOf(store.active, seen);
+    const reason = findReason(store.active, seen);
     const status = reason === null ? 'ok' : 'degraded';
-    noteState(status, causeOf(reason, seen));
+    noteState(status, findCause(reason, seen));
     return {
       status,
       reason,
@@ -138,7 +138,7 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
     last.store = await store();
   }
   async function readJobs(): Promise<void> {
-    last.jobs = { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) };
+    last.jobs = { ...(await jobs.counts()), lanes: createLanes(await jobs.lanes()) };
   }
   return async () => {
     if (!isReachable()) return last;
@@ -156,24 +156,24 @@ function createReader({ store, jobs, isReachable }: HealthDependencies): () => P
 }
 
 /** Returns the reason why a service is degraded; null if it is not degraded. */
-function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
+function findReason(active: string | null, checks: readonly HealthCheck[]): string | null {
   const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
   if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;
   return active === null ? 'No data store is active.' : null;
 }
 
 /** Returns a reason with the messages of the failing checks, which may change while the reason stays the same. */
-function causeOf(reason: string | null, checks: readonly HealthCheck[]): string | null {
+function findCause(reason: string | null, checks: readonly HealthCheck[]): string | null {
   const failing = checks.filter(({ ok }) => !ok).map(({ message }) => message);
   return reason === null ? null : [reason, ...failing].join(' ');
 }
 
-function lanesOf({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {
-  const of = ({ waiting, running, places, oldestSeconds }: LaneLoad) => ({
+function createLanes({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {
+  const createLane = ({ waiting, running, places, oldestSeconds }: LaneLoad) => ({
     waiting,
     running,
     places,
     oldest_wait_seconds: oldestSeconds,
   });
-  return { heavy: of(heavy), huge: of(huge), light: of(light) };
+  return { heavy: createLane(heavy), huge: createLane(huge), light: createLane(light) };
 }

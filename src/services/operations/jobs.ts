@@ -86,7 +86,7 @@ export function createJobsService({
     return match;
   }
 
-  async function view({ status, stored }: FoundJob): Promise<JobView> {
+  async function readView({ status, stored }: FoundJob): Promise<JobView> {
     const { [status.kind]: source } = results;
     if (stored !== null && 'artifact' in stored) {
       const { artifact } = stored;
@@ -107,14 +107,14 @@ export function createJobsService({
       const jobs = limitJobs(system);
       const result = await require(jobId, jobs);
       const { status } = result.status;
-      if (waitSeconds === 0 || isTerminal(status)) return view(result);
+      if (waitSeconds === 0 || isTerminal(status)) return readView(result);
       await awaitChange({
         watch: (listener) => system.watch(jobId, listener),
         isChanged: async () => (await system.find(jobId))?.status.status !== status,
         milliseconds: waitSeconds * 1000,
         signals: [signal, stopping],
       });
-      return view(await require(jobId, jobs));
+      return readView(await require(jobId, jobs));
     },
     retry: (order) => retryJobs(limitJobs(system), order),
     async cancel(jobId, by) {
@@ -122,7 +122,7 @@ export function createJobsService({
       const { status } = await require(jobId, jobs);
       await jobs.cancel(jobId);
       if (!isTerminal(status.status)) await onCancelled(jobId, by);
-      return view(await require(jobId, jobs));
+      return readView(await require(jobId, jobs));
     },
     async follow(jobId, seen, client) {
       const jobs = limitJobs(system);

@@ -26,7 +26,7 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
   };
   const assertWithin = async (jobId: string): Promise<void> => {
     const result = await find(jobId);
-    const subject = result && subjectOf(result.status);
+    const subject = result && findSubject(result.status);
     if (subject === undefined || isWithin(reach, subject.id) || isNamedWithin(reach, result!.status)) return;
     throw outside(reach, subject.kind, subject.id);
   };
@@ -56,7 +56,7 @@ export function limitJobs(system: FollowedJobs): FollowedJobs {
 }
 
 function isVisible(reach: Reach, status: JobStatus): boolean {
-  const subject = subjectOf(status);
+  const subject = findSubject(status);
   return subject !== undefined && mayRead(reach, subject.kind, subject.id);
 }
 
@@ -65,7 +65,7 @@ const isNamedWithin = (reach: Reach, { kind, job_id: jobId }: JobStatus): boolea
   NAMED_KINDS.has(kind) && isWithin(reach, jobId.slice(jobId.indexOf(':') + 1));
 
 /** Returns the document of a job, or the name that a client gave to the job; undefined if there is neither. */
-function subjectOf({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
+function findSubject({ kind, job_id: jobId, request }: JobStatus): { kind: string; id: string } | undefined {
   const ident = jobId.slice(jobId.indexOf(':') + 1);
   const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
   if (MODEL_KINDS.has(kind)) return { kind: 'risk-model', id: ident };

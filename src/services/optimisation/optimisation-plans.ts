@@ -65,7 +65,7 @@ export function createOptimisationPlans({
   calendars,
 }: OptimisationPlansDependencies): OptimisationPlans {
   /** Returns an index with its documents; data that the served market lacks is an error before any work begins. */
-  async function reachedOn({ document }: StoredIndex, market: MarketData) {
+  async function readReachedOn({ document }: StoredIndex, market: MarketData) {
     const reached = await resolveReached(documents, document);
     for (const each of Object.values(reached))
       assertNoErrors(
@@ -94,14 +94,14 @@ export function createOptimisationPlans({
   }
 
   return {
-    reachedOn,
+    reachedOn: readReachedOn,
     assertRequest,
     async prepare(target, request) {
       assertOrder(request);
       const served = markets.require();
       const { market } = served;
       assertHasDates(market, request);
-      const reached = await reachedOn(target, market);
+      const reached = await readReachedOn(target, market);
       assertRequest(request, market);
       assertReached(target.document, request.as_of, market);
       return { ...served, reached };

@@ -103,13 +103,13 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
       const asked = getCallMarket()?.identity.datasetId;
       const named = new Set<string | null>();
       for (const { document } of targets) named.add(await findNamedStore(documents, document, asked));
-      if (named.size > 1) throw ofSeveralStores([...named]);
+      if (named.size > 1) throw createSeveralStoresRefusal([...named]);
       return stores.within([...named][0]!, () => submit(terms, targets, origin));
     },
   };
 }
 
-function ofSeveralStores(named: readonly (string | null)[]) {
+function createSeveralStoresRefusal(named: readonly (string | null)[]) {
   const message = `A study is computed on one data store; its indices name ${named.map((id) => id ?? 'the active one').join(', ')}.`;
   return refuseWithFindings('study', [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'runs', message }]);
 }

@@ -123,7 +123,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
     async accounts(wanted) {
       const { blocks, count, text } = await readAccounts(wanted);
       const head = JSON.stringify({ batch_id: wanted.batchId, count, block: wanted.block, blocks });
-      return bytesOf(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
+      return getBytes(Buffer.concat([Buffer.from(`${head.slice(0, -1)},"accounts":[`), text, Buffer.from(']}')]));
     },
     async table({ table, format, ...wanted }) {
       const { text } = await readAccounts(wanted);
@@ -133,13 +133,13 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
         { runId: wanted.batchId, name: table, columns: BATCH_TABLES[table], rows },
         format,
       );
-      return bytesOf(file);
+      return getBytes(file);
     },
     async common(batchId) {
       const { status, volumes } = await findBatch(batchId);
       if (volumes === undefined) throw removeResults(batchId, status);
       const volume = volumes[0]!;
-      return bytesOf(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
+      return getBytes(await readBlock(volume, { kind: 'batch', block: volume.blocks.length - 1 }, artifacts));
     },
   };
 }
@@ -163,5 +163,5 @@ const refuseBlock = (block: number, blocks: number): Refusal =>
     },
   ]);
 
-const bytesOf = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
+const getBytes = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(bytes.buffer as ArrayBuffer, bytes.byteOffset, bytes.length);

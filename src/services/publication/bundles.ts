@@ -65,7 +65,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Returns the content that a run was computed from. */
-  async function marketOf(run: RunDocument): Promise<KnownMarket> {
+  async function readMarket(run: RunDocument): Promise<KnownMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
     const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
@@ -83,7 +83,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
     return { knownOn, earlier: await Promise.all(files) };
   }
 
-  async function entriesOf(indexId: string): Promise<PublicationEntry[]> {
+  async function readEntries(indexId: string): Promise<PublicationEntry[]> {
     const entries: PublicationEntry[] = [];
     for await (const batch of await publications.entries(indexId, {})) entries.push(...batch);
     return entries;
@@ -104,13 +104,13 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
 
   return {
     async of(indexId, { by, signal }) {
-      const [entries, { keys }] = [await entriesOf(indexId), await publications.keys(indexId)];
+      const [entries, { keys }] = [await readEntries(indexId), await publications.keys(indexId)];
       const run = await findPublishedRun(indexId);
       const plan = addDefaultsToPlan(await readStoredPlan(artifacts, run));
       await assertReadable(indexId, Object.keys(plan.documents));
       await states.requireMarket(run);
       const input = await stores.within(await states.storeOf(run), async () => {
-        const { served, version } = await marketOf(run);
+        const { served, version } = await readMarket(run);
         assertSize(indexId, served.market);
         return {
           market: served.handle,
@@ -131,7 +131,11 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
         engine: run.engine_version,
         entries: entries.length,
         head: entries.at(-1)!.hash, // a published log has at least one entry
-        files: { ...hashes, 'log.ndjson': sha256(log), 'keys.json': sha256(published) } as BundleManifest['files'], // the task wrote the other files
+        files: {
+          ...hashes,
+          'log.ndjson': computeSha256(log),
+          'keys.json': computeSha256(published),
+        } as BundleManifest['files'], // the task wrote the other files
         securities,
         dates,
         at: timestamp(),
@@ -149,7 +153,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   };
 }
 
-const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const computeSha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
 function refuseBundle(indexId: string, reason: string): Refusal {
   return new Refusal('NOT_REPRODUCED', `${indexId} cannot be recomputed from a bundle: ${reason}.`, { reason });

@@ -7,7 +7,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import { formatNumberedId } from '#store/document-id.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
-import { changesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
+import { listChangesOn, measureDisagreements, type Closes, type Disagreement } from './disagreements.js';
 
 /** Closes of a run, the published entries, and their disagreements. */
 export interface DifferingCloses {
@@ -40,7 +40,7 @@ export function treatErrors(
   if (disagreements.some(({ date, position }) => position === null && !isClosed(date))) return undefined;
   const differences = disagreements.map(({ date, position }) => {
     const at = position ?? closes.dates.findLastIndex((other) => other < date); // the run begins before a session that it lacks
-    const sizes = changesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
+    const sizes = listChangesOn(date, at, differing).map(({ change_bps }) => Math.abs(change_bps));
     return { date, bps: Math.max(0, ...sizes), age: closes.dates.length - at };
   });
   const decided = decideError(policy, differences);
@@ -168,7 +168,7 @@ const KIND = 'publication-error';
  * Returns the reason to add to the first close after a difference that is not restated; null if the difference is
  * already registered.
  */
-export async function correctionOf(
+export async function readCorrection(
   reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
   error: NewError | null,
 ): Promise<string | null> {

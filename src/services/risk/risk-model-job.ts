@@ -16,7 +16,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireUndamagedRun } from '../stored/damaged-runs.js';
-import { columnsOf } from '../stored/run-documents.js';
+import { getColumns } from '../stored/run-documents.js';
 
 /** Order of the tasks of a model, without the parts of each task. */
 type RiskModelOrder = TaskInput<'risk-model-size'>;
@@ -53,7 +53,7 @@ export function createRiskModelJob({
   async function resolveUniverse({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // the request has either securities or a run
-    return { kind: 'run', columns: columnsOf(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
+    return { kind: 'run', columns: getColumns(await requireUndamagedRun({ documents, artifacts }, run_id)), ...terms };
   }
 
   async function createOrder(payload: RiskModelPayload): Promise<RiskModelOrder> {
@@ -77,7 +77,7 @@ export function createRiskModelJob({
       count: PART_COUNT,
       atOnce: 2 * workers,
       share: 1 - SUMMING,
-      here: (part, share) => outputOf(order, [part], { attempt, share }),
+      here: (part, share) => readOutput(order, [part], { attempt, share }),
     });
     const { covariance, unused } = joinRows(written);
     if (unused.length > 0) await attempt.drop(unused.map(({ name }) => name));
@@ -119,12 +119,12 @@ export function createRiskModelJob({
   }
 
   return createJobKind('risk', run, async (payload, parts, attempt) => ({
-    result: await outputOf(await createOrder(payload), parts, { attempt, share: 1 }),
+    result: await readOutput(await createOrder(payload), parts, { attempt, share: 1 }),
   }));
 }
 
 /** Computes some parts of a model. @param share part of the job's progress that these parts fill */
-async function outputOf(
+async function readOutput(
   order: RiskModelOrder,
   parts: readonly number[],
   { attempt, share }: { readonly attempt: RiskAttempt; readonly share: number },
@@ -143,10 +143,10 @@ function joinRows(written: readonly WrittenParts[]): {
 } {
   const rows = written.map(({ parts, files = [] }) => ({ parts: parts.filter(hasRows), files }));
   const { first, others } = locateParts(rows);
-  const fileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
-  const files = first.map(fileAt);
+  const getFileAt = ({ output, at }: (typeof first)[number]): ArtifactRef => rows[output]!.files[at]!;
+  const files = first.map(getFileAt);
   const hash = createHash('sha256').update(files.map(({ sha256 }) => sha256).join(''));
-  return { covariance: { sha256: hash.digest('hex'), files }, unused: others.map(fileAt) };
+  return { covariance: { sha256: hash.digest('hex'), files }, unused: others.map(getFileAt) };
 }
 
 /** Returns the summary of a finished estimate. */

@@ -23,8 +23,8 @@ import { createBacktestPayload, type RunnableRuns } from './runnable-runs.js';
 import { prependHeadToStored } from '../stored/stamped-json.js';
 import type { AskedBacktest } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
-import { assertComparable, findComparedRun, contentFindings } from './compared-runs.js';
-import { comparedOf } from './need.js';
+import { assertComparable, findComparedRun, listContentFindings } from './compared-runs.js';
+import { readCompared } from './need.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -150,11 +150,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const of = await Promise.all(
         runs.map(async (run) => ({ run_id: runIdOf(run), ...(await createStoredState(states, run)) })),
       );
-      const findings = contentFindings(runs);
+      const findings = listContentFindings(runs);
       const compared =
         benchmark === null
           ? null
-          : await comparedOf({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
+          : await readCompared({ documents, artifacts, markets, states, plans }, runs[0]!, benchmark);
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(columnsOf));
       return held(

@@ -6,7 +6,7 @@ import { findRun, isWholeHistory } from '../stored/run-documents.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { readFields } from './run-fields.js';
 import { findUniverse } from './run-universe.js';
-import { comparedOf, type RunCall, type NeedSources } from './need.js';
+import { readCompared, type RunCall, type NeedSources } from './need.js';
 
 /** Default column of groups. Without the column, all securities form one group. */
 const DEFAULT_GROUPS = 'SECTOR';
@@ -31,14 +31,14 @@ export async function resolveExposures(sources: NeedSources, { run, query }: Run
   if (served !== null && isNamed) assertReferenceColumn(served.market, by);
   const fields = served === null ? [] : readFields(sent, served.market);
   if (query.table === 'fields') assertHasFields(fields);
-  const benchmark = other === undefined ? null : await comparedOf(sources, run, other);
+  const benchmark = other === undefined ? null : await readCompared(sources, run, other);
   onExposures(run.run_id);
   return {
     by,
     fields,
     universe: await findUniverse(sources, run, fields),
     benchmark,
-    benchmarkColumns: benchmark === null ? null : await columnsOfWhole(sources, run, benchmark.indexId),
+    benchmarkColumns: benchmark === null ? null : await readWholeColumns(sources, run, benchmark.indexId),
     market: served && served.handle,
   };
 }
@@ -51,7 +51,7 @@ function assertHasFields(fields: readonly string[]): void {
 }
 
 /** Returns the columns of the stored run of an index if it is current and covers the whole history; otherwise null. */
-async function columnsOfWhole(
+async function readWholeColumns(
   { documents, states, maker }: NeedSources,
   of: RunDocument,
   indexId: string,

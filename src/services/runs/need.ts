@@ -39,7 +39,7 @@ export type NeedResolver = (sources: NeedSources, asked: RunCall) => object | Pr
 /**
  * Returns the index to which a run is compared, or an identifier of the run's store, with the risk models of the index.
  */
-export async function comparedOf(
+export async function readCompared(
   {
     documents,
     artifacts,

@@ -3,7 +3,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusals/refusal.js';
 import type { NeededMemory } from '#jobs/tasks/views.js';
-import { comparedOf, type RunCall, type NeedSources } from './need.js';
+import { readCompared, type RunCall, type NeedSources } from './need.js';
 
 interface RollingQuery {
   readonly window?: number | undefined;
@@ -27,7 +27,7 @@ export async function resolveRollingMemory(sources: NeedSources, { run, query }:
     runId: run.run_id,
     memory: halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife },
     against,
-    benchmark: named === undefined ? null : await comparedOf(sources, run, named),
+    benchmark: named === undefined ? null : await readCompared(sources, run, named),
     market: (await sources.states.servedMarket(run))?.handle ?? null,
   };
 }

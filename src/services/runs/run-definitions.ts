@@ -84,9 +84,9 @@ export function createRunDefinitions({
   /** Comparisons by run, least recently compared first. */
   const compared = new Map<string, CachedComparison>();
 
-  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, askedOf(run))).plan;
+  const planNow = async (run: RunDocument): Promise<BacktestPlan> => (await planOf(run.run_id, getRequested(run))).plan;
 
-  async function definitionOf(run: RunDocument): Promise<DefinitionState> {
+  async function readDefinition(run: RunDocument): Promise<DefinitionState> {
     const key = `${run.run_id} ${run.run_hash} ${run.run_at}`;
     const revision = (await Promise.all(DEFINITION_KINDS.map((kind) => documents.revision(kind)))).join(' ');
     const known = compared.get(key);
@@ -103,7 +103,8 @@ export function createRunDefinitions({
   }
 
   async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
-    for (const { kind, id, found } of reads) if (foundOf(await documents.get(kind, id)) !== found) return false;
+    for (const { kind, id, found } of reads)
+      if (formatFoundDocument(await documents.get(kind, id)) !== found) return false;
     return true;
   }
 
@@ -112,7 +113,7 @@ export function createRunDefinitions({
     return compareWith(run, {
       async get(kind, id) {
         const document = await documents.get(kind, id);
-        reads.push({ kind, id, found: foundOf(document) });
+        reads.push({ kind, id, found: formatFoundDocument(document) });
         return document;
       },
     });
@@ -121,17 +122,17 @@ export function createRunDefinitions({
   async function compareWith(run: RunDocument, reader: Pick<DocumentStore, 'get'>): Promise<DefinitionState> {
     let now: PlannedRun;
     try {
-      now = await createBacktestPlans(reader).planOf(run.run_id, askedOf(run));
+      now = await createBacktestPlans(reader).planOf(run.run_id, getRequested(run));
     } catch (refusal) {
       if (refusal instanceof Refusal)
-        return { reasons: [`It cannot be run any more: ${sentencesOf(refusal)}`], storeId: run.store_id ?? null };
+        return { reasons: [`It cannot be run any more: ${formatSentence(refusal)}`], storeId: run.store_id ?? null };
       throw refusal;
     }
     const { plan, storeId } = now;
-    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await changesFrom(run, plan), storeId };
+    return { reasons: hashOf(plan) === run.artifacts.plan?.sha256 ? [] : await readChangesFrom(run, plan), storeId };
   }
 
-  async function changesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
+  async function readChangesFrom(run: RunDocument, now: BacktestPlan): Promise<readonly string[]> {
     if (run.artifacts.plan === undefined)
       return ['The run was stored without its definition: a change of the definition cannot be detected.'];
     let before: BacktestPlan;
@@ -143,17 +144,18 @@ export function createRunDefinitions({
     }
     const { asked } = run;
     const market = markets.served()?.market;
-    const comparable = (plan: BacktestPlan): BacktestPlan => selectPlanClosures(limitPlanToDate(plan, run.end), market);
-    const [was, is] = await onUsedSessions(comparable(before), comparable(now), run);
+    const getComparablePlan = (plan: BacktestPlan): BacktestPlan =>
+      selectPlanClosures(limitPlanToDate(plan, run.end), market);
+    const [was, is] = await onUsedSessions(getComparablePlan(before), getComparablePlan(now), run);
     if (hashOf(was) === hashOf(is)) return [];
     const changes = listDefinitionChanges({ plan: was, asked }, { plan: is, asked });
     return changes.length > 0 ? changes : ['The definition changed since this run.'];
   }
 
-  async function reasonsWith(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]> {
+  async function readReasons(run: RunDocument, closures: RecordedClosures): Promise<readonly string[]> {
     const next = { id: ALL_CLOSURES, body: closures, etag: '', updatedAt: '' };
     const [{ reasons: now }, { reasons }] = await Promise.all([
-      definitionOf(run),
+      readDefinition(run),
       compareWith(run, {
         get: async (kind, id) => (kind === 'recorded-closures' ? next : documents.get(kind, id)),
       }),
@@ -161,15 +163,15 @@ export function createRunDefinitions({
     return reasons.filter((reason) => !now.includes(reason));
   }
 
-  return { planNow, definitionOf, reasonsWith };
+  return { planNow, definitionOf: readDefinition, reasonsWith: readReasons };
 }
 
 /** Returns the request of a run as it was sent; if that was not stored, the request with defaults. */
-export function askedOf({ asked, request }: RunDocument): BacktestRequest {
+export function getRequested({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // the request was parsed when it was sent
 }
 
-function foundOf(document: FoundDocument): string {
+function formatFoundDocument(document: FoundDocument): string {
   if (document === undefined) return 'absent';
   return 'unreadable' in document ? document.unreadable : document.etag;
 }
@@ -179,7 +181,7 @@ function hashOf(plan: BacktestPlan): string {
 }
 
 /** Returns the message of a refusal, with its findings if the message only counts them. */
-function sentencesOf({ message, detail }: Refusal): string {
+function formatSentence({ message, detail }: Refusal): string {
   const findings = detail?.['findings'];
   return Array.isArray(findings)
     ? (findings as readonly Finding[]).map((finding) => finding.message).join(' ')

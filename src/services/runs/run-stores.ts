@@ -24,7 +24,7 @@ interface KnownDatasets {
 /** Returns functions that find the stores of runs. */
 export function createRunStores({ documents, markets, stores }: RunStoresDependencies) {
   /** Returns the store of a run. For a run stored without its store, returns the store with its content, if any. */
-  async function datasetOf({
+  async function findDataset({
     store_id: datasetId,
     store_content_hash: hash,
   }: RunDocument): Promise<string | undefined> {
@@ -54,7 +54,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
    * Returns the content that a run would use: that of the named store, otherwise the served content, or that of the
    * previously active store.
    */
-  async function currentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
+  async function readCurrentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const served = markets.served()?.handle;
     if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
     const { contents } = await readKnownDatasets();
@@ -62,8 +62,8 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
   }
 
   /** Returns the market of a run's store. @throws Refusal STORE_MISMATCH */
-  async function marketOf(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
-    const storeId = await datasetOf(run);
+  async function findMarket(run: RunDocument, active: ServedMarket | undefined): Promise<ServedMarket | undefined> {
+    const storeId = await findDataset(run);
     if (storeId === undefined || storeId === active?.identity.datasetId) return active;
     try {
       return await stores.of(storeId);
@@ -75,5 +75,5 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     }
   }
 
-  return { datasetOf, currentContent, marketOf };
+  return { datasetOf: findDataset, currentContent: readCurrentContent, marketOf: findMarket };
 }

@@ -54,7 +54,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   const { documents, artifacts, states, maker, nextRebalance, comingRebalance } = dependencies;
   const sources: NeedSources = { ...dependencies, plans: createBacktestPlans(documents) };
 
-  async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
+  async function readRow(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // the view wrote this JSON, about 4 KB
     const { run_id: runId, index_id: indexId, name, run_at } = run;
@@ -76,7 +76,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       let damaged = 0;
       for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
         const rows = await Promise.all(
-          request.slice(at, at + ROWS_AT_ONCE).map((run) => rowOf(run, signal).catch(toDamaged)),
+          request.slice(at, at + ROWS_AT_ONCE).map((run) => readRow(run, signal).catch(toDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);
@@ -90,7 +90,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const { given, afterwards } = await lookUpRun(terms, { run, query, body });
       const columns = await (terms.isMadeAnew ? resolveColumnsFile(artifacts, run) : maker.columnsOf(run));
       // The type follows from the terms: the parameters of the route, and the members that its needs add.
-      const input = { ...parametersOf(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
+      const input = { ...getParameters(query), ...given, format, view: terms.name, columns } as unknown as RunViewInput;
       const view = terms.isMadeAnew ? maker.make(input, signal) : maker.held(input, signal);
       for (const help of afterwards) help();
       return format === 'json' ? maker.stamped(run, view) : { bytes: (await view).bytes, etag: (await view).sha256 };
@@ -110,7 +110,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
 const LOOKED_UP = new Set(['index_id', 'run_id', 'benchmark']);
 
 /** Returns the parameters that the view receives. */
-const parametersOf = (query: Readonly<Record<string, unknown>>) =>
+const getParameters = (query: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && !LOOKED_UP.has(name)));
 
 /** Converts an error of one run to null, so that it does not hide other runs. */

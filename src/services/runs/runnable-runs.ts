@@ -5,7 +5,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import { selectVersion, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import { isAnyDamaged } from '../stored/damaged-runs.js';
 import { assertSubject, findRun } from '../stored/run-documents.js';
@@ -80,7 +80,7 @@ export function createRunnableRuns(dependencies: RunnableRunsDependencies): Runn
         documents: all,
         calendars,
       });
-    return { ...planned, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
+    return { ...planned, market, dataVersion: selectVersion({ as_known_on: asKnownOn }, known) };
   }
 
   return {

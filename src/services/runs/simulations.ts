@@ -11,7 +11,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { columnsOf, payloadOf, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { getColumns, createPayload, requireRun, type AskedRun } from '../stored/run-documents.js';
 import type { RunStates } from './run-states.js';
 import { findIndex } from '../stored/stored-indices.js';
 
@@ -55,7 +55,7 @@ export function createSimulationJob(dependencies: SimulationJobDependencies): Jo
     const readsMarket = request.method === 'gaussian_factor';
     if (readsMarket) await markets.settled();
     const market = readsMarket ? (await states.requireMarket(run)).identity : null;
-    return { columns: columnsOf(run), request, calendar, market };
+    return { columns: getColumns(run), request, calendar, market };
   }
 
   return createJobKind(
@@ -124,7 +124,7 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
       if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({
         kind,
-        payload: { ...payloadOf(name), request, ...ahead },
+        payload: { ...createPayload(name), request, ...ahead },
         request,
         estimatedBytes: estimateBytes(request),
         origin,

@@ -4,7 +4,7 @@ import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { ArtifactStore, DocumentStore, UnreadableCause } from '#store/port.js';
 import { readLogHead } from '#store/publication/log.js';
-import { causeOf } from '#store/read-stored.js';
+import { findCause } from '#store/read-stored.js';
 import { countSkipped } from '../shared/skipped.js';
 import { findDamagedRuns } from '../stored/damaged-runs.js';
 import { assertHasRuns, readRunList } from '../stored/kept-runs.js';
@@ -43,11 +43,11 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       return (await findDamagedRuns(artifacts, [run])).size > 0 ? 'unreadable' : run;
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || !UNREADABLE.has(thrown.code)) throw thrown;
-      return causeOf(await documents.get('kept-run', createKeptRunId(asked.subject, asked.id!)), readRun);
+      return findCause(await documents.get('kept-run', createKeptRunId(asked.subject, asked.id!)), readRun);
     }
   }
 
-  async function rowOf(
+  async function readRow(
     run: RunDocument,
     list: RunListDocument,
     signal: AbortSignal,
@@ -65,12 +65,12 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
       store_content_hash: run.store_content_hash,
       engine_version: run.engine_version,
       request: requestOf(run),
-      metrics: (await metricsOf(run, signal).catch(toUndefined)) ?? null,
+      metrics: (await readMetrics(run, signal).catch(toUndefined)) ?? null,
       published: list.published.includes(id),
     };
   }
 
-  async function metricsOf(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
+  async function readMetrics(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
     const { bytes } = await maker.held({ view: 'metrics', columns: await maker.columnsOf(run) }, signal);
     return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // the view wrote this JSON
   }
@@ -91,7 +91,7 @@ export function createStoredRuns({ documents, artifacts, maker }: StoredRunsDepe
         const batch = await Promise.all(request.slice(at, at + ROWS_AT_ONCE).map((id) => runOf({ subject, id })));
         skipped.push(...batch.filter((matches) => typeof matches === 'string'));
         const matches = batch.filter((run) => typeof run === 'object');
-        runs.push(...(await Promise.all(matches.map((run) => rowOf(run, list, signal)))));
+        runs.push(...(await Promise.all(matches.map((run) => readRow(run, list, signal)))));
       }
       const hasPublished = (await readLogHead(documents, subject)) !== undefined;
       return { runs, total, has_published: hasPublished, ...countSkipped(skipped) };
@@ -106,8 +106,8 @@ async function listUnlistedCauses(
   documents: Pick<DocumentStore, 'get' | 'ids'>,
   subject: string,
 ): Promise<UnreadableCause[]> {
-  const newest = causeOf(await documents.get('run', subject), readRun);
-  const list = causeOf(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
+  const newest = findCause(await documents.get('run', subject), readRun);
+  const list = findCause(await documents.get('run-list', subject), (body) => RunListDocument.safeParse(body).data);
   if (list === undefined) return newest === undefined ? [] : [newest];
   const earlier = (await documents.ids('kept-run')).filter((id) => id.startsWith(createKeptRunId(subject, '')));
   return [...(newest === undefined ? [] : [newest]), ...earlier.map(() => list)];

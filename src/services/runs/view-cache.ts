@@ -42,14 +42,14 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
 
   return {
     find(question) {
-      const key = keyOf(question);
+      const key = formatKey(question);
       const known = held.get(key);
       if (known !== undefined) hold(key, known);
       return known?.bytes;
     },
-    hold: (question, view) => hold(keyOf(question), { bytes: view }),
+    hold: (question, view) => hold(formatKey(question), { bytes: view }),
     async get(question, make) {
-      const key = keyOf(question);
+      const key = formatKey(question);
       const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // a request always has responses of the type of its task
       const view = known ?? (await make());
       hold(key, view);
@@ -58,4 +58,5 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
   };
 }
 
-const keyOf = (question: unknown): string => createHash('sha256').update(toCanonicalJson(question)).digest('base64');
+const formatKey = (question: unknown): string =>
+  createHash('sha256').update(toCanonicalJson(question)).digest('base64');

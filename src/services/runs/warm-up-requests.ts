@@ -33,7 +33,7 @@ export const createRequestStep =
   });
 
 /** Returns the parameters of a range, which may be open at both ends. */
-export const rangeOf = (start: string | null, end: string | null) => ({
+export const createRange = (start: string | null, end: string | null) => ({
   ...(start === null ? {} : { start }),
   ...(end === null ? {} : { end }),
 });

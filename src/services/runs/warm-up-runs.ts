@@ -41,12 +41,12 @@ export function createWarmUpRuns(documents: Pick<DocumentStore, 'get' | 'ids'>):
   }
 
   async function readAll(): Promise<RunDocument[]> {
-    found ??= await latestIds();
+    found ??= await readLatestIds();
     const runs = await Promise.all([...new Set([...stored, ...found])].slice(0, READY_RUNS_MAX).map(findOne));
     return runs.filter((run) => run !== undefined);
   }
 
-  async function latestIds(): Promise<string[]> {
+  async function readLatestIds(): Promise<string[]> {
     const ids = (await documents.ids('run')).slice(0, RUNS_READ_MAX);
     const runs = (await Promise.all(ids.map(findOne))).filter((run) => run !== undefined);
     return runs.toSorted((a, b) => ((a.run_at ?? '') < (b.run_at ?? '') ? 1 : -1)).map(({ run_id }) => run_id);

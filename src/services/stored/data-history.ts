@@ -7,7 +7,7 @@ import {
 } from '#domain/documents/data-version-document.js';
 import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
-import { formatNumberedId, numberOf, ownerOf } from '#store/document-id.js';
+import { formatNumberedId, parseNumber, getOwner } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { parseStored } from '#store/read-stored.js';
 
@@ -132,8 +132,8 @@ async function readForgotten(reader: Reader, datasetId: string): Promise<number>
 export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
-    const datasetId = ownerOf(id);
-    if (numberOf(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, numberOf(id)); // ids in ascending order
+    const datasetId = getOwner(id);
+    if (parseNumber(id) <= (await readForgotten(documents, datasetId))) last.set(datasetId, parseNumber(id)); // ids in ascending order
   }
   for (const [datasetId, number] of last) await forgetAll(documents, datasetId, number);
 }
@@ -154,7 +154,7 @@ export async function forgetAll(
 /**
  * Returns the number of the first version of a store, which follows the versions of earlier stores with the same id.
  */
-export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
+export const getFirst = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
 /** Returns the history of a store; undefined if it has none. */
 export async function readHistory(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
@@ -171,7 +171,7 @@ export async function listContents(reader: Reader, datasetId: string): Promise<R
   const head = await readHistory(reader, datasetId);
   const hashes = new Set<string>();
   if (head === undefined) return (await readForgotten(reader, datasetId)) > 0 ? hashes : null;
-  for (let version = firstOf(head); version <= head.latest; version++) {
+  for (let version = getFirst(head); version <= head.latest; version++) {
     const stored = await reader.get('data-version', formatNumberedId(datasetId, version));
     const document = parseStored(stored, DataVersionDocument);
     if (document === undefined) return null;

@@ -38,7 +38,7 @@ export interface AskedRun {
 }
 
 /** Returns the members of a job's payload that name a run. */
-export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
+export const createPayload = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
   run_id: subject,
   ...(id === undefined ? {} : { which_run: id }),
 });
@@ -120,7 +120,7 @@ export const toHashedReference = ({ name, sha256 }: Pick<ArtifactRef, 'name' | '
 });
 
 /** Returns a reference to the columns of a run, for a task. */
-export function columnsOf(run: RunDocument): ArtifactReference {
+export function getColumns(run: RunDocument): ArtifactReference {
   const beside = listEarlierFiles(run).map(({ name }) => name);
   return { ...toReference(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
 }

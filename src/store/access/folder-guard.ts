@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { createFolderCalls, callDirectly, type FolderCall } from './folder-calls.js';
-import { codeOf, isUnavailable } from './place-fault.js';
+import { findCode, isUnavailable } from './place-fault.js';
 import { MARKER, storeIdIn } from './store-id.js';
 
 /**
@@ -56,7 +56,7 @@ export function guardFolder(
           if (performance.now() > until)
             throw thrown instanceof Refusal
               ? thrown
-              : createUnavailableRefusal(folder, codeOf(thrown) ?? 'unknown', thrown);
+              : createUnavailableRefusal(folder, findCode(thrown) ?? 'unknown', thrown);
         }
         await sleep(pause);
       }

@@ -22,7 +22,7 @@ const MARK = Buffer.from('.art"');
 const DIGITS = 32;
 
 /** Returns the artifact names in a stored value, even in an unreadable one. @cost one scan of the bytes */
-export function namesIn(value: Buffer): readonly string[] {
+export function listNames(value: Buffer): readonly string[] {
   const names = new Set<string>();
   if (!value.includes(MARK)) return [];
   for (let at = value.indexOf(SUFFIX); at >= 0; at = value.indexOf(SUFFIX, at + 1)) {

@@ -56,7 +56,7 @@ export function openFolderTrash(folder: string, { call, remove }: TrashOptions):
       return missing;
     },
     async empty(olderThanMs) {
-      const old = await namesIn(trash, olderThanMs, call).catch(ignoreAbsentFile);
+      const old = await readNames(trash, olderThanMs, call).catch(ignoreAbsentFile);
       if (old !== undefined) await removeFiles(trash, old, call);
     },
   };
@@ -81,7 +81,7 @@ export function createNoTrash(folder: string, remove: TrashOptions['remove']): F
  * @param olderThanMs minimum age by the change time of the inode: a new hard link to an old file counts as new, and so
  * does a moved file
  */
-export async function namesIn(
+export async function readNames(
   folder: string,
   olderThanMs: number | undefined,
   call: FolderCall,

@@ -38,7 +38,7 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
 }
 
 /** Returns the process that holds the lock of a home, and whether it runs; undefined without a lock. */
-export async function holderOf(
+export async function findHolder(
   folder: string,
 ): Promise<{ readonly pid: number; readonly isRunning: boolean | 'unknown' } | undefined> {
   const holder = await readHolder(join(folder, 'lock'));
@@ -53,7 +53,7 @@ async function create(path: string): Promise<boolean> {
     await link(draft, path);
     return true;
   } catch (thrown) {
-    if (codeOf(thrown) === 'EEXIST') return false;
+    if (getCode(thrown) === 'EEXIST') return false;
     throw thrown;
   } finally {
     await unlink(draft);
@@ -108,7 +108,7 @@ async function readHolder(path: string): Promise<ProcessIdentity | undefined> {
   try {
     text = await readFile(path, 'utf8');
   } catch (thrown) {
-    if (codeOf(thrown) === 'ENOENT') return undefined;
+    if (getCode(thrown) === 'ENOENT') return undefined;
     throw thrown;
   }
   try {
@@ -129,11 +129,11 @@ async function unlinkIfPresent(path: string): Promise<void> {
   try {
     await unlink(path);
   } catch (thrown) {
-    if (codeOf(thrown) !== 'ENOENT') throw thrown;
+    if (getCode(thrown) !== 'ENOENT') throw thrown;
   }
 }
 
 const isSame = (a: ProcessIdentity, b: ProcessIdentity): boolean =>
   a.pid === b.pid && a.started === b.started && a.world === b.world;
 
-const codeOf = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);
+const getCode = (thrown: unknown): unknown => (thrown instanceof Error && 'code' in thrown ? thrown.code : undefined);

@@ -51,10 +51,10 @@ export async function openMarker(place: ArtifactLocation, patience: S3Patience):
 }
 
 function createFolderMarker(folder: string): StoreMarker {
-  const path = (name: string): string => join(folder, name);
+  const getPath = (name: string): string => join(folder, name);
   const call = createFolderCalls(folder);
   const read = (name: string): Promise<string | undefined> =>
-    call(() => readFile(path(name), 'utf8')).catch(ignoreAbsentFile);
+    call(() => readFile(getPath(name), 'utf8')).catch(ignoreAbsentFile);
   return {
     async read() {
       const text = await read(MARKER);
@@ -62,16 +62,16 @@ function createFolderMarker(folder: string): StoreMarker {
     },
     async write(mark) {
       const isNew = await call(() => makeFolder(folder));
-      const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
+      const draft = getPath(`${MARKER}.${randomBytes(8).toString('hex')}`);
       await writeFlushed(draft, Buffer.from(formatMarker(mark)), call);
-      await call(() => rename(draft, path(MARKER)));
+      await call(() => rename(draft, getPath(MARKER)));
       await flushFolder(folder, call);
       return isNew;
     },
-    has: async (name) => (await call(() => stat(path(name))).catch(ignoreAbsentFile)) !== undefined,
+    has: async (name) => (await call(() => stat(getPath(name))).catch(ignoreAbsentFile)) !== undefined,
     probe: () =>
       probeWith({
-        put: (name, text) => writeFlushed(path(name), Buffer.from(text), call),
+        put: (name, text) => writeFlushed(getPath(name), Buffer.from(text), call),
         read,
         remove: (name) => removeFiles(folder, [name], call),
       }),

@@ -70,9 +70,9 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
     },
     async several(reads) {
       const values: string[] = [];
-      const parameterOf = (value: string): string => `$${values.push(value)}`;
+      const addParameter = (value: string): string => `$${values.push(value)}`;
       const selections = reads.map((read, place) =>
-        selectionOf(read, { place, given: parameterOf, table: `${schema}.documents` }),
+        formatSelection(read, { place, given: addParameter, table: `${schema}.documents` }),
       );
       const result = await database.query<DocumentRow & { readonly place: number }>(
         selections.join(' UNION ALL '),
@@ -128,7 +128,7 @@ interface SelectionTerms {
   readonly table: string;
 }
 
-function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): string {
+function formatSelection(read: RowRead, { place, given, table }: SelectionTerms): string {
   const kind = given(read.kind);
   if ('id' in read)
     return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(read.id)})`;

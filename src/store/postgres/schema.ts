@@ -16,7 +16,7 @@ export const STRIPES = 1024;
  * functions get a new name.
  * @param schema quoted identifier
  */
-export function stepsOf(schema: string): readonly string[] {
+export function listSteps(schema: string): readonly string[] {
   const parts = [
     formatDocumentTables,
     formatJobTables,
@@ -42,7 +42,7 @@ export function stepsOf(schema: string): readonly string[] {
  * the operator.
  */
 export function listOwnNames(): readonly string[] {
-  const createdNames = stepsOf('own')
+  const createdNames = listSteps('own')
     .join('')
     .matchAll(/CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE|FUNCTION) own\.(\w+)/g);
   return [...createdNames].map(([, name]) => name!); // the pattern has one group

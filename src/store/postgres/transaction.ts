@@ -1,5 +1,5 @@
 import type { CommitEvent } from '#domain/documents/commit-events.js';
-import { isDocumentId, formatNumberedId, numberOf } from '../document-id.js';
+import { isDocumentId, formatNumberedId, parseNumber } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit-order.js';
@@ -61,7 +61,7 @@ function createTransaction(
   async function readStoredNumber(kind: DocumentKind, owner: string): Promise<number> {
     const row = await read({ kind, owner });
     if (row !== undefined) draft.hasRead(kind, row.id, row.version);
-    const number = row === undefined ? 0 : numberOf(row.id);
+    const number = row === undefined ? 0 : parseNumber(row.id);
     draft.hasRead(kind, formatNumberedId(owner, number + 1), ABSENT_ETAG);
     return number;
   }

@@ -11,7 +11,7 @@ import type { ArtifactLink, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCache, type ObjectCacheOptions } from './object-cache.js';
 import type { S3Access } from '../access/s3-access.js';
 import { createObjectReads, isObjectOf } from './object-reads.js';
-import { sourceIn } from './file-source.js';
+import { createSource } from './file-source.js';
 import { createS3Client, type S3Client } from './s3-client.js';
 
 export interface ObjectArtifactsOptions {
@@ -95,7 +95,7 @@ function createObjectArtifacts(
       const name = createArtifactName();
       const file = await open(path);
       try {
-        await client.put(name, sourceIn(file, digest.bytes), digest.sha256);
+        await client.put(name, createSource(file, digest.bytes), digest.sha256);
       } finally {
         await file.close();
       }

@@ -7,7 +7,7 @@ import { ArtifactStoreFault } from '../access/place-fault.js';
 import { createCurrentKeys } from './keys/current-keys.js';
 import type { Keys } from '../access/key-source.js';
 import { timeRequest } from '#base/tracing/object-requests.js';
-import { findDistrustReason, isClosed, isWithoutTls, reasonOf } from './request-failure.js';
+import { findDistrustReason, isClosed, isWithoutTls, formatReason } from './request-failure.js';
 import type { S3Access } from '../access/s3-access.js';
 import { EXPIRED_TOKEN, explainRefusal, mayPass } from './service-refusals.js';
 
@@ -76,7 +76,7 @@ interface Patience {
   pause(): Promise<void>;
 }
 
-function patienceOf(ms: number): Patience {
+function createPatience(ms: number): Patience {
   const until = performance.now() + ms;
   let next = PAUSE_MS;
   return {
@@ -139,11 +139,11 @@ export function createS3Client(
   const keys = createCurrentKeys(access.keys);
   let signer: Signer | undefined;
   const root = `${endpoint}/${bucket}`;
-  const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
+  const getUrl = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
 
   /** Sends a request, and retries temporary failures. @param known statuses that the caller handles */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
-    for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
+    for (const patience = createPatience(patienceMs); ; await patience.pause()) {
       const { answer, cause, used } = await attemptOpen(url, init);
       if (cause instanceof ArtifactStoreFault || (cause instanceof Refusal && patience.isOver())) throw cause;
       if (cause instanceof Refusal) continue;
@@ -169,7 +169,7 @@ export function createS3Client(
         throw new ArtifactStoreFault(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (patience.isOver())
         throw createUnavailableRefusal(
-          `The object store cannot be reached at ${endpoint}${reasonOf(message, cause)}.`,
+          `The object store cannot be reached at ${endpoint}${formatReason(message, cause)}.`,
           cause,
         );
     }
@@ -189,7 +189,7 @@ export function createS3Client(
   async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
       const used = await keys.get();
-      if (signer?.used !== used) signer = signerOf(access, used);
+      if (signer?.used !== used) signer = createSigner(access, used);
       const { aws } = signer;
       const whole = { signal: AbortSignal.timeout(answerMs), ...init };
       return { used, answer: await timeRequest(init.method ?? 'GET', () => aws.fetch(url, whole)) };
@@ -201,16 +201,16 @@ export function createS3Client(
   return {
     renewalFault: keys.fault,
     async put(name, content, sha256) {
-      const source = content instanceof Uint8Array ? sourceOf(content) : content;
-      if (source.length > PART_BYTES) return putParts({ ask, attempt }, urlOf(name), source, sha256);
+      const source = content instanceof Uint8Array ? createSource(content) : content;
+      if (source.length > PART_BYTES) return putParts({ ask, attempt }, getUrl(name), source, sha256);
       const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
-      await ask(urlOf(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
+      await ask(getUrl(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
     },
     async get(name, take) {
-      for (const patience = patienceOf(patienceMs); ; await patience.pause()) {
+      for (const patience = createPatience(patienceMs); ; await patience.pause()) {
         const silence = createSilenceTimer(answerMs);
         try {
-          const { ok, headers, body } = await ask(urlOf(name), { signal: silence.signal }, [404]);
+          const { ok, headers, body } = await ask(getUrl(name), { signal: silence.signal }, [404]);
           if (!ok || body === null) return undefined;
           const bytes = Number(headers.get('content-length'));
           return await take({ body: readBody(body, silence), bytes, sha256: headers.get(SHA256) ?? undefined });
@@ -224,18 +224,18 @@ export function createS3Client(
       }
     },
     async look(name) {
-      const { ok, headers } = await ask(urlOf(name), { method: 'HEAD' }, [404]);
+      const { ok, headers } = await ask(getUrl(name), { method: 'HEAD' }, [404]);
       return ok
         ? { bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined }
         : undefined;
     },
     async copy(from, to) {
       const source = `/${bucket}/${encodeURI(prefix)}${from}`;
-      const answer = await ask(urlOf(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
+      const answer = await ask(getUrl(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
       return answer.ok && !(await answer.text()).includes('<Error>');
     },
     async remove(name) {
-      await ask(urlOf(name), { method: 'DELETE' }, [404]);
+      await ask(getUrl(name), { method: 'DELETE' }, [404]);
     },
     list: () => listObjects(ask, root, prefix),
   };
@@ -309,13 +309,13 @@ interface Signer {
   readonly aws: AwsClient;
 }
 
-function signerOf({ region }: S3Access, used: Keys): Signer {
+function createSigner({ region }: S3Access, used: Keys): Signer {
   const { accessKeyId, secretAccessKey, sessionToken } = used;
   const token = sessionToken === undefined ? {} : { sessionToken };
   return { used, aws: new AwsClient({ accessKeyId, secretAccessKey, region, service: 's3', retries: 0, ...token }) };
 }
 
-const sourceOf = (bytes: Uint8Array): ObjectSource => ({
+const createSource = (bytes: Uint8Array): ObjectSource => ({
   length: bytes.length,
   slice: async (start, end) => copyShared(bytes.subarray(start, end)),
 });

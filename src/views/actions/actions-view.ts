@@ -31,7 +31,7 @@ import { formatCsvTable } from '../csv-table.js';
 import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
-import { readHeldOn, marketValues } from './held-on.js';
+import { readHeldOn, computeMarketValues } from './held-on.js';
 import { findTakenOutcome } from './taken-outcome.js';
 
 /** Maximum number of listed actions, the latest ones. */
@@ -80,11 +80,11 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
-  const level = marketValues(columns, days);
+  const level = computeMarketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
   const growth = readRunGrowthTerms(columns.header, variant);
-  const withheldOf = (identifier: string, day: Day): number =>
+  const computeWithheld = (identifier: string, day: Day): number =>
     createWithholding(sm.market, restoreTreatment(findRunSettings(columns.header, day).treatment).withholding_tax)(
       identifier,
       day,
@@ -97,11 +97,11 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthReader =>
     (identifier) => {
       const session = sm.sessionAt(days[t]!);
-      const valueOf = (name: string, of: number) =>
+      const computeValue = (name: string, of: number) =>
         (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
       const other = sm.columnOf(identifier);
       if (other < 0 || !sm.isPriceable(session, other, readPriceSessions(treatment))) return null;
-      const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
+      const worth = computeValue(identifier, other) / computeValue(own, sm.columnOf(own));
       return Number.isFinite(worth) ? worth : null;
     };
   return (action: CorporateAction): ActionRow | null => {
@@ -115,7 +115,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
     const shares = sharesAt(before, column, weight);
     const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
     const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
-    const withheld = withheldOf(action.identifier, action.exDay);
+    const withheld = computeWithheld(action.identifier, action.exDay);
     const held = { weight, price: close / split, variant, treatment, growth, withheld, isTotal };
     // A security that leaves by a merger keeps its last price.
     const worth: WorthReader = outside?.isComing(action) === true ? () => null : createExchangeRatio(action, before);

@@ -5,7 +5,7 @@ import { findFirstAtLeast } from '#domain/numbers/search.js';
 import { formatDay } from '#domain/time/days.js';
 import { readDivisors, listFreeTrades } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
-import { readHeldOn, marketValues } from './held-on.js';
+import { readHeldOn, computeMarketValues } from './held-on.js';
 import { findTakenOutcome } from './taken-outcome.js';
 
 /** Types of actions after which a security is no longer traded. */
@@ -68,7 +68,7 @@ export function listSpinOffExits(columns: RunColumns, days: Int32Array, input: A
   const terms = { sm, rates, treatment, growth: readRunGrowthTerms(columns.header, variant) };
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
   const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
-  const level = marketValues(columns, days);
+  const level = computeMarketValues(columns, days);
   return listFreeTrades(columns).flatMap(({ at, name }): ActionRow[] => {
     const day = days[at]!;
     const column = sm.columnOf(names[name]!);

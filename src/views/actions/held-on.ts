@@ -1,5 +1,5 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { levelsOf } from '../dividends/dividend-points-view.js';
+import { readLevels } from '../dividends/dividend-points-view.js';
 import { readDivisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
 import type { HeldIndex, HeldName } from './pro-forma-rows.js';
@@ -25,7 +25,7 @@ export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsIn
 export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
-  const level = marketValues(columns, days);
+  const level = computeMarketValues(columns, days);
   return {
     weightAt: (t: number, place: number): number =>
       columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
@@ -41,8 +41,8 @@ export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }:
  * Returns the market value that index shares refer to: the level, multiplied by the divisor if all return variants
  * share both index shares and divisor.
  */
-export function marketValues(columns: RunColumns, days: Int32Array): Float64Array {
-  const level = levelsOf(columns);
+export function computeMarketValues(columns: RunColumns, days: Int32Array): Float64Array {
+  const level = readLevels(columns);
   if (!columns.has('dividendPoints')) return level;
   const divisor = readDivisors(columns, days);
   return level.map((points, t) => points * divisor[t]!);

@@ -11,7 +11,7 @@ import type { PublicationEntry } from '#domain/documents/publication-document.js
 import type { MarketData } from '#domain/market/market-data.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import type { Engine } from '#kernels/engines/engine.js';
-import { closesView, type ClosesView } from '../closes-view.js';
+import { createClosesView, type ClosesView } from '../closes-view.js';
 
 export interface Recomputation {
   readonly market: MarketData;
@@ -43,7 +43,7 @@ export function recomputeCloses({ engine, onComposer, ...input }: Recomputation)
     };
     const run = runBacktest({ ...input, createDecider, engine, report: () => {} });
     const bytes = createRunColumns(run, { contentHash: input.market.contentHash });
-    return { run, closes: closesView(openColumns((start, end) => bytes.subarray(start, end))) };
+    return { run, closes: createClosesView(openColumns((start, end) => bytes.subarray(start, end))) };
   });
 }
 

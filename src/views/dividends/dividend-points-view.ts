@@ -30,29 +30,29 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
   const days = columns.i32('days');
   const last = days.length - 1;
   const { from, to } = findDatesWithin(days, input.window);
-  const level = levelsOf(columns);
+  const level = readLevels(columns);
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
   const points = isStored ? listStoredPoints(columns) : sumPointsByDate(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
-  const pointsAt = (at: number): Points => points.get(at)!;
+  const getPointsAt = (at: number): Points => points.get(at)!;
   const years = new Map<number, Points>();
   for (const at of shown) {
     const { year } = toCivilDate(days[at]!);
-    years.set(year, sumOf([years.get(year) ?? NONE, pointsAt(at)]));
+    years.set(year, sumOf([years.get(year) ?? NONE, getPointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
-  const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(pointsAt));
+  const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(getPointsAt));
   const toCome = createComingRows(columns, level[last]!, input.toCome);
   const coming = sumOf(toCome);
   return {
     index_id: columns.header.run_id,
     variant: columns.header.variant,
-    withholding_tax: taxOf(columns),
+    withholding_tax: getTax(columns),
     as_of: formatDay(days[last]!),
     level: level[last]!,
     dates: shown.map((at) => formatDay(days[at]!)),
-    points: shown.map((at) => pointsAt(at).points),
-    net_points: shown.map((at) => pointsAt(at).net_points),
+    points: shown.map((at) => getPointsAt(at).points),
+    net_points: shown.map((at) => getPointsAt(at).net_points),
     years: [...years].map(([year, sum]) => ({ year, ...sum })),
     trailing: { ...trailing, yield: trailing.points / level[last]! },
     announced: {
@@ -75,11 +75,11 @@ function sumOf(all: readonly Points[]): Points {
   );
 }
 
-function pointsOf(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
+function createPoints(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
   return { points, net_points: points * computeReinvestment('net', of) };
 }
 
-function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
+function getTax({ header: { treatment } }: RunColumns): TreatmentSpec['withholding_tax'] {
   return treatment.withholding_tax ?? TreatmentSpec.parse({}).withholding_tax;
 }
 
@@ -87,7 +87,7 @@ function taxOf({ header: { treatment } }: RunColumns): TreatmentSpec['withholdin
  * Returns the level that the weights refer to, on the dates of the run. For an index, the level in points; the price
  * return level if all variants share their index shares. For a strategy, the level rebased to 100.
  */
-export function levelsOf(columns: RunColumns): Float64Array {
+export function readLevels(columns: RunColumns): Float64Array {
   if (!isOfIndex(columns)) return columns.f64('level');
   const { variant } = columns.header;
   return readIndexValues(columns, columns.has('dividendPoints') ? 'levelPrice' : VARIANT_BLOCKS[variant].level);
@@ -130,7 +130,10 @@ function sumPointsByDate(
     if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
     const weight = weights.at(at - 1)[place]!;
     if (weight === 0) continue;
-    points.set(at, sumOf([points.get(at) ?? NONE, pointsOf(weight * level[at - 1]! * fraction, { weight, withheld })]));
+    points.set(
+      at,
+      sumOf([points.get(at) ?? NONE, createPoints(weight * level[at - 1]! * fraction, { weight, withheld })]),
+    );
   }
   return points;
 }
@@ -151,7 +154,7 @@ function createComingRows(columns: RunColumns, level: number, toCome: readonly D
           ex_date: formatDay(exDay),
           identifier,
           dividend,
-          ...pointsOf(weight * level * fraction, { weight, withheld }),
+          ...createPoints(weight * level * fraction, { weight, withheld }),
           status,
           announced: announcedDay === null ? null : formatDay(announcedDay),
         },

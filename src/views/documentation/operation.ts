@@ -40,7 +40,7 @@ export interface Operation {
 }
 
 /** Returns the operations of a document in order, with the references of their responses resolved. */
-export function operationsOf({ paths, components }: OpenApiDocument): Operation[] {
+export function listOperations({ paths, components }: OpenApiDocument): Operation[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, declared]) => {
       const answers = declared['responses'] as Record<string, { readonly $ref?: string }>;
@@ -60,7 +60,7 @@ export function operationsOf({ paths, components }: OpenApiDocument): Operation[
  * Returns the success statuses with their responses, in order. The last status is the usual one; an earlier one means
  * that no work was needed. A response without a body is omitted if another response has one.
  */
-export function successesOf({
+export function listSuccesses({
   responses,
 }: Pick<Operation, 'responses'>): (readonly [status: string, answer: DocumentedAnswer])[] {
   return Object.entries(responses)

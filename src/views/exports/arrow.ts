@@ -30,7 +30,7 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
  * stream.
  */
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
-  const schema = schemaOf({ runId, table }, columns);
+  const schema = createSchema({ runId, table }, columns);
   const head = streamOf(schema, []).length - END_BYTES;
   let length = 0;
   const add = (piece: Uint8Array): void => {
@@ -54,7 +54,7 @@ function streamOf(schema: Schema, batches: readonly RecordBatch[]): Uint8Array {
   return tableToIPC(new Table(schema, [...batches]), 'stream');
 }
 
-function schemaOf(
+function createSchema(
   { runId, table }: Pick<PartInput, 'runId' | 'table'>,
   columns: Readonly<Record<string, ExportColumn>>,
 ): Schema {
@@ -77,11 +77,11 @@ interface BatchInput {
 }
 
 function recordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatch {
-  const children = columns.map((column) => dataOf(column, count));
+  const children = columns.map((column) => buildData(column, count));
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: count, nullCount: 0, children }));
 }
 
-function dataOf({ type, values }: NamedColumn, length: number): Data {
+function buildData({ type, values }: NamedColumn, length: number): Data {
   // The type of a column determines the type of its values.
   switch (type) {
     case 'text':
@@ -173,7 +173,7 @@ function createTexts({ codes, texts: list }: TextValues, length: number): Data<U
   const encoded = encodeTexts(list);
   const { last } = encoded;
   if (last !== undefined && areSame(last.codes, codes, length)) return last.data;
-  const data = textsOf(encoded, codes, length);
+  const data = createTextData(encoded, codes, length);
   encoded.last = { codes: codes.slice(0, length), data };
   return data;
 }
@@ -184,7 +184,7 @@ function areSame(one: Int32Array, other: Int32Array, length: number): boolean {
   return true;
 }
 
-function textsOf({ lengths, starts, words }: EncodedTexts, codes: Int32Array, length: number): Data<Utf8> {
+function createTextData({ lengths, starts, words }: EncodedTexts, codes: Int32Array, length: number): Data<Utf8> {
   const valueOffsets = new Int32Array(length + 1);
   let end = 0;
   for (let row = 0; row < length; row++) {

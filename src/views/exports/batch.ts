@@ -74,13 +74,13 @@ export function* yieldBatches<T extends ExportTableName>(
     const end = Math.min(count, at + BATCH_ROWS);
     const parts = Object.entries(columns as Readonly<Record<string, ColumnValues>>).map(([name, values]) => [
       name,
-      partOf(values, at, end),
+      slicePart(values, at, end),
     ]);
     yield { count: end - at, columns: Object.fromEntries(parts) as Batch<T>['columns'], end }; // the object has all members of the type
   }
 }
 
-function partOf(values: ColumnValues, from: number, to: number): ColumnValues {
+function slicePart(values: ColumnValues, from: number, to: number): ColumnValues {
   return 'codes' in values
     ? { codes: values.codes.subarray(from, to), texts: values.texts }
     : values.subarray(from, to);

@@ -39,15 +39,15 @@ export interface SessionFile extends IndexFile {
  */
 export function createClosingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
-  const at = positionOf(run, asOf);
+  const at = computePosition(run, asOf);
   const close = { ...readDay(run, at), price: readPricesAt(run, at), fx: readRatesAt(run, at) };
   if (at === 0 || !run.sharesAreKept) {
     const after = { ...close, divisor: run.divisor[at]!, shares: computeSharesAfter(run, at) };
-    return withCash(after, computeCashAfter(run, at), columns);
+    return appendCash(after, computeCashAfter(run, at), columns);
   }
   const { shares, divisor, cash } = openIndexAt(run, at, market); // Cash of an index without an overlay earns no interest.
   const file = { ...close, shares, divisor, cash };
-  return withCash({ ...file, price: computeValuationPrices(run, at, file) }, cash, columns);
+  return appendCash({ ...file, price: computeValuationPrices(run, at, file) }, cash, columns);
 }
 
 /**
@@ -56,7 +56,7 @@ export function createClosingFile(columns: RunColumns, asOf: string | null, mark
  */
 export function findFileDay(columns: RunColumns, asOf: string | null): Day {
   const run = readRun(columns);
-  return run.days[positionOf(run, asOf)]!;
+  return run.days[computePosition(run, asOf)]!;
 }
 
 /**
@@ -64,12 +64,12 @@ export function findFileDay(columns: RunColumns, asOf: string | null): Day {
  * changes of share counts and the corporate actions of the session applied.
  * @throws Refusal NO_DATA_AT_DATE for the first session, which has no previous close
  */
-export function openingFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
+export function createOpeningFile(columns: RunColumns, asOf: string | null, market: MarketData | null): SessionFile {
   const run = readRun(columns);
-  const at = positionOf(run, asOf);
+  const at = computePosition(run, asOf);
   if (at > 0) {
     const { cash, ...file } = openIndexAt(run, at, market);
-    return withCash(file, cash, columns);
+    return appendCash(file, cash, columns);
   }
   const first = formatDay(run.days[0]!);
   throw new Refusal(
@@ -98,7 +98,7 @@ interface ReadRun {
 function readRun(columns: RunColumns): ReadRun {
   const days = columns.i32('days');
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
-  const ofIndex = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+  const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
   const sharesAreKept = columns.has('dividendPoints');
   const variant = sharesAreKept && columns.has('levelPrice') ? 'price' : columns.header.variant;
@@ -106,9 +106,9 @@ function readRun(columns: RunColumns): ReadRun {
   return {
     columns,
     days,
-    level: ofIndex(blocks.level),
-    divisor: ofIndex(blocks.divisor),
-    exact: columns.has('exactDivisor') ? ofIndex('exactDivisor') : null,
+    level: readIndexBlock(blocks.level),
+    divisor: readIndexBlock(blocks.divisor),
+    exact: columns.has('exactDivisor') ? readIndexBlock('exactDivisor') : null,
     effects: runEffects(columns),
     counts: listCountChanges(columns),
     sharesAreKept,
@@ -122,7 +122,7 @@ const readDay = ({ days, columns, variant }: ReadRun, at: number) => ({
   variant,
 });
 
-function positionOf({ days }: ReadRun, asOf: string | null): number {
+function computePosition({ days }: ReadRun, asOf: string | null): number {
   const at = asOf === null ? days.length - 1 : findLastAtMost(days, parseValidDay(asOf));
   if (at >= 0) return at;
   const message = `${asOf} is before the first session of the run, ${formatDay(days[0]!)}.`;
@@ -168,7 +168,7 @@ export function addCash<F extends IndexFile>(file: F, cash: number, currency: st
   };
 }
 
-const withCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
+const appendCash = <F extends IndexFile>(file: F, cash: number, { header }: RunColumns): F =>
   addCash(file, cash, header.currency);
 
 /** Returns the index shares after a close and its trades. */
@@ -217,7 +217,7 @@ function openIndexAt(run: ReadRun, at: number, market: MarketData | null): CashF
     after += (changed - shares[name]!) * price[name]! * fx[name]!;
     shares[name] = changed;
   }
-  const children = childrenOf(run, { at, shares }, market);
+  const children = getChildren(run, { at, shares }, market);
   for (const { name, at: t, effect } of run.effects) {
     if (t !== at || shares[name] === 0 || Number.isNaN(price[name]!)) continue;
     const close = price[name]!;
@@ -255,7 +255,7 @@ interface Opening {
 }
 
 /** Returns the index shares of securities that are spun off on a session and then held, by position of the security. */
-function childrenOf(
+function getChildren(
   { columns, days }: ReadRun,
   { at, shares }: Opening,
   market: MarketData | null,

@@ -61,10 +61,10 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
       if (isLast)
         add(
           encodeFooter({
-            columns: Object.entries(columns).map(shapeOf),
+            columns: Object.entries(columns).map(createShape),
             rows: from.rows + rows,
             groups,
-            metadata: metadataOf({ runId, table }, columns),
+            metadata: listMetadata({ runId, table }, columns),
           }),
         );
       return { ...groups, fileBytes };
@@ -72,13 +72,13 @@ export function createParquetWriter({ runId, table, columns, from, sink }: PartI
   };
 }
 
-const shapeOf = ([name, { type }]: readonly [string, ExportColumn]): ColumnShape => ({
+const createShape = ([name, { type }]: readonly [string, ExportColumn]): ColumnShape => ({
   name,
   kind: KINDS[type],
   isOptional: true,
 });
 
-function metadataOf(
+function listMetadata(
   { runId, table }: Pick<PartInput, 'runId' | 'table'>,
   columns: Readonly<Record<string, ExportColumn>>,
 ): (readonly [string, string])[] {

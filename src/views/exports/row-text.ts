@@ -149,7 +149,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
       const isFilled = () => columns.every((column, slot) => fill(column, slot, { from, to }));
       // Tokens of earlier rows may have used up the space, so the table is cleared once.
       const fits = (drops === table.drops && isFilled()) || (begin(), isFilled());
-      return fits && table.write(columns.map(kindOf), marks!, to - from); // `begin` has set the marks
+      return fits && table.write(columns.map(getKind), marks!, to - from); // `begin` has set the marks
     },
   };
 }
@@ -157,7 +157,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
 /** Text for the reserved token, which occurs in no cell. */
 const NOTHING = ' ';
 
-const kindOf = ({ type, values }: NamedColumn): ColumnKind =>
+const getKind = ({ type, values }: NamedColumn): ColumnKind =>
   type === 'text' || type === 'date' ? 'text' : values instanceof Int32Array ? 'count' : 'number';
 
 interface Span {
@@ -178,7 +178,7 @@ interface Cells extends Span {
  */
 function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, written }: Cells): void {
   const { first, start, separator, end } = tokens.marks;
-  const cells = columns.map((column) => cellOf(column, text, tokens));
+  const cells = columns.map((column) => createCellWriter(column, text, tokens));
   for (let row = from; row < to; row++) {
     writeText(text, written === 0 && row === from ? first : start);
     for (const [c, cell] of cells.entries()) {
@@ -193,7 +193,7 @@ function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, writt
  * Returns a function that writes the cell of a row.
  * @throws Refusal NUMERIC_FAILURE
  */
-function cellOf({ type, values }: NamedColumn, text: NumberText, tokens: Tokens): (row: number) => void {
+function createCellWriter({ type, values }: NamedColumn, text: NumberText, tokens: Tokens): (row: number) => void {
   const { none } = tokens.marks;
   // The type of a column determines the type of its values.
   if (type === 'text') {

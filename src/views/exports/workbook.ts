@@ -22,10 +22,15 @@ export interface WorkbookInput extends ExportSource {
  */
 export function createWorkbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
   const { table, sheetRows } = input;
-  return workbookOf({ name: table, columns: listTableColumns(table, input), batches: batchesOf(input), sheetRows });
+  return createWorkbook({
+    name: table,
+    columns: listTableColumns(table, input),
+    batches: listBatches(input),
+    sheetRows,
+  });
 }
 
-function* batchesOf({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {
+function* listBatches({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {
   for (const batch of readTableRows(table, source, 0)) {
     tick();
     yield batch;
@@ -47,7 +52,7 @@ export interface SheetInput {
 }
 
 /** Writes the rows of a table as a workbook. */
-export function workbookOf({
+export function createWorkbook({
   name,
   columns,
   batches,
@@ -56,7 +61,7 @@ export function workbookOf({
   const headers = Object.entries(columns).map(([header, { type }]) =>
     type === 'date' ? { header, numFmt: 'yyyy-mm-dd', width: 12 } : { header },
   );
-  return writeXlsxStream(rowsOf(batches), {
+  return writeXlsxStream(listRows(batches), {
     name,
     columns: headers,
     freezePane: { rows: 1 },
@@ -66,16 +71,16 @@ export function workbookOf({
 
 type Cell = Date | string | number | null;
 
-function* rowsOf(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
+function* listRows(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
   for (const { columns, count } of batches) {
-    const cells = columns.map(cellsOf);
+    const cells = columns.map(createCellReader);
     for (let row = 0; row < count; row++) yield cells.map((cell) => cell(row));
   }
 }
 
 const DAY_MS = 86_400_000;
 
-function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
+function createCellReader({ type, values }: NamedColumn): (row: number) => Cell {
   // The type of a column determines the type of its values.
   switch (type) {
     case 'text': {

@@ -102,10 +102,10 @@ export function computeWeightedField(engine: Engine, readOn: ReadOn, { field, na
 }
 
 export function createFieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {
-  const of = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
+  const getFigure = (figure: number): Float64Array => selectShownFigure(figures, figure, shown);
   return {
-    mean: of(0),
-    coverage: of(1),
-    percentiles: { p10: of(2), p25: of(3), p50: of(4), p75: of(5), p90: of(6) },
+    mean: getFigure(0),
+    coverage: getFigure(1),
+    percentiles: { p10: getFigure(2), p25: getFigure(3), p50: getFigure(4), p75: getFigure(5), p90: getFigure(6) },
   };
 }

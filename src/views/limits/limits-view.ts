@@ -33,10 +33,10 @@ const BREACHES_MAX = 10_000;
  * @throws Refusal NO_DATA_IN_RANGE
  * @cost reads [n x H] weights, and the weights before events; most of the time is spent on the distances to breaches
  */
-export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
+export function createLimitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');
   const window = findDatesWithin(days, input.window);
-  const dateOf = (at: number) => formatDay(days[at]!);
+  const formatDate = (at: number) => formatDay(days[at]!);
   const { limits } = input;
   const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
   const watch = createWatch(columns, { ...input, rule }, window);
@@ -49,7 +49,7 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
     sessions: watch.dates.length,
     breached_sessions: watch.breachedDates,
     state: {
-      dates: watch.dates.map(dateOf),
+      dates: watch.dates.map(formatDate),
       headroom: watch.headroom.map((value) => (Number.isFinite(value) ? value : null)),
       nearest: watch.distances.map((distance) => distance && names[distance.name]!),
       move: watch.distances.map((distance) => distance && distance.move),
@@ -59,10 +59,10 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
       side,
       unit,
       breached_sessions: breachedDates,
-      least: { date: dateOf(least.at), value: least.value, limit: least.limit },
+      least: { date: formatDate(least.at), value: least.value, limit: least.limit },
     })),
     rows_total: watch.rows.length,
-    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, dateOf)),
+    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => createBreachBody(breach, formatDate)),
     breaches_total: watch.breaches.length,
     distance: nearest && { identifier: names[nearest.name]!, move: nearest.move },
     findings: input.findings,

@@ -47,12 +47,12 @@ export function measureRules(
   rules: readonly LimitRuleName[],
   span: RuleSpan,
 ): Iterable<MeasuredDate>[] {
-  const all = rules.map((rule) => figuresOf(columns.i32('days').length, rule, span));
+  const all = rules.map((rule) => createFigures(columns.i32('days').length, rule, span));
   if (all.some((figures) => isLacking(figures, span))) complete(columns, all, span);
-  return all.map((figures) => datesOf(figures, span.to));
+  return all.map((figures) => listDates(figures, span.to));
 }
 
-function figuresOf(dates: number, rule: LimitRuleName, { by, keep = createUncached }: RuleSpan): RuleFigures {
+function createFigures(dates: number, rule: LimitRuleName, { by, keep = createUncached }: RuleSpan): RuleFigures {
   const { rows } = LIMIT_RULES[rule];
   return {
     rule,
@@ -113,7 +113,7 @@ function fillDistance(
   known[at] = 1;
 }
 
-function* datesOf({ rule, values, distances }: RuleFigures, to: number): Iterable<MeasuredDate> {
+function* listDates({ rule, values, distances }: RuleFigures, to: number): Iterable<MeasuredDate> {
   const { rows } = LIMIT_RULES[rule];
   const { length } = values.known;
   for (let at = 0; at <= to; at++)

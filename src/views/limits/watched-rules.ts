@@ -34,7 +34,7 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
   const { breach_rule: rule } = columns.header.treatment;
   if (rule === undefined) return null;
   const days = columns.i32('days');
-  const dateOf = (at: number) => formatDay(days[at]!);
+  const formatDate = (at: number) => formatDay(days[at]!);
   const issuers = market?.reference.columns.includes(ISSUER) === true ? listIssuerSpells(market, ISSUER) : null;
   const issuersOn = issuers && createGroupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];
@@ -45,8 +45,8 @@ export function watchBreaches(columns: RunColumns, market: MarketData | null): W
     rule,
     breaches: breaches.map(({ row, begin, end, cause, worst }) => ({
       row,
-      begin: dateOf(begin),
-      end: end === null ? null : dateOf(end),
+      begin: formatDate(begin),
+      end: end === null ? null : formatDate(end),
       cause,
       worst,
     })),

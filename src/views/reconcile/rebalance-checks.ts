@@ -77,7 +77,7 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
   const { date, applied, uncapped, redistributed, hasDrifted, isOfIndex, isOverlay, cash } = rebalance;
   const invested = sumOf(applied);
   const before = sumOf(uncapped);
-  const exposure = exposureOf({ applied, uncapped, isOfIndex });
+  const exposure = computeExposure({ applied, uncapped, isOfIndex });
   const moved = uncapped.reduce((total, u, i) => total + Math.max(0, exposure * u - applied[i]!), 0);
   return [
     createCheck({
@@ -106,7 +106,7 @@ function checkSums(rebalance: AppliedRebalance): Check[] {
 }
 
 /** Returns the invested fraction of the weights before capping, which is the exposure of a strategy. */
-function exposureOf({
+function computeExposure({
   applied,
   uncapped,
   isOfIndex,
@@ -153,7 +153,7 @@ function recordHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
 function checkCaps({ date, cap, applied, uncapped, isCapped, hasDrifted, isOfIndex }: AppliedRebalance): Check[] {
   if (cap === null || hasDrifted) return [];
   const largest = applied.reduce((most, weight) => Math.max(most, weight), 0);
-  const exposure = exposureOf({ applied, uncapped, isOfIndex });
+  const exposure = computeExposure({ applied, uncapped, isOfIndex });
   const atCap = createFurthest();
   applied.forEach((weight, i) => isCapped[i] === 1 && atCap.note(weight, exposure * cap));
   return [

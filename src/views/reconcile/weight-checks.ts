@@ -121,7 +121,7 @@ function createGrowthRows(
     name: Number(name),
     series: columns.f64('rates', row * dates, (row + 1) * dates),
   }));
-  const counts = countsBySession(columns);
+  const counts = getCountsBySession(columns);
   const carried = new Float64Array(names.length).fill(Number.NaN);
   const factors = new Float64Array(names.length);
   return (t, { prices, held }) => {
@@ -173,7 +173,7 @@ function computePriceGrowth(factors: Float64Array, carried: Float64Array, prices
 const NO_CHANGES: ReadonlyMap<number, number> = new Map();
 
 /** Returns the changes of share counts of a portfolio that follows them, by date and security. */
-function countsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
+function getCountsBySession(columns: RunColumns): ReadonlyMap<number, ReadonlyMap<number, number>> {
   const bySession = new Map<number, Map<number, number>>();
   for (const { at, name, factor } of columns.has('keptShares') ? listCountChanges(columns) : []) {
     const changes = bySession.get(at) ?? new Map<number, number>();

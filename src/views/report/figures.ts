@@ -184,15 +184,15 @@ export function createRunFigures({
     levelDecimals: readDecimals(columns, 'level', days.at(-1)!) ?? 2,
     weightDecimals: readDecimals(columns, 'weights', days.at(-1)!) ?? null,
     level,
-    indexLevel: callOnce(() => ({ days, values: indexOver(columns, days) })),
-    benchmark: callOnce(() => benchmarkOf(columns)),
+    indexLevel: callOnce(() => ({ days, values: readIndexLevels(columns, days) })),
+    benchmark: callOnce(() => findBenchmark(columns)),
     drawdown: callOnce(() => ({ days, values: computeDrawdown(level.values) })),
-    volatility: callOnce(() => volatilityOf(level)),
+    volatility: callOnce(() => findVolatility(level)),
     concentration: () => weights().concentration,
     annualReturns: callOnce(() => computeAnnualReturns(days, level.values)),
     monthlyReturns: callOnce(() => computeMonthlyReturns(days, level.values)),
     constituents,
-    sectors: callOnce(() => sectorsOf(constituents())),
+    sectors: callOnce(() => listSectors(constituents())),
     sectorHistory: callOnce(() =>
       computeSectorWeights(
         columns,
@@ -217,19 +217,19 @@ export function createRunFigures({
 }
 
 /** Returns the level of the tracked index on the dates of the run, rebased to 100. */
-function indexOver(columns: RunColumns, days: Int32Array): Float64Array {
+function readIndexLevels(columns: RunColumns, days: Int32Array): Float64Array {
   const all = columns.i32('indexDays');
   const from = findLastAtMost(all, days[0]!);
   return rebase(columns.f64('indexLevel', from, from + days.length), 100);
 }
 
-function benchmarkOf(columns: RunColumns): (DatedLine & { readonly id: string }) | null {
+function findBenchmark(columns: RunColumns): (DatedLine & { readonly id: string }) | null {
   const { benchmark } = columns.header;
   if (!benchmark || !columns.has('benchmarkDays')) return null;
   return { id: benchmark.id, days: columns.i32('benchmarkDays'), values: columns.f64('benchmarkLevel') };
 }
 
-function volatilityOf({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
+function findVolatility({ days, values }: DatedLine): (DatedLine & { readonly window: number }) | null {
   const returns = computeReturns(values);
   const window = WINDOWS.find((length) => returns.length >= 2 * length);
   return window === undefined
@@ -268,7 +268,7 @@ function createRiskFigures({ payload, contributionOf }: HeldRisk, constituents: 
   };
 }
 
-function sectorsOf(
+function listSectors(
   constituents: readonly Constituent[],
 ): { readonly sector: string | null; readonly weight: number }[] {
   const weights = new Map<string | null, number>();

@@ -105,14 +105,14 @@ export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: read
     try {
       return { name, found: computeScenario(market, scenario, { by: PROXIES, path: name }) };
     } catch (failure) {
-      if (failure instanceof Refusal) return { name, found: { missing: reasonOf(failure) } };
+      if (failure instanceof Refusal) return { name, found: { missing: formatReason(failure) } };
       throw failure;
     }
   });
 }
 
 /** Returns the messages of the findings of a refusal, or the message of the refusal if it has no findings. */
-function reasonOf({ message, detail }: Refusal): string {
+function formatReason({ message, detail }: Refusal): string {
   const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // refusals have findings under this member
   return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
 }

@@ -9,11 +9,11 @@ import { canPage, limitMemory, findMemoryLimit } from '#kernels/memory/paged-mem
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createZeroPanel } from '#market/panels/panels.js';
 import { joinBytes } from '#base/memory/made-bytes.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 import { createMarket } from '../../workers/bits-market.js';
-import { plainDecider } from './test-deciders.js';
+import { createPlainDecider } from './test-deciders.js';
 
-const folderFor = temporaryFolders();
+const folderFor = openTemporaryFolders();
 
 const document = IndexDocument.parse({
   id: 'X',
@@ -32,7 +32,7 @@ function createFiles(): readonly [columns: Uint8Array, prices: Uint8Array] {
   const run = runBacktest({
     market: { ...result, fields: new Map([['CLOSE', close]]) },
     calendars: openCalendars(),
-    createDecider: plainDecider,
+    createDecider: createPlainDecider,
     report: () => {},
     plan: {
       runId: 'X',

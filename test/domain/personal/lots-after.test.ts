@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { solveOutcome } from '#domain/personal/solve-accounts.js';
-import { AS_OF, lotOf, smallBatch } from './small-batch.js';
+import { AS_OF, lotOf, createSmallBatch } from './small-batch.js';
 
-const common = smallBatch([0.5, 0.5, 0]);
+const common = createSmallBatch([0.5, 0.5, 0]);
 
 test('the lots after the trades are those of the account less sales, then purchases', () => {
   const account = {

@@ -5,7 +5,7 @@ import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known
 import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
 const createName = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownSecurity => ({
   identifier,
@@ -13,11 +13,11 @@ const createName = (identifier: string, weight: number, price: number, adv: numb
   price,
   adv,
 });
-const refusedAt = (path: string) =>
+const expectRefusalAt = (path: string) =>
   expect.objectContaining({ detail: { findings: [expect.objectContaining({ path })] } });
 const request = (body: object) => RebalancePackRequest.parse(body);
 
-const byHand = () =>
+const createPackByHand = () =>
   createPack(
     [createName('A', 0.5, 10), createName('B', 0.5, 20, 400), createName('C', 0, 5)],
     request({
@@ -52,7 +52,7 @@ test('names that are members of every object are bought like any other', () => {
 });
 
 test('a pack by hand: an addition, a deletion and a change, at half the spread and the root of the volume taken', () => {
-  const pack = byHand();
+  const pack = createPackByHand();
   // The value is 100 + 1,000 + 900 = 2,000. A keeps 100 shares, 1,000 / 20 = 50 shares of B are bought, and C is sold.
   const sale = 900 * (10 + 30 * Math.sqrt(180 / 1000)) * 1e-4;
   // The sale leaves 1,000 minus its cost. This does not pay for 50 shares of B with their cost, but for 45.
@@ -87,7 +87,7 @@ test('a pack by hand: an addition, a deletion and a change, at half the spread a
 });
 
 test('days, liquidation and capacity of that pack, by hand', () => {
-  const pack = byHand();
+  const pack = createPackByHand();
   expect(pack.days_to_trade).toEqual({ p50: (1.8 + 1.125) / 2, p90: 1.125 + 0.9 * (1.8 - 1.125), max: 1.8 });
   // Within a day, 100 shares of A (1,000) and 100 of 180 shares of C (500) can be sold, of a value of 1,900; within two
   // days, all shares of C.
@@ -145,7 +145,7 @@ test('with costs each purchase is within a lot of the weight wanted, of what is 
 test('an account that is worth nothing and two accounts of one name are refused', () => {
   const names = [createName('A', 1, 10)];
   const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
-  expect(() => createPack(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
+  expect(() => createPack(names, request({ accounts: [short] }))).toThrow(expectRefusalAt('accounts[0]'));
   expect(() => request({ accounts: [short, short] })).toThrow('the name of accounts[0]');
   expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow(
     'the name of the account that aum adds',
@@ -176,7 +176,7 @@ test('holdings by value are as many shares as their value buys; both or neither 
 });
 
 test('the share of the daily volume is the shares over it, a whole day at 1', () => {
-  const [fund] = byHand().accounts;
+  const [fund] = createPackByHand().accounts;
   expect(fund!.trades.map(({ identifier, adv_share }) => [identifier, adv_share])).toEqual([
     ['B', 45 / 400],
     ['C', 180 / 1000],
@@ -193,7 +193,7 @@ test('on the effective day the orders of the announcement are shown next to thos
     fields: { VOLUME: { A: [1000, 2000, 2000], B: [500, 500, 500] } },
     actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: dates[1]! }],
   });
-  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const known = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
   const now = [0, 1].map((column) => readKnownSecurity({ ...known, session: 2 }, column, 0.5));

@@ -14,13 +14,13 @@ const template = ReportTemplateDocument.parse({
     { kind: 'text', text: 'words' },
   ],
 });
-const laid = (asked: Partial<Parameters<typeof bindTemplate>[1]>) =>
+const listBoundBlocks = (asked: Partial<Parameters<typeof bindTemplate>[1]>) =>
   bindTemplate(template, { index_id: null, index_ids: null, ...asked }).blocks.map(
     (block) => `${block.kind} ${block.index_id}${'new_page' in block && block.new_page ? ' new page' : ''}`,
   );
 
 test('blocks without an index take that of the request in their places; one bound stays bound', () => {
-  expect(laid({ index_id: 'A' })).toEqual([
+  expect(listBoundBlocks({ index_id: 'A' })).toEqual([
     'header A',
     'text null',
     'chart MAIN',
@@ -31,7 +31,7 @@ test('blocks without an index take that of the request in their places; one boun
 });
 
 test('of several indices each has the blocks without an index, from a new page; the others come once', () => {
-  expect(laid({ index_ids: ['A', 'B'] })).toEqual([
+  expect(listBoundBlocks({ index_ids: ['A', 'B'] })).toEqual([
     'header A',
     'text null',
     'chart MAIN',

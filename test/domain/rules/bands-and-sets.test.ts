@@ -8,8 +8,8 @@ import {
   documentOf,
   createGeneratedMarket,
   marketOf,
-  selectedBy,
-  deciderOf,
+  selectByRule,
+  createDeciderOf,
 } from './rule-market.js';
 
 /** Ten securities of equal size in two sectors, with scores that rise from A to J. */
@@ -26,7 +26,7 @@ const sm = alignDays(
   }),
 );
 const selectIds = (type: string, params: object, incumbents: string[] | null = null) =>
-  selectedBy(sm, { type, params }, { incumbents }).join('');
+  selectByRule(sm, { type, params }, { incumbents }).join('');
 
 describe('bands of coverage', () => {
   // Sizes are equal, so the best n securities cover n tenths.
@@ -47,7 +47,7 @@ describe('bands of coverage', () => {
       selection: [{ id: 'x', type: 'CumulativeCoverage', params: bands }],
       weighting: { type: 'EqualWeight' },
     };
-    const trace = deciderOf(sm, pipeline).trace(0, Int32Array.of(3));
+    const trace = createDeciderOf(sm, pipeline).trace(0, Int32Array.of(3));
     const reasonOf = (name: string) => trace.verdicts[0]!.verdict.because(NAMES.indexOf(name));
     expect(reasonOf('D')).toMatchObject({
       incumbent: true,
@@ -73,7 +73,7 @@ describe('a fallback', () => {
     weighting: { type: 'EqualWeight' },
   });
   const decideRule = (fallback: unknown) => {
-    const decision = deciderOf(sm, createRule(fallback)).decide(0, null);
+    const decision = createDeciderOf(sm, createRule(fallback)).decide(0, null);
     return decision.kind === 'decided' ? Array.from(decision.columns, (column) => NAMES[column]).join('') : '';
   };
 
@@ -99,7 +99,7 @@ describe('a fallback', () => {
 
 describe('sets of universes', () => {
   const market = createGeneratedMarket({ names: 30, sessions: 120, seed: 4 });
-  const documentNamed = (id: string, rest: Record<string, unknown>) =>
+  const createDocumentNamed = (id: string, rest: Record<string, unknown>) =>
     documentOf(
       {
         selection: [{ id: 'x', type: 'TopN', params: { field: 'SCORE', count: 8 } }],
@@ -107,10 +107,10 @@ describe('sets of universes', () => {
       },
       { id, base_date: '2020-03-02', rebalance: { frequency: 'monthly' }, ...rest },
     );
-  const large = documentNamed('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
+  const large = createDocumentNamed('LARGE', { rebalance: { frequency: 'monthly', effective_lag: 5 } });
   const list = { kind: 'list', identifiers: market.identifiers.slice(0, 12) };
   const universeOf = (universe: unknown) => {
-    const document = documentNamed('SET', { universe });
+    const document = createDocumentNamed('SET', { universe });
     const composer = createComposer({
       market,
       calendars: CALENDARS,
@@ -120,7 +120,7 @@ describe('sets of universes', () => {
     });
     const session = composer.market('SET').sessions.length - 2;
     const decided = composer.decidedOn('LARGE', session)!;
-    const all = documentNamed('ALL', {});
+    const all = createDocumentNamed('ALL', {});
     const everything = createComposer({
       market,
       calendars: CALENDARS,
@@ -150,7 +150,7 @@ describe('sets of universes', () => {
   });
 
   test('are in the methodology', () => {
-    const document = documentNamed('SET', {
+    const document = createDocumentNamed('SET', {
       universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
     });
     expect(createMethodology(document).join(' ')).toContain(

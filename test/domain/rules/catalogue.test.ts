@@ -167,13 +167,13 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     const bound = entry.bind(example.params);
     expect(bound.sentence).toMatch(/^[A-Z].*\.$/s);
     for (const value of Object.values(example.params)) {
-      if (typeof value === 'number') expect(numbersIn(bound.sentence)).toContain(value);
+      if (typeof value === 'number') expect(listNumbers(bound.sentence)).toContain(value);
     }
   });
 });
 
 /** Returns the numbers in a sentence: thousands have separators, and shares are percentages. */
-function numbersIn(sentence: string): number[] {
+function listNumbers(sentence: string): number[] {
   return [...sentence.matchAll(/(\d[\d,]*(?:\.\d+)?)(%?)/g)].map(([, digits, percent]) =>
     Number(`${digits!.replaceAll(',', '')}e${percent === '%' ? -2 : 0}`),
   );

@@ -3,7 +3,7 @@ import { validateIndex } from '#domain/checks/validate-index.js';
 import { createMethodology } from '#domain/rules/methodology.js';
 import { applyLadder } from '#domain/rules/ladder-caps.js';
 import { fc } from '../../fast-check.js';
-import { alignDays, CALENDARS, deciderOf, documentOf, createGenerator, marketOf } from './rule-market.js';
+import { alignDays, CALENDARS, createDeciderOf, documentOf, createGenerator, marketOf } from './rule-market.js';
 
 const sumOf = (values: Iterable<number>) => [...values].reduce((total, value) => total + value, 0);
 
@@ -51,7 +51,7 @@ function decide({ sizes, columns = {}, issuers }: Case, limits: object) {
     }),
   );
   const weighting = weightingOf({ type: 'FieldWeight', params: { field: 'SIZE' }, ...limits });
-  return deciderOf(sm, { weighting }).decide(0, null);
+  return createDeciderOf(sm, { weighting }).decide(0, null);
 }
 
 function weightsOf(found: Case, limits: object): Map<number, number> {
@@ -286,21 +286,27 @@ describe('caps in stages', () => {
 });
 
 test('limits that contradict each other or do nothing are found in the document', () => {
-  const equal = (limits: object) => ({ type: 'EqualWeight', ...limits });
-  expect(errorsOf(equal({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual(['CAP_INFEASIBLE pipeline.weighting.cap']);
-  expect(errorsOf(equal({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
+  const createEqualWeighting = (limits: object) => ({ type: 'EqualWeight', ...limits });
+  expect(errorsOf(createEqualWeighting({ cap: 0.1, ladder_caps: NASDAQ }))).toEqual([
+    'CAP_INFEASIBLE pipeline.weighting.cap',
+  ]);
+  expect(errorsOf(createEqualWeighting({ floor: 0.01, ladder_caps: { ...NASDAQ, third: 1 } }))).toEqual([
     'CAP_INFEASIBLE pipeline.weighting.floor',
     'UNKNOWN_FIELD pipeline.weighting.ladder_caps.third',
   ]);
-  expect(errorsOf(equal({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
+  expect(errorsOf(createEqualWeighting({ ladder_caps: { single: { above: 0.2, to: 0.24 } } }))).toEqual([
     'EMPTY_RANGE pipeline.weighting.ladder_caps.single.to',
   ]);
-  expect(errorsOf(equal({ ladder_caps: {} }))).toEqual(['REQUIRED pipeline.weighting.ladder_caps.single']);
-  expect(errorsOf(equal({ cap_by: 'ISSUER' }), 'warning')).toEqual(['NO_EFFECT pipeline.weighting.cap_by']);
-  expect(errorsOf(equal({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
+  expect(errorsOf(createEqualWeighting({ ladder_caps: {} }))).toEqual([
+    'REQUIRED pipeline.weighting.ladder_caps.single',
+  ]);
+  expect(errorsOf(createEqualWeighting({ cap_by: 'ISSUER' }), 'warning')).toEqual([
+    'NO_EFFECT pipeline.weighting.cap_by',
+  ]);
+  expect(errorsOf(createEqualWeighting({ phase_in: { field: 'FREE_FLOAT', steps: 3, shape: 'linear' } }))).toEqual([
     'UNKNOWN_FIELD pipeline.weighting.phase_in.shape',
   ]);
-  expect(errorsOf(equal({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
+  expect(errorsOf(createEqualWeighting({ phase_in: { field: '1 + is_constituent()', steps: 3 } }))).toEqual([
     'BAD_EXPRESSION pipeline.weighting.phase_in.field',
   ]);
 });

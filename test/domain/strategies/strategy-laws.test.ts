@@ -13,7 +13,7 @@ import { runRecordJson } from '../backtest/run-texts.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
-const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
+const PLAIN_TERMS: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 
 const randomTerms: fc.Arbitrary<StrategyTerms> = fc.record({
   rebalance: fc.constantFrom(
@@ -129,7 +129,7 @@ describe('a strategy on random markets', () => {
         randomDecider,
         ({ market }, document, request, createDecider) => {
           const plain = tryRun(market, document, { ...request, createDecider });
-          const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN });
+          const strategy = tryRun(market, document, { ...request, createDecider, strategy: PLAIN_TERMS });
           expect(strategy === undefined).toBe(plain === undefined);
           if (!plain || !strategy) return;
           expect(strategy.level).toEqual(plain.level);

@@ -10,7 +10,7 @@ const GRID = {
   '/request/c': listRange(5),
   '/document/d': listRange(4),
 };
-const allIn = (variation: Variation): number[] => {
+const listDrawnParts = (variation: Variation): number[] => {
   const parts = orderSweepParts(variation);
   return listRange(parts.count).flatMap((part) => parts.variants(part));
 };
@@ -29,7 +29,7 @@ test('a variant of a grid is a combination, the last pointer varying fastest', (
 
 test('each variant is in one part, those of one definition next to each other', () => {
   const variation = { grid: GRID, patches: null };
-  const order = allIn(variation);
+  const order = listDrawnParts(variation);
   expect(order.toSorted((a, b) => a - b)).toEqual(listRange(120));
   const definitions = order.map((variant) => {
     const patch = createPatch(variation, variant);
@@ -38,7 +38,7 @@ test('each variant is in one part, those of one definition next to each other', 
   const changes = definitions.filter((definition, i) => definition !== definitions[i - 1]).length;
   expect(changes).toBe(2 * 4);
   const listed = { grid: null, patches: listPatches(variation) };
-  expect(allIn(listed).toSorted((a, b) => a - b)).toEqual(listRange(120));
+  expect(listDrawnParts(listed).toSorted((a, b) => a - b)).toEqual(listRange(120));
 });
 
 test('the largest sweep has 5,000 parts', () => {

@@ -19,10 +19,10 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
-import { plainDecider } from '../backtest/test-deciders.js';
+import { createPlainDecider } from '../backtest/test-deciders.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
-const HALF: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
+const HALF_EXPOSURE: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
 
 function runSingle(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {
   try {
@@ -49,7 +49,7 @@ function levelsOf(
       market,
       calendars: CALENDARS,
       plan,
-      createDecider: plainDecider,
+      createDecider: createPlainDecider,
       report: () => {},
       levelsOnly: true,
       roomForWeights,
@@ -61,7 +61,14 @@ function levelsOf(
 }
 
 const outcomesOf = (market: MarketData, variants: readonly Variant[]) =>
-  runVariants({ market, calendars: CALENDARS, variants, documents: {}, createDecider: plainDecider, report: () => {} });
+  runVariants({
+    market,
+    calendars: CALENDARS,
+    variants,
+    documents: {},
+    createDecider: createPlainDecider,
+    report: () => {},
+  });
 
 test('variants with shared computations equal their single runs, bit for bit', () => {
   fc.assert(
@@ -72,7 +79,7 @@ test('variants with shared computations equal their single runs, bit for bit', (
       ({ market }, documents, requests) => {
         const variants = documents.flatMap((document) =>
           requests.flatMap((request) =>
-            [null, HALF].map((strategy): Variant => ({
+            [null, HALF_EXPOSURE].map((strategy): Variant => ({
               patch: {},
               document,
               request: { benchmark: null, end: null, ...request },
@@ -143,8 +150,8 @@ test('memory for weights is zero again when the next book takes it', () => {
     fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, { start }) => {
       const room = createSparseRoom();
       let taken: Float64Array | undefined;
-      const roomForWeights = (cells: number): Float64Array => (taken = room.take(cells));
-      const computed = levelsOf(market, document, { start, roomForWeights });
+      const reserveWeights = (cells: number): Float64Array => (taken = room.take(cells));
+      const computed = levelsOf(market, document, { start, roomForWeights: reserveWeights });
       if (computed === undefined) return;
       const { index, from } = computed;
       expect(taken!.some((weight) => weight !== 0)).toBe(true);

@@ -206,9 +206,9 @@ test('an overlay has the currency that its changed terms lead into, unless that 
   const overlays = { ...base, document: overlay };
   const toSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
   const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: toSent });
-  const into = (to: string) => currencyOf({ '/document/overlay/to': to });
+  const convertInto = (to: string) => currencyOf({ '/document/overlay/to': to });
   for (const to of ['GBP', 'EUR', 'JPY'])
-    expect(into(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
+    expect(convertInto(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
   expect(currencyOf({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
     expect.objectContaining({ code: 'NOT_IN_CHOICES', path: '/document.currency' }),
   );

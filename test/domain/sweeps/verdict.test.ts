@@ -94,7 +94,7 @@ describe('what is said of skill', () => {
     best: { sharpe: 1, skewness: 0, kurtosis: 3, observations: 9 },
     deflatedSharpe: 0.893,
   };
-  const overfitting = (probability: number) => ({
+  const createOverfitting = (probability: number) => ({
     probability,
     probabilityOfLoss: 0,
     medianLogit: 0,
@@ -109,14 +109,14 @@ describe('what is said of skill', () => {
 
   test('is stated with the benchmark of its test', () => {
     expect(createSentences({})).toEqual([`${TESTED}.`]);
-    expect(createSentences({ overfitting: overfitting(0.5) })).toEqual([
+    expect(createSentences({ overfitting: createOverfitting(0.5) })).toEqual([
       `${TESTED}.`,
       'In 50.0 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other.',
     ]);
   });
 
   test('is not stated at a probability of overfitting above one half', () => {
-    expect(createSentences({ overfitting: overfitting(0.772) })).toEqual([
+    expect(createSentences({ overfitting: createOverfitting(0.772) })).toEqual([
       'In 77.2 % of 12,870 splits of the history, the variant that was best in one half ranked no better than the median in the other: the first rank here does not predict the future rank.',
     ]);
   });

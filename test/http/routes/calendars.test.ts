@@ -51,11 +51,11 @@ beforeAll(() => {
     scheduleOf: async (id) => scheduleOf(await indexOf(id)),
     today: () => parseValidDay('2026-11-20'),
   });
-  const authenticate = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
+  const acceptReader = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({
     api: calendarRoutes,
     handlers: createCalendarHandlers(views),
-    authenticate,
+    authenticate: acceptReader,
     version: '0',
     log: pino({ level: 'silent' }),
   });

@@ -1,11 +1,11 @@
 import { get, type IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
 });
 afterAll(() => service.close());
 

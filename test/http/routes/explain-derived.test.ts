@@ -4,7 +4,7 @@ import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 const NAMES = Array.from({ length: 10 }, (_, i) => `N${String(i).padStart(2, '0')}`);
 const SECTORS = ['Energy', 'Health', 'Tech'];
@@ -20,7 +20,7 @@ const ACQUIRED = '2024-07-02';
 
 const createTable = (columns: string[], data: unknown[][]) => ({ index: data.map((_, i) => i), columns, data });
 
-function marketRows(): unknown[][] {
+function createMarketRows(): unknown[][] {
   const random = createCounterRandom({ seed: 5, stream: 1 });
   const levels = NAMES.map((_, i) => 20 + 10 * i);
   return DAYS.flatMap((day) => {
@@ -52,9 +52,9 @@ const constraints = [
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService(['--workers', '1']);
+  service = await openLiveService(['--workers', '1']);
   const tables = {
-    market: createTable(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], marketRows()),
+    market: createTable(['identifier', 'date', 'CLOSE', 'SHARES_OUTSTANDING', 'VOLUME'], createMarketRows()),
     reference: createTable(
       ['identifier', 'SECTOR'],
       NAMES.map((name, i) => [name, SECTORS[i % 3]]),
@@ -285,11 +285,11 @@ describe('an index that waits for a bar', () => {
 
   test('previews what it decides, and explains what it holds', async () => {
     await service.ok('POST', '/indices', setWaiting('WAITS', { base_date: LAST_REBALANCE }));
-    const preview = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
+    const previewIndex = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
     const asOf = { as_of: LAST_REBALANCE };
     const decided = await service.ok<PreviewResponse>('POST', '/indices/WAITS/preview', asOf);
     const carried = { ...parent, id: 'CARRIES', base_date: LAST_REBALANCE };
-    expect(decided.weights).toEqual((await preview({ document: carried, ...asOf })).weights);
+    expect(decided.weights).toEqual((await previewIndex({ document: carried, ...asOf })).weights);
     expect(decided.weights['N08']).toBeGreaterThan(0);
     expect(await explain('WAITS', 'N08', LAST_REBALANCE)).toMatchObject({
       included: false,

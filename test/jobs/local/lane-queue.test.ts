@@ -31,8 +31,13 @@ test('an owner at its limit is skipped and keeps its turn', () => {
     ['b', 'b2'],
   ] as const)
     queue.push(owner, jobId);
-  const notA = (owner: string): boolean => owner !== 'a';
-  expect([queue.peek(notA), queue.shift(notA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual(['b1', 'b1', 1, 0]);
+  const isNotOwnedByA = (owner: string): boolean => owner !== 'a';
+  expect([queue.peek(isNotOwnedByA), queue.shift(isNotOwnedByA), queue.lengthOf('b'), queue.lengthOf('c')]).toEqual([
+    'b1',
+    'b1',
+    1,
+    0,
+  ]);
   expect(queue.peek(() => false)).toBeUndefined();
   expect(drain(queue)).toEqual(['a1', 'b2']);
 });

@@ -5,7 +5,7 @@ import type { Claim, QueueLimits, WaitingJob } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
-import { newNotices, openNode, type OpenedNode } from './open-node.js';
+import { createNotices, openNode, type OpenedNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
 import { createQueues, createOrigin, createJob, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
@@ -75,7 +75,7 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   ): Promise<void> {
     const world = await openTestSchema();
     const time = createTestClock();
-    const cancellations = isToldAtOnce ? newNotices() : undefined;
+    const cancellations = isToldAtOnce ? createNotices() : undefined;
     const nodes = await Promise.all(
       ['one', 'other'].map(async (name, i) => {
         const limits = { ...LIMITS, jobBytesMax: memories[i]! };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { rowOf } from '#jobs/postgres/job-documents.js';
+import { createRow } from '#jobs/postgres/job-documents.js';
 import type { QueueLimits } from '#jobs/queue.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { createQueues, createJob, LEASE_MS } from '../queue-port-world.js';
@@ -47,7 +47,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
       const record = { ...stored.body, ...change };
       await tx.put('job', `backtest:${id}`, record);
       await tx.put('index', 'another', {}); // a commit of several documents writes the whole row
-      tx.putJob({ ...rowOf(record as never), kind: CLAIMED_BEFORE });
+      tx.putJob({ ...createRow(record as never), kind: CLAIMED_BEFORE });
     });
   }
 

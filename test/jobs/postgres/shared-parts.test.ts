@@ -12,7 +12,7 @@ import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql
 import { createJob, LEASE_MS, succeed } from '../queue-port-world.js';
 import { RETRIES_AT_ONCE } from '../retries-at-once.js';
 
-const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const quietLog = { info: () => {}, warn: () => {}, error: () => {} };
 const limits = {
   retryOf: RETRIES_AT_ONCE,
   queueMax: 9,
@@ -23,7 +23,7 @@ const limits = {
 };
 const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
 const createRef = (name: string) => ({ name, bytes: 1, sha256: 'ab' });
-const succeedWith = (name: string, files?: readonly string[]) =>
+const createSuccessWith = (name: string, files?: readonly string[]) =>
   ({
     type: 'succeed',
     result: { artifact: createRef(name), ...(files && { files: files.map(createRef) }) },
@@ -38,7 +38,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   beforeEach(async () => {
     world = await openTestSchema();
     documents = await openPostgresDocuments({ database: world.database, schema: world.schema });
-    queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quiet });
+    queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quietLog });
     await queue.submit(createJob('shared', { estimatedBytes: 50 }));
     claim = (await queue.claim(ORDER))!;
   });
@@ -90,7 +90,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     });
     expect(await own.remaining(claim.lease)).toEqual([0, 1]);
     expect(await own.collect(claim.lease)).toEqual([]);
-    expect(await other.complete(part.lease, succeedWith('outputs', ['columns', 'plan']))).toBe(true);
+    expect(await other.complete(part.lease, createSuccessWith('outputs', ['columns', 'plan']))).toBe(true);
     const result = await own.collect(claim.lease);
     expect(result).toEqual([
       { artifact: createRef('outputs'), files: [createRef('columns'), createRef('plan')], parts: [0] },
@@ -143,7 +143,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await listNodeLoads()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
     // Of three slots, one runs the job and another runs parts of it.
     expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
-    await helper.complete(lease, succeedWith('out'));
+    await helper.complete(lease, createSuccessWith('out'));
     expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });
 
@@ -191,7 +191,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
     await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
-    expect(await late.complete(first.lease, succeedWith('late'))).toBe(false);
+    expect(await late.complete(first.lease, createSuccessWith('late'))).toBe(false);
     expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
     silent.ask(claim.lease.jobId);
     await expect.poll(() => second.lease.isLost).toBe(true);

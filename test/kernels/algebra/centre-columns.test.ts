@@ -1,7 +1,7 @@
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { centreColumns } from '#kernels/algebra/centre-columns.js';
-import { symmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
+import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';
 
 test('takes the mean from every value of its column, and sums what is left squared', () => {
@@ -30,7 +30,7 @@ test('makes the product of the panel with itself weigh its rows by their factors
   const squares = new Float64Array(2);
   centreColumns(x, { weights: undefined, factors: Float64Array.of(4, 9) }, new Float64Array(2), squares);
   const product = new Float64Array(4);
-  symmetricRankK(x, 2, product);
+  computeSymmetricRankK(x, 2, product);
   expect([...product]).toEqual([13, 26, 26, 52]);
   expect([...squares]).toEqual([13, 52]);
 });
@@ -50,16 +50,22 @@ test('a column is centred independently of its neighbours', () => {
 });
 
 test('refuses panels of a wrong shape, and missing weights, factors or sums', () => {
-  const centre = (values: number, weights: number | undefined, factors: number, means: number, squares = means) => {
+  const prepareCentring = (
+    values: number,
+    weights: number | undefined,
+    factors: number,
+    means: number,
+    squares = means,
+  ) => {
     const of = {
       weights: weights === undefined ? undefined : new Float64Array(weights),
       factors: new Float64Array(factors),
     };
     return () => centreColumns(new Float64Array(values), of, new Float64Array(means), new Float64Array(squares));
   };
-  expect(centre(5, undefined, 2, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 2, 0)).toThrow(KernelFault);
-  expect(centre(4, 1, 2, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 1, 2)).toThrow(KernelFault);
-  expect(centre(4, undefined, 2, 2, 1)).toThrow(KernelFault);
+  expect(prepareCentring(5, undefined, 2, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 2, 0)).toThrow(KernelFault);
+  expect(prepareCentring(4, 1, 2, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 1, 2)).toThrow(KernelFault);
+  expect(prepareCentring(4, undefined, 2, 2, 1)).toThrow(KernelFault);
 });

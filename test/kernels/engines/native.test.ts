@@ -9,8 +9,8 @@ import type { KernelExports } from '#kernels/engines/wasm-exports.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { expectEqual } from '../../equal.js';
 import { FEWER_ORDERS, testAgreement } from './agreement.js';
-import { hashSolution, listProblems, setsHere } from './native-problems.js';
-import { randomDefinite, randomPanel, randomSymmetric } from './random-matrices.js';
+import { hashSolution, listProblems, listSetsHere } from './native-problems.js';
+import { createRandomDefinite, createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 
 const arena = createArena();
 const plain = new WebAssembly.Instance(compileKernelModule(), createKernelImports(arena.memory))
@@ -20,7 +20,7 @@ test('the kernels of WebAssembly have the bits that native kernels are tested fo
   testBits(plain, arena);
 });
 
-const sets = setsHere();
+const sets = listSetsHere();
 
 for (const set of ['avx512', 'avx2', 'neon'] as const)
   if (!sets.includes(set)) console.log(`Native kernels of ${set} are not tested in this process: it has none.`);
@@ -46,7 +46,7 @@ describe.skipIf(sets.length === 0).each(sets.length === 0 ? ['none' as never] : 
       [300, 131],
       [300, 299],
     ] as const) {
-      const a = randomDefinite(n);
+      const a = createRandomDefinite(n);
       a[wrong * (n + 1)] = -1;
       const mark = arena.mark();
       const at = arena.reserve(a.byteLength);
@@ -80,7 +80,7 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
 
   test('has the bits of WebAssembly on arrays of its memory, also after that grew, and on others', () => {
     const [rows, columns] = [400, 130];
-    const x = randomPanel(rows, columns);
+    const x = createRandomPanel(rows, columns);
     const expected = new Float64Array(columns * columns);
     openWasmEngine().symmetricRankK(x, columns, expected);
     const actual = new Float64Array(columns * columns);
@@ -97,7 +97,7 @@ describe.skipIf(sets.length === 0)('the native engine', () => {
 
   test('has the bits of WebAssembly with other threads at its side', () => {
     const n = 401;
-    const [a, x] = [randomSymmetric(n), randomPanel(997, 203)];
+    const [a, x] = [createRandomSymmetric(n), createRandomPanel(997, 203)];
     const results = [openWasmEngine, openNativeEngine].map((open) => {
       const each = open({ threads: () => 3, teamOrder: 64, sharedMin: 0 });
       const [values, vectors, product] = [n, n * n, 203 * 203].map((length) => new Float64Array(length));

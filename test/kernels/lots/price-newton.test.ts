@@ -4,14 +4,14 @@ import { solveRelaxation } from '#kernels/lots/interior-point.js';
 import { solveByPrices } from '#kernels/lots/price-newton.js';
 import { listRelaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
 import { EITHER, relaxTrades } from '#kernels/lots/relaxed-trades.js';
-import { randomAccount } from './random-account.js';
+import { createRandomAccount } from './random-account.js';
 
 /**
  * Returns the convex form of an account without losses, which would be sold and bought back; gains of both holding
  * periods have one price.
  */
 function formOf(seed: number, trackingLimit = Infinity): Relaxation {
-  const random = randomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
+  const random = createRandomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
   const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
   const side = program.sides[1]!;
   const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(EITHER));

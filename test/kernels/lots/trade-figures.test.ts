@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { HARD_PENALTY } from '#kernels/lots/interior-state.js';
 import { computeFigures, computeMerit, createTrades } from '#kernels/lots/trade-figures.js';
-import { usSides } from './random-account.js';
+import { createUsSides } from './random-account.js';
 
 const row = { short: 0, long: 0, cost: 0 };
 
@@ -30,7 +30,7 @@ const ACCOUNT: AccountProgram = {
   taxWeight: 1,
   fixedShort: 0.05,
   fixedLong: 0,
-  sides: usSides(0.37, 0.2),
+  sides: createUsSides(0.37, 0.2),
   rows: [
     // At least 95 % must be invested, and at least 50 % in the second security at a price of 2.
     { ...row, weights: Float64Array.of(-1, -1), constant: 0.95, penalty: Infinity },

@@ -19,10 +19,10 @@ import {
   allocateWork,
   writeInto,
 } from '#kernels/memory/paged-memory.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
-const usual = findMemoryLimit();
+const folderFor = openTemporaryFolders();
+const usualLimit = findMemoryLimit();
 const MIB = 2 ** 20;
 let folder = '';
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
   folder = await folderFor();
   limitMemory({ panelBytes: MIB, folder });
 });
-afterEach(() => void limitMemory(usual));
+afterEach(() => void limitMemory(usualLimit));
 
 /** Computes the bytes of this process's memory that are mapped to files in the folder. */
 function computeMappedBytes(): number {
@@ -39,12 +39,12 @@ function computeMappedBytes(): number {
   return ranges.reduce((sum, [from, to]) => sum + Number(`0x${to!}`) - Number(`0x${from!}`), 0);
 }
 
-const unlessPaged = (skip: (reason: string) => never): void => {
+const skipUnlessPaged = (skip: (reason: string) => never): void => {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
 };
 
 test('memory beyond the limit is in unnamed files, and threads share it', async ({ skip }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   const panel = new Float64Array(allocatePanels(2 * MIB));
   expect(panel.every((value) => value === 0)).toBe(true);
   expect(computeMappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
@@ -65,7 +65,7 @@ test('memory beyond the limit is in unnamed files, and threads share it', async 
 });
 
 test('large memory that is emptied holds zeros, small and paged memory is left as it is', ({ skip }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   const large = new SharedArrayBuffer(ALONE_BYTES + 5);
   const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(ALONE_BYTES)];
   for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
@@ -80,7 +80,7 @@ test('large memory that is emptied holds zeros, small and paged memory is left a
 test('a panel for another process is a file in memory where there is a folder for it, small ones are not', ({
   skip,
 }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null });
   expect(findPagedFile(allocateHandedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
   limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
@@ -94,7 +94,7 @@ test('a panel for another process is a file in memory where there is a folder fo
 });
 
 test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   expect([isPaged(MIB), isPaged(MIB + 1)]).toEqual([false, true]);
   allocatePanels(MIB / 4, MIB);
   allocateWork(MIB / 16);
@@ -111,7 +111,7 @@ test('panels are paged by the size of their store, arrays made from them from a 
 });
 
 test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const result = allocatePanels(ALONE_BYTES);
   const file = findPagedFile(result)!;
@@ -129,7 +129,7 @@ test('a file that keeps its name is memory of another process, too, with room fo
 });
 
 /** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
-const AMONG_OTHERS = `
+const ALONE_SCRIPT = `
   import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
   const folder = process.argv[1];
@@ -142,10 +142,10 @@ const AMONG_OTHERS = `
   console.log(JSON.stringify([findPagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
 
 test('no other process has the file of memory that lies among other memory', ({ skip }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
   if (header.glibcVersionRuntime === undefined) skip('other C libraries map large memory by itself');
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', AMONG_OTHERS, folder], {
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', ALONE_SCRIPT, folder], {
     env: { ...process.env, MALLOC_MMAP_THRESHOLD_: String(2 ** 30) },
     encoding: 'utf8',
   });
@@ -156,7 +156,7 @@ test('no other process has the file of memory that lies among other memory', ({ 
 test('bytes that are written into memory are there, at its edges, across them and within, whether or not it is paged', ({
   skip,
 }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const paged = allocatePanels(ALONE_BYTES);
   const plain = new SharedArrayBuffer(ALONE_BYTES);
@@ -192,7 +192,7 @@ function computeTouchedBytes(): number {
 }
 
 test('values of a file that are read once count as memory of no process', ({ skip }) => {
-  unlessPaged(skip);
+  skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const result = allocatePanels(ALONE_BYTES);
   const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);

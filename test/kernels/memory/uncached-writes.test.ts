@@ -10,15 +10,15 @@ import {
   findPagedFile,
 } from '#kernels/memory/paged-memory.js';
 import { openUncachedWrites, SPARE_BYTES } from '#kernels/memory/uncached-writes.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const folderFor = temporaryFolders();
-const usual = findMemoryLimit();
+const folderFor = openTemporaryFolders();
+const usualLimit = findMemoryLimit();
 
 beforeEach(async () => {
   limitMemory({ panelBytes: 2 ** 20, folder: await folderFor(), keepsNames: true });
 });
-afterEach(() => void limitMemory(usual));
+afterEach(() => void limitMemory(usualLimit));
 
 /** Creates memory on a file that stays open, which the library maps separately. */
 function createWrittenMemory(skip: (reason: string) => never): SharedArrayBuffer {

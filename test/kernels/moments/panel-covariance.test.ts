@@ -18,7 +18,7 @@ import {
 } from '#kernels/moments/panel-covariance.js';
 import { findPanelEigenvalues } from '#kernels/moments/panel-eigenvalues.js';
 import { computeAverageCorrelation } from '#kernels/moments/shrinkage-target.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 const SETTINGS: readonly Shrinkage[] = [
   { target: 'constant_correlation', intensity: null, method: 'shape', scale: 252 },
@@ -28,7 +28,7 @@ const SETTINGS: readonly Shrinkage[] = [
 ];
 
 function estimate(rows: number, assets: number, shrinkage: Shrinkage): LowRankCovariance {
-  return estimateLowRankCovariance(openWasmEngine(), randomPanel(rows, assets), assets, shrinkage);
+  return estimateLowRankCovariance(openWasmEngine(), createRandomPanel(rows, assets), assets, shrinkage);
 }
 
 /** Returns rows [from, to) of a matrix, each from its diagonal element on. */

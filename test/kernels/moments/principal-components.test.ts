@@ -4,7 +4,7 @@ import { referenceEngine as plain } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { computePrincipalComponents } from '#kernels/moments/principal-components.js';
 import { expectClose } from '../closeness.js';
-import { randomPanel } from '../engines/random-matrices.js';
+import { createRandomPanel } from '../engines/random-matrices.js';
 
 describe('computePrincipalComponents', () => {
   test.each([
@@ -12,7 +12,7 @@ describe('computePrincipalComponents', () => {
     [6, 40],
     [9, 9],
   ])("are eigenpairs of X'X for %i x %i", (rows, columns) => {
-    const panel = randomPanel(rows, columns, 21);
+    const panel = createRandomPanel(rows, columns, 21);
     const products = new Float64Array(columns * columns);
     plain.symmetricRankK(panel, columns, products);
     for (const engine of [plain, openWasmEngine()]) {

@@ -3,7 +3,7 @@ import { KernelFault } from '#kernels/assert.js';
 import { createCounterRandom, computePhilox } from '#kernels/random/counter-random.js';
 
 /** Known answers of Philox 4x32-10 from kat_vectors in the authors' Random123 distribution. */
-const KNOWN = [
+const KNOWN_ANSWERS = [
   { counter: [0, 0, 0, 0], key: [0, 0], words: [0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8] },
   {
     counter: [0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff],
@@ -18,7 +18,7 @@ const KNOWN = [
 ];
 
 describe('philox', () => {
-  test.each(KNOWN)('gives the known answer for counter $counter', ({ counter, key, words }) => {
+  test.each(KNOWN_ANSWERS)('gives the known answer for counter $counter', ({ counter, key, words }) => {
     const out = new Uint32Array(4);
     computePhilox(Uint32Array.from(counter), Uint32Array.from(key), out);
     expect([...out]).toEqual(words);

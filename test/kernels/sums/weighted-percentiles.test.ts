@@ -16,12 +16,12 @@ function computeByDefinition(values: readonly number[], weights: readonly number
   return Math.min(...held.map((i) => values[i]!).filter((value) => sumUpTo(value) >= share * total - 1e-12));
 }
 
-const MADE_BY = [
+const IMPLEMENTATIONS = [
   ['the definition', computeWeightedPercentiles],
   ['WebAssembly', openWasmEngine().weightedPercentiles],
 ] as const;
 
-describe.each(MADE_BY)('%s', (_, percentilesOf) => {
+describe.each(IMPLEMENTATIONS)('%s', (_, percentilesOf) => {
   /** Returns the mean, the coverage and the percentiles of a date. */
   function figuresOf(values: readonly number[], weights: readonly number[]): number[] {
     const out = new Float64Array(2 + SHARES.length);

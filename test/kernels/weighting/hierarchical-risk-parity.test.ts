@@ -8,7 +8,7 @@ import {
   type HierarchyTerms,
 } from '#kernels/weighting/hierarchical-risk-parity.js';
 import { fc } from '../../fast-check.js';
-import { plainOrder, plainWeights, pointsOf, sumOf, type Matrix } from './plain-hierarchy.js';
+import { computePlainOrder, computePlainWeights, pointsOf, sumOf, type Matrix } from './plain-hierarchy.js';
 
 function weightsOf(covariance: Matrix, terms: HierarchyTerms): number[] {
   const out = new Float64Array(covariance.length);
@@ -27,13 +27,13 @@ function sampleOf(rows: Matrix): number[][] {
 /** Creates returns without ties, in which groups of three share a factor. */
 function returnsOf(seed: number, n: number): number[][] {
   let state = seed + 1;
-  const uniform = () => {
+  const drawUniformValue = () => {
     state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
     return state / 0x80000000 - 0.5;
   };
   return Array.from({ length: 3 * n + 4 }, () => {
-    const factors = Array.from({ length: n }, uniform);
-    return Array.from({ length: n }, (_, i) => (0.2 + i / n) * (factors[i % 3]! + uniform()));
+    const factors = Array.from({ length: n }, drawUniformValue);
+    return Array.from({ length: n }, (_, i) => (0.2 + i / n) * (factors[i % 3]! + drawUniformValue()));
   });
 }
 
@@ -74,10 +74,10 @@ describe('hierarchical risk parity', () => {
         fc.property(fc.nat(1e6), fc.integer({ min: 2, max: 14 }), (seed, n) => {
           const rows = returnsOf(seed, n);
           const covariance = sampleOf(rows);
-          const order = plainOrder(pointsOf(rows, covariance, terms.distance), terms.linkage);
+          const order = computePlainOrder(pointsOf(rows, covariance, terms.distance), terms.linkage);
           const weights = weightsOf(covariance, terms);
           expect(sumOf(weights)).toBeCloseTo(1, 12);
-          const plain = plainWeights(covariance, order);
+          const plain = computePlainWeights(covariance, order);
           weights.forEach((weight, i) => expect(Math.abs(weight - plain[i]!)).toBeLessThan(1e-9));
         }),
         { numRuns: 60 },

@@ -20,7 +20,7 @@ test('a prefix belongs to the day that was asked for, whichever day was asked fo
 test('an announced dividend that is paid by now changes no prefix, one that is cancelled does', async () => {
   const held = createMarket(3, 130);
   const day = held.dates[120]!;
-  const dividend = (status: ActionStatus): CorporateAction => ({
+  const createDividend = (status: ActionStatus): CorporateAction => ({
     identifier: held.identifiers[0]!,
     type: 'DIVIDEND',
     value: 0.5,
@@ -31,11 +31,11 @@ test('an announced dividend that is paid by now changes no prefix, one that is c
     related: null,
     subscriptionPrice: null,
   });
-  const prefix = async (status: ActionStatus) => {
-    const content = { ...held, actions: [dividend(status)] };
+  const hashPrefix = async (status: ActionStatus) => {
+    const content = { ...held, actions: [createDividend(status)] };
     return prefixOf(content, (await digestContent(content)).digests, day);
   };
-  const announced = await prefix('announced');
-  expect(comparePrefixes(announced, await prefix('paid'))).toBeNull();
-  expect(comparePrefixes(announced, await prefix('cancelled'))).toBe('history');
+  const announced = await hashPrefix('announced');
+  expect(comparePrefixes(announced, await hashPrefix('paid'))).toBeNull();
+  expect(comparePrefixes(announced, await hashPrefix('cancelled'))).toBe('history');
 });

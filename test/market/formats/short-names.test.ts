@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { chunksOf, openDuckDb, quoteText, textsOf } from '#market/formats/duckdb.js';
+import { streamChunks, openDuckDb, quoteText, readTexts } from '#market/formats/duckdb.js';
 import { createShortNames } from '#market/formats/short-names.js';
 
 /**
@@ -24,8 +24,8 @@ test('names are found by the bytes that DuckDB keeps them in, whatever their ord
     const positionsOf = createShortNames(POSITIONS)!();
     const found: number[] = [];
     const list = `SELECT unnest([${rows.map(quoteText).join(', ')}])`;
-    for await (const chunk of chunksOf(duck.connection, list, ['text']))
-      found.push(...positionsOf(textsOf(chunk, 0)).subarray(0, chunk.rowCount));
+    for await (const chunk of streamChunks(duck.connection, list, ['text']))
+      found.push(...positionsOf(readTexts(chunk, 0)).subarray(0, chunk.rowCount));
     expect(found).toEqual(rows.map((text) => POSITIONS.get(text) ?? -1));
   } finally {
     duck.close();

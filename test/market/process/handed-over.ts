@@ -4,7 +4,7 @@ import { createOutgoingMarket } from '#market/process/outgoing-market.js';
 import type { HandOver, SharedMarket } from '#market/panels/shared-market.js';
 
 /** Writes a content to the first file with enough space, and reads it back into shared memory. */
-export async function handedOver(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
+export async function handOverContent(files: readonly string[], content: MarketContent): Promise<SharedMarket> {
   const incoming = createIncomingMarket();
   try {
     await createOutgoingMarket(files, (step) => incoming.take(step)).finish(content);

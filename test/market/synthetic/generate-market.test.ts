@@ -95,16 +95,16 @@ describe('a synthetic market', () => {
   test('with a session more has the prefix that runs are extended from', async () => {
     const settings = { assets: 20, listings_per_year: 0 };
     const first = SESSIONS.length - 130;
-    const upTo = (to: number) => ({
+    const generateUpTo = (to: number) => ({
       ...make({ ...settings, sessions: SESSIONS.slice(first, to) }),
       adjustment: 'none' as const,
     });
     for (let to = SESSIONS.length - 12; to < SESSIONS.length; to++) {
-      const [before, after] = [upTo(to), upTo(to + 1)];
+      const [before, after] = [generateUpTo(to), generateUpTo(to + 1)];
       const day = SESSIONS[to - 1]!;
-      const prefix = async (content: typeof before) =>
+      const hashPrefix = async (content: typeof before) =>
         prefixOf({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
-      expect(comparePrefixes(await prefix(before), await prefix(after))).toBeNull();
+      expect(comparePrefixes(await hashPrefix(before), await hashPrefix(after))).toBeNull();
     }
   });
 

@@ -9,7 +9,7 @@ import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js'
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
-import { AT, runWithDesk, createBars, createActions, contentOf } from './refresh-desk.js';
+import { REFRESHED_AT, runWithDesk, createBars, createActions, contentOf } from './refresh-desk.js';
 
 test('a refresh gives the same content as a complete read of the folder, whatever is new in it', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
@@ -123,7 +123,7 @@ test('only files that have come or changed are read again, and tables of which n
     });
     const files = await listFiles();
     const digests = listLabels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
-    const known = toKnownFiles(files, digests, Date.parse(AT));
+    const known = toKnownFiles(files, digests, Date.parse(REFRESHED_AT));
     expect(selectUnreadFiles(files, known)).toMatchObject({
       unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
@@ -227,22 +227,22 @@ test('a reading process that is killed fails its job, and the next one reads', (
 
 test('a refresh reports a date with only some of the securities, again while it is recent, and so does the store', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
-    const day = (date: string, names: readonly string[]) =>
+    const createDayBars = (date: string, names: readonly string[]) =>
       createBars(
         date,
         names.map((name) => `${name},${date},10`),
       );
     const names = ['A', 'B', 'C', 'D', 'E'];
-    await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+    await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-03', names) });
     await load();
-    await write(day('2024-01-04', ['A', 'B']));
+    await write(createDayBars('2024-01-04', ['A', 'B']));
     const partial = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]', count: 3, places: ['C', 'D', 'E'] }];
     expect((await refresh()).findings).toMatchObject(partial);
     expect((await refresh()).findings).toMatchObject(partial);
     expect((await store()).findings).toMatchObject(partial);
-    await write(day('2024-01-05', names));
+    await write(createDayBars('2024-01-05', names));
     expect((await refresh()).findings).toMatchObject(partial);
-    await write(Object.assign({}, ...['08', '09', '10', '11'].map((date) => day(`2024-01-${date}`, names))));
+    await write(Object.assign({}, ...['08', '09', '10', '11'].map((date) => createDayBars(`2024-01-${date}`, names))));
     expect((await refresh()).findings).toMatchObject(partial);
     expect((await refresh()).findings).toEqual([]);
     expect((await store()).findings).toMatchObject(partial);

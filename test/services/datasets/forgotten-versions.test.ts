@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import {
-  firstOf,
+  getFirst,
   FORGOTTEN_AT_ONCE,
   forgetAll,
   forgetDataVersions,
@@ -71,7 +71,7 @@ test('no number of a deleted store is given again, however often its id is used'
   await serveVersions(documents, 1);
   given.push(...(await documents.ids('data-version')));
   expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => formatNumberedId('m', version)));
-  expect(firstOf(await readHistory(documents, 'm'))).toBe(7);
+  expect(getFirst(await readHistory(documents, 'm'))).toBe(7);
 });
 
 test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {

@@ -3,9 +3,9 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DatasetActivity } from '#services/datasets/activity.js';
 import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/datasets/submissions.js';
-import { datasetDocument } from './dataset-documents.js';
+import { createDatasetDocument } from './dataset-documents.js';
 
-const DOCUMENT = datasetDocument('old', {
+const DOCUMENT = createDatasetDocument('old', {
   kind: 'synthetic',
   managed: true,
   source: 'synthetic',

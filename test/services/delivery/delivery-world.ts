@@ -13,7 +13,7 @@ import { createPost } from '#services/operations/send-callback.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import type { GivenKeys } from '#store/access/key-source.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 export const CALLBACK_KEY = Buffer.from('a key of at least 24 bytes, for tests');
 export const DATE = '2024-12-31';
@@ -28,8 +28,8 @@ export interface WorldOptions {
 }
 
 /** Creates a delivery service without scheduled days: files in memory, real targets. */
-export async function deliveryWorld(options: WorldOptions = {}) {
-  const base = await temporaryFolder();
+export async function openDeliveryWorld(options: WorldOptions = {}) {
+  const base = await createTemporaryFolder();
   const root = join(base, 'out');
   mkdirSync(root);
   const home = await openHome(join(base, 'home'));
@@ -61,7 +61,7 @@ export async function deliveryWorld(options: WorldOptions = {}) {
   const read: string[] = [];
 
   /** Creates a file of the day with a content. */
-  const file = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
+  const createPublishedFile = (indexId: string, text: string, table = 'closing', name?: string): DayFile => {
     const bytes = Buffer.from(text);
     const sha256 = createHash('sha256').update(bytes).digest('hex');
     contents.set(sha256, bytes);
@@ -83,7 +83,7 @@ export async function deliveryWorld(options: WorldOptions = {}) {
     records,
     /** files whose content was read in order to be sent */
     read,
-    file,
+    file: createPublishedFile,
     clientOf,
     /** Delivers to the first target of a client, like a round of a day. */
     async deliver(
@@ -126,4 +126,4 @@ export async function deliveryWorld(options: WorldOptions = {}) {
   };
 }
 
-export type DeliveryWorld = Awaited<ReturnType<typeof deliveryWorld>>;
+export type DeliveryWorld = Awaited<ReturnType<typeof openDeliveryWorld>>;

@@ -5,10 +5,10 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import { createAuditSender, createAuditPush } from '#services/history/audit-push.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 async function openLog() {
-  const engine = await openDocumentStore({ folder: await temporaryFolder() });
+  const engine = await openDocumentStore({ folder: await createTemporaryFolder() });
   onTestFinished(() => engine.close());
   const documents = createVersionedStore(engine);
   const write = (id: string) => documents.transaction(async (tx) => void (await tx.put('template', id, { id })));

@@ -14,14 +14,14 @@ type AuditLog = z.infer<typeof AuditLogSchema>;
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
-function newKey(name: string, scopes: readonly Scope[]): string {
+function createKey(name: string, scopes: readonly Scope[]): string {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
   keys[name] = { 'x-api-key': key };
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
 }
 
 beforeAll(async () => {
-  const given = [newKey('anna', ['read', 'write', 'data', 'run']), newKey('root', ['admin'])];
+  const given = [createKey('anna', ['read', 'write', 'data', 'run']), createKey('root', ['admin'])];
   service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
 });
 afterAll(() => service.close());
@@ -33,7 +33,7 @@ const ask = <T = Record<string, unknown>>(
   headers: Record<string, string> = {},
 ) => service.ask<T>(method, path, body, { ...keys['anna'], ...headers });
 
-const index = (id: string, over: object = {}) => ({
+const createIndexBody = (id: string, over: object = {}) => ({
   id,
   name: id,
   calendar: 'XNYS',
@@ -45,7 +45,7 @@ const index = (id: string, over: object = {}) => ({
 
 /** Paths of a document of each family, and two states of the document. */
 const FAMILIES = [
-  ['an index', '/indices/AA', index('AA'), index('AA', { name: 'Other' })],
+  ['an index', '/indices/AA', createIndexBody('AA'), createIndexBody('AA', { name: 'Other' })],
   [
     'a strategy',
     '/strategies/SS',
@@ -72,7 +72,7 @@ const FAMILIES = [
   ],
 ] as const;
 
-beforeAll(() => ask('PUT', '/indices/BASE', index('BASE')));
+beforeAll(() => ask('PUT', '/indices/BASE', createIndexBody('BASE')));
 
 describe.each(FAMILIES)('%s', (_, path, first, second) => {
   test('is listed write by write, read as it was, and restored after its deletion', async () => {
@@ -140,8 +140,8 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
 });
 
 test('two versions of an index differ by paths, and by sentences of the methodology', async () => {
-  await ask('PUT', '/indices/DIFF', index('DIFF'));
-  await ask('PUT', '/indices/DIFF', index('DIFF', { rebalance: { frequency: 'weekly' } }));
+  await ask('PUT', '/indices/DIFF', createIndexBody('DIFF'));
+  await ask('PUT', '/indices/DIFF', createIndexBody('DIFF', { rebalance: { frequency: 'weekly' } }));
   const { body } = await ask<VersionDifference>('GET', '/indices/DIFF/versions/diff?from=1&to=2');
   expect(body.changes).toContainEqual({
     path: '/rebalance/frequency',
@@ -163,8 +163,8 @@ test('two versions of an index differ by paths, and by sentences of the methodol
 });
 
 test('a note may be in any script, and has at most 500 characters', async () => {
-  const inBytes = (note: string) => Buffer.from(note, 'utf8').toString('latin1');
-  await ask('PUT', '/data/watchlists/noted', { name: 'N' }, { 'x-change-note': inBytes('Obergrenze für Öl') });
+  const encodeLatin1 = (note: string) => Buffer.from(note, 'utf8').toString('latin1');
+  await ask('PUT', '/data/watchlists/noted', { name: 'N' }, { 'x-change-note': encodeLatin1('Obergrenze für Öl') });
   const { versions } = (await ask<VersionList>('GET', '/data/watchlists/noted/versions')).body;
   expect(versions[0]!.note).toBe('Obergrenze für Öl');
   const long = await ask('PUT', '/data/watchlists/noted', { name: 'M' }, { 'x-change-note': 'x'.repeat(501) });
@@ -172,8 +172,8 @@ test('a note may be in any script, and has at most 500 characters', async () => 
 });
 
 test('an optimised child that goes with its parent keeps its versions and comes back after it', async () => {
-  await ask('PUT', '/indices/UP', index('UP'));
-  await ask('PUT', '/indices/DOWN', index('DOWN', { pipeline: null, derivation: { source_index_id: 'UP' } }));
+  await ask('PUT', '/indices/UP', createIndexBody('UP'));
+  await ask('PUT', '/indices/DOWN', createIndexBody('DOWN', { pipeline: null, derivation: { source_index_id: 'UP' } }));
   await ask('DELETE', '/indices/UP');
   expect((await ask('POST', '/indices/DOWN/versions/1/restore')).status).toBe(422);
   expect((await ask('POST', '/indices/UP/versions/1/restore')).status).toBe(200);
@@ -211,12 +211,12 @@ describe('the declaration of a data store', () => {
   });
 
   test('data has who brought it, when and why, in its versions and in the log of writes', async () => {
-    const noted = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
-    await ask('POST', '/data/stores/two/activate', undefined, noted('Go live'));
+    const createNoteHeaders = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
+    await ask('POST', '/data/stores/two/activate', undefined, createNoteHeaders('Go live'));
     await service.finished('load:two', keys['anna']);
     const later = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
     const more = { store_id: 'two', name: 'Both', tables: later, on_exists: 'append' };
-    await ask('POST', '/data/import', more, noted('Friday'));
+    await ask('POST', '/data/import', more, createNoteHeaders('Friday'));
     const { versions } = (await ask<DataVersions>('GET', '/data/stores/two/versions')).body;
     expect(versions.map(({ source, author, note, request_id: id }) => [source, author, note, id])).toEqual([
       ['append', 'anna', 'Friday', 'r-6'],

@@ -13,7 +13,7 @@ import type {
 type Entry = StoredDocument | UnreadableDocument;
 
 /** Creates a document store in memory; a transaction that throws leaves the documents unchanged. */
-function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
+function createMemoryStore(): DocumentStore & { readonly entries: Map<string, Entry> } {
   const entries = new Map<string, Entry>();
   let writes = 0;
   const keyOf = (kind: DocumentKind, id: string) => `${kind} ${id}`;
@@ -76,7 +76,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
 }
 
 function setUp(live: readonly string[] = []) {
-  const documents = memoryStore();
+  const documents = createMemoryStore();
   const cancelled: string[] = [];
   const jobs: Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'> = {
     get: async () => undefined,

@@ -229,13 +229,13 @@ describe('a document is checked', () => {
   });
 
   test('for amendments with a wrong value, an unknown member, or no effect', async () => {
-    const amended = (changes: object) => check({ amendments: [{ effective_from: '2024-02-01', changes }] });
-    const [wrong] = await amended({ rounding: { level: 99 } });
+    const checkAmended = (changes: object) => check({ amendments: [{ effective_from: '2024-02-01', changes }] });
+    const [wrong] = await checkAmended({ rounding: { level: 99 } });
     expect(wrong!.at).toBe('error OUT_OF_RANGE amendments[0].changes.rounding.level');
     expect(wrong!.message).toContain('is 99; at most 15 is accepted');
-    expect((await amended({ treatment: {} }))[0]!.at).toBe('error UNKNOWN_FIELD amendments[0].changes.treatment');
-    expect((await amended({ pipeline: null }))[0]!.at).toBe('error PIPELINE_XOR_DERIVATION amendments[0].changes');
-    expect(await amended({})).toContainEqual({
+    expect((await checkAmended({ treatment: {} }))[0]!.at).toBe('error UNKNOWN_FIELD amendments[0].changes.treatment');
+    expect((await checkAmended({ pipeline: null }))[0]!.at).toBe('error PIPELINE_XOR_DERIVATION amendments[0].changes');
+    expect(await checkAmended({})).toContainEqual({
       at: 'warning NO_EFFECT amendments[0].changes',
       message: 'amendments[0].changes changes nothing: the document has these values already.',
     });

@@ -9,16 +9,16 @@ import { waitUntil } from '../../waiting.js';
 /** Key with which the service signs callbacks. */
 const KEY = Buffer.from('a key of at least 24 bytes, for tests');
 
-interface Received {
+interface ReceivedRequest {
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
 }
 
 /** Creates a receiver of callbacks whose responses the test determines. */
 async function createReceiver() {
-  const received: Received[] = [];
+  const received: ReceivedRequest[] = [];
   const state = { status: 204, redirect: '', isSilent: false };
-  let arrived = (): void => {};
+  let resolveArrival = (): void => {};
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -26,7 +26,7 @@ async function createReceiver() {
       received.push({ headers: incoming.headers, body: Buffer.concat(chunks).toString() });
       if (!state.isSilent)
         outgoing.writeHead(state.status, state.redirect === '' ? {} : { Location: state.redirect }).end();
-      arrived();
+      resolveArrival();
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
@@ -36,7 +36,7 @@ async function createReceiver() {
     state,
     /** Resolves after at least this number of messages has arrived. */
     async count(least: number) {
-      while (received.length < least) await new Promise<void>((resolve) => void (arrived = resolve));
+      while (received.length < least) await new Promise<void>((resolve) => void (resolveArrival = resolve));
     },
     close: () => server.close(),
   };

@@ -7,9 +7,9 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { createTestClock } from '../../jobs/test-clock.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const URL_OF_TEST = 'https://hooks.test/end';
 const log = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -49,12 +49,12 @@ async function createWorld(answers: readonly (Failure | undefined)[], hosts = ['
   };
 }
 
-const busy: Failure = { reason: 'The receiver answered 503.', isFinal: false };
+const busyFailure: Failure = { reason: 'The receiver answered 503.', isFinal: false };
 const countStored = async ({ documents }: Awaited<ReturnType<typeof createWorld>>) =>
   (await documents.ids('delivery')).length;
 
 test('a message is sent until its receiver accepts it, after pauses that double', async () => {
-  const here = await createWorld([busy, busy, busy, undefined]);
+  const here = await createWorld([busyFailure, busyFailure, busyFailure, undefined]);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
@@ -67,7 +67,7 @@ test('a message is sent until its receiver accepts it, after pauses that double'
 });
 
 test('it is given up after the last attempt, or when the receiver wants no more of it', async () => {
-  const here = await createWorld([busy]);
+  const here = await createWorld([busyFailure]);
   const deliveries = here.open();
   await here.add('a');
   await here.until(async () => (await countStored(here)) === 0);
@@ -85,7 +85,7 @@ test('it is given up after the last attempt, or when the receiver wants no more 
 });
 
 test('the next process delivers the pending messages, with the attempts so far', async () => {
-  const here = await createWorld([busy, undefined]);
+  const here = await createWorld([busyFailure, undefined]);
   const first = here.open();
   await here.add('a');
   await here.until(async () => {

@@ -14,7 +14,7 @@ const NAMES = ['A', 'B', 'C', 'D', 'LATE'];
  * First day of LATE, which has prices on 450 sessions: 89 % of the last 504 sessions, which a derived index uses, and
  * 60 % of all sessions.
  */
-const LISTED = DAYS.length - 470;
+const LISTED_FROM = DAYS.length - 470;
 
 function listRows(): unknown[][] {
   const random = createCounterRandom({ seed: 3, stream: 1 });
@@ -22,7 +22,7 @@ function listRows(): unknown[][] {
   return DAYS.flatMap((day, t) =>
     NAMES.flatMap((name, i) => {
       levels[i]! *= 1 + 0.01 * random.normal();
-      return name === 'LATE' && t < LISTED ? [] : [[name, day, Math.round(levels[i]! * 1e4) / 1e4]];
+      return name === 'LATE' && t < LISTED_FROM ? [] : [[name, day, Math.round(levels[i]! * 1e4) / 1e4]];
     }),
   );
 }

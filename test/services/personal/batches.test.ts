@@ -18,7 +18,7 @@ import type { BatchCollection, BatchView } from '#contract/batches.js';
 import { Account } from '#domain/personal/account-request.js';
 import { readCommon, verifyResult } from '#domain/personal/verify-result.js';
 import type { JobStatus } from '#jobs/status.js';
-import { temporaryFolder } from '../../store/temporary-folder.js';
+import { createTemporaryFolder } from '../../store/temporary-folder.js';
 import { openBatches, type BatchWorld } from './batch-world.js';
 
 let world: BatchWorld;
@@ -165,7 +165,7 @@ describe('a batch of accounts', () => {
     const [first, ...others] = world.accountsOf(3).map((account) => ({ ...account, lots: account.lots.slice(0, 40) }));
     const accounts = [first!, ...others];
     await world.batch('json', accounts);
-    const parquetOf = await parquetMaker();
+    const parquetOf = await createParquetMaker();
     const send = (batchId: string, body: Uint8Array<ArrayBuffer>) =>
       world.service.download(
         `/optimise/batches?terms=${encodeURIComponent(JSON.stringify({ parent: 'CORE', risk_model: 'factors', batch_id: batchId }))}`,
@@ -298,8 +298,8 @@ describe('a batch of accounts', () => {
 });
 
 /** Returns a function that converts rows to a Parquet file. */
-async function parquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
-  const folder = await temporaryFolder();
+async function createParquetMaker(): Promise<(rows: readonly object[]) => Promise<Uint8Array<ArrayBuffer>>> {
+  const folder = await createTemporaryFolder();
   const connection = await (await DuckDBInstance.create(':memory:')).connect();
   return async (rows) => {
     const [from, to] = [join(folder, 'rows.ndjson'), join(folder, 'rows.parquet')];

@@ -4,10 +4,10 @@ import type { PartLines } from '#domain/personal/batch-parts.js';
 import type { Attempt } from '#jobs/job-kind.js';
 import { createBatchJob, type BatchJobDependencies } from '#services/personal/batch-job.js';
 
-const UNUSED = () => Promise.reject(new Error('unused'));
+const rejectUnused = () => Promise.reject(new Error('unused'));
 const DEPENDENCIES = {
-  documents: { get: UNUSED },
-  artifacts: { damaged: UNUSED, read: UNUSED },
+  documents: { get: rejectUnused },
+  artifacts: { damaged: rejectUnused, read: rejectUnused },
   markets: { settled: () => Promise.resolve() },
   dataVersions: { at: () => Promise.resolve({ served: { identity: 'M' } }) },
   workers: 1,

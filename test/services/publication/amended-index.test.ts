@@ -136,15 +136,15 @@ test('an amendment within the run is a change of its definition', async () => {
 });
 
 test('the text in force on a day is served, and the methodology names both', async () => {
-  const on = async (date: string) =>
+  const previewOnDate = async (date: string) =>
     (
       await service.ask<{ readonly pipeline: { readonly weighting: { readonly type: string } } }>(
         'GET',
         `/indices/AMD?on=${date}`,
       )
     ).body.pipeline.weighting.type;
-  expect(await on(sessions[29]!)).toBe('EqualWeight');
-  expect(await on(sessions[30]!)).toBe('MarketCapWeight');
+  expect(await previewOnDate(sessions[29]!)).toBe('EqualWeight');
+  expect(await previewOnDate(sessions[30]!)).toBe('MarketCapWeight');
   const { body } = await service.ask<{ readonly sentences?: readonly string[] }>('GET', '/indices/AMD/methodology');
   expect(JSON.stringify(body)).toContain(`From the first review on or after ${sessions[30]!}`);
 });

@@ -16,13 +16,13 @@ import type { LevelChange } from '#domain/documents/published-error.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
-import { inPython } from './in-python.js';
+import { runInPython } from './in-python.js';
 
 /** Service with an index whose closes are published; each test depends on the previous test. */
 let service: RunningService;
 const keys: Record<string, Record<string, string>> = {};
 
-function newKey(name: string, scopes: readonly Scope[]): string {
+function createKey(name: string, scopes: readonly Scope[]): string {
   const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
   keys[name] = { 'x-api-key': key };
   return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
@@ -45,7 +45,7 @@ async function runToEnd(path: string, body: unknown): Promise<void> {
 }
 
 /** Size of the changes in a refused publication. */
-interface Refused {
+interface RefusalBody {
   readonly dates: readonly string[];
   readonly levels_changed: number;
   readonly largest: Pick<LevelChange, 'change' | 'change_bps' | 'published' | 'run'> | null;
@@ -62,9 +62,9 @@ const createDefinition = (weighting: object) => ({
 
 beforeAll(async () => {
   const given = [
-    newKey('root', ['admin']),
-    newKey('desk', ['read', 'publish']),
-    newKey('analyst', ['read', 'write', 'run', 'data']),
+    createKey('root', ['admin']),
+    createKey('desk', ['read', 'publish']),
+    createKey('analyst', ['read', 'write', 'run', 'data']),
   ];
   service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
   await runToEnd('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
@@ -131,7 +131,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/PUB/backtest', {});
   const refusal = await ask<{
-    readonly error: { readonly code: string; readonly detail: Refused };
+    readonly error: { readonly code: string; readonly detail: RefusalBody };
   }>('POST', '/analytics/PUB/publish', {}, 'desk');
   expect([refusal.status, refusal.body.error.code]).toEqual([409, 'RESTATEMENT']);
   const { dates, largest, levels_changed: changed } = refusal.body.error.detail;
@@ -145,8 +145,8 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
       return { date: entry.date, ratio: run == null || standing === null ? 1 : Number(run) / standing };
     }),
   );
-  const size = ({ ratio }: { readonly ratio: number }) => Math.abs(ratio - 1);
-  const worst = ratios.toSorted((a, b) => size(b) - size(a))[0]!;
+  const computeErrorSize = ({ ratio }: { readonly ratio: number }) => Math.abs(ratio - 1);
+  const worst = ratios.toSorted((a, b) => computeErrorSize(b) - computeErrorSize(a))[0]!;
   expect(largest!.change_bps / 1e4).toBeCloseTo(worst.ratio - 1, 12);
   expect(largest!.change).toBe(largest!.run - largest!.published);
   expect(changed).toBe(new Set(ratios.filter(({ ratio }) => ratio !== 1).map(({ date }) => date)).size);
@@ -200,37 +200,37 @@ test('the log verifies without the service, by the command and by a page of Pyth
   expect(lines.headers.get('content-type')).toBe('application/x-ndjson');
   const text = await lines.text();
   const { body } = await ask('GET', '/analytics/PUB/published/keys');
-  const at = (name: string) => join(service.root, name);
-  await writeFile(at('keys.json'), JSON.stringify(body));
-  await writeFile(at('log'), text);
-  await writeFile(at('log.json'), JSON.stringify({ entries: await entriesOf() }));
-  expect(await verifyPublished([at('log'), '--key', at('keys.json')])).toBe(0);
-  expect(await verifyPublished([at('log.json'), '--key', at('keys.json')])).toBe(0);
-  expect(await verifyPublished([at('log')])).toBe(0);
-  await expect(verifyPublished([at('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
-  expect(await inPython([at('log'), at('keys.json'), 'zz'])).toMatchObject({ status: 64 });
+  const toPath = (name: string) => join(service.root, name);
+  await writeFile(toPath('keys.json'), JSON.stringify(body));
+  await writeFile(toPath('log'), text);
+  await writeFile(toPath('log.json'), JSON.stringify({ entries: await entriesOf() }));
+  expect(await verifyPublished([toPath('log'), '--key', toPath('keys.json')])).toBe(0);
+  expect(await verifyPublished([toPath('log.json'), '--key', toPath('keys.json')])).toBe(0);
+  expect(await verifyPublished([toPath('log')])).toBe(0);
+  await expect(verifyPublished([toPath('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
+  expect(await runInPython([toPath('log'), toPath('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
   // Signatures in pure Python are slow, so a few entries around the key change suffice.
   const some = text.split('\n').slice(0, 6).join('\n') + '\n';
-  await writeFile(at('some'), some);
-  expect(await inPython([at('log')])).toMatchObject({
+  await writeFile(toPath('some'), some);
+  expect(await runInPython([toPath('log')])).toMatchObject({
     status: 0,
     text: expect.stringContaining('signatures not verified') as string,
   });
-  expect(await inPython([at('some'), at('keys.json')])).toMatchObject({ status: 0 });
-  expect(await inPython([at('log.json')])).toMatchObject({ status: 0 });
+  expect(await runInPython([toPath('some'), toPath('keys.json')])).toMatchObject({ status: 0 });
+  expect(await runInPython([toPath('log.json')])).toMatchObject({ status: 0 });
   const head = (await entriesOf()).at(-1)!.hash;
   for (const [hash, status] of [
     [head, 0],
     ['0'.repeat(64), 1],
   ] as const)
-    expect(await inPython([at('log'), '--head', hash])).toMatchObject({ status });
-  await writeFile(at('cut'), text.split('\n').slice(2).join('\n'));
-  for (const judged of [await inPython([at('cut')]), await runHere(['verify-published', at('cut')])])
+    expect(await runInPython([toPath('log'), '--head', hash])).toMatchObject({ status });
+  await writeFile(toPath('cut'), text.split('\n').slice(2).join('\n'));
+  for (const judged of [await runInPython([toPath('cut')]), await runHere(['verify-published', toPath('cut')])])
     expect(JSON.stringify(judged)).toContain('Entry 1: it is missing: the log is incomplete and begins with entry 3.');
-  await writeFile(at('empty.json'), '{}');
-  for (const words of [[at('log'), at('empty.json')], [at('log'), at('none')], [at('none')], []])
-    expect((await inPython(words)).status, words.join(' ')).toBe(64);
+  await writeFile(toPath('empty.json'), '{}');
+  for (const words of [[toPath('log'), toPath('empty.json')], [toPath('log'), toPath('none')], [toPath('none')], []])
+    expect((await runInPython(words)).status, words.join(' ')).toBe(64);
 
   const edits: readonly [string, string][] = [
     ['"kind":"close"', '"kind":"restatement"'],
@@ -240,9 +240,9 @@ test('the log verifies without the service, by the command and by a page of Pyth
   ];
   for (const [from, to] of edits) {
     const edited = some.split('\n').map((line, i) => (i === 3 ? line.replace(from, to) : line));
-    await writeFile(at('edited'), edited.join('\n'));
-    expect(await verifyPublished([at('edited'), '--key', at('keys.json')]), to).toBe(1);
-    const judged = await inPython([at('edited'), at('keys.json')]);
+    await writeFile(toPath('edited'), edited.join('\n'));
+    expect(await verifyPublished([toPath('edited'), '--key', toPath('keys.json')]), to).toBe(1);
+    const judged = await runInPython([toPath('edited'), toPath('keys.json')]);
     expect(judged, to).toMatchObject({ status: 1, text: expect.stringMatching(/^Entry 4:/) });
   }
 });

@@ -15,7 +15,7 @@ const importStatus = async (store_id: string, rows: object, on_exists = 'replace
   (await service.ask('POST', '/data/import', { store_id, name: store_id, tables: rows, on_exists, activate: true }))
     .status;
 
-async function backtest(): Promise<string> {
+async function runBacktestJob(): Promise<string> {
   const { body: job } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/backtest', {});
   expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
   const { body } = await service.ask<{ readonly runs: readonly { readonly run_id: string }[] }>(
@@ -25,7 +25,7 @@ async function backtest(): Promise<string> {
   return body.runs[0]!.run_id;
 }
 
-const preview = (as_known_on: number) =>
+const requestPreview = (as_known_on: number) =>
   service.ask<{ readonly constituents?: unknown }>('POST', '/indices/CORE/preview', {
     as_of: '2024-01-05',
     as_known_on,
@@ -33,7 +33,7 @@ const preview = (as_known_on: number) =>
 
 let published: string;
 let newest: string;
-let then: unknown;
+let earlierAnswer: unknown;
 
 beforeAll(async () => {
   service = await runService();
@@ -41,8 +41,8 @@ beforeAll(async () => {
   const index = { id: 'CORE', name: 'Core', calendar: 'XNYS', base_date: '2024-01-02' };
   const rules = { rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'PriceWeight' } } };
   expect((await service.ask('PUT', '/indices/CORE', { ...index, ...rules })).status).toBe(200);
-  published = await backtest();
-  then = (await preview(1)).body.constituents;
+  published = await runBacktestJob();
+  earlierAnswer = (await requestPreview(1)).body.constituents;
   expect(await service.ask('POST', '/analytics/CORE/publish', {})).toMatchObject({ body: { published: 4 } });
   await importStatus('m', createTables(5, 2));
   await importStatus('other', createTables(6, 3));
@@ -58,8 +58,8 @@ test('a store that published runs were made on stays, and they are computed agai
   expect(await service.refusal('DELETE', '/data/stores/other')).toMatchObject({ code: 'STORE_ACTIVE' });
   const { body: activation } = await service.ask<{ readonly job_id: string }>('POST', '/data/stores/m/activate', {});
   await service.finished(activation.job_id);
-  expect((await preview(1)).body.constituents).toEqual(then);
-  newest = await backtest();
+  expect((await requestPreview(1)).body.constituents).toEqual(earlierAnswer);
+  newest = await runBacktestJob();
   const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
     from: published,
     to: newest,
@@ -90,11 +90,11 @@ test('purged and imported again under its id, its numbers go on', async () => {
   await importStatus('m', createTables(5, 4));
   const { body } = await service.ask('GET', '/data/stores/m/versions');
   expect(body).toMatchObject({ total: 1, versions: [{ version: 3, source: 'import', readable: true }] });
-  expect(await preview(1)).toMatchObject({
+  expect(await requestPreview(1)).toMatchObject({
     status: 404,
     body: { error: { code: 'VERSION_NOT_FOUND', detail: { version: 1, first: 3, last: 3 } } },
   });
-  expect((await preview(3)).status).toBe(200);
+  expect((await requestPreview(3)).status).toBe(200);
 });
 
 test('a store of the same id has no publication from before the purge, and is deleted as any other', async () => {

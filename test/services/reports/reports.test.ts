@@ -15,7 +15,7 @@ interface Result {
   readonly pages: number;
 }
 
-const index = (id: string) => ({
+const createIndexBody = (id: string) => ({
   id,
   name: `Index ${id}`,
   calendar: 'XNYS',
@@ -40,7 +40,7 @@ beforeAll(async () => {
   });
   expect((await service.finished(result.body.job_id)).status).toBe('succeeded');
   for (const id of ['RUN', 'BARE', 'GONE'])
-    expect((await service.ask('PUT', `/indices/${id}`, index(id))).status).toBe(200);
+    expect((await service.ask('PUT', `/indices/${id}`, createIndexBody(id))).status).toBe(200);
   for (const id of ['RUN', 'GONE']) {
     await service.ask('POST', `/analytics/${id}/backtest`, { transaction_cost_bps: 5 });
     expect((await service.finished(`backtest:${id}`)).status).toBe('succeeded');
@@ -56,7 +56,7 @@ const createTemplate = (id: string, rest: object = {}) => ({ template_id: id, na
 const put = (id: string, body: object = createTemplate(id), headers: Record<string, string> = {}) =>
   service.ask('PUT', `/reports/templates/${id}`, body, headers);
 
-async function rendered(request: object): Promise<Result> {
+async function renderToEnd(request: object): Promise<Result> {
   const { status, body } = await service.ask<JobStatus>('POST', '/reports/render', request);
   expect(status, JSON.stringify(body)).toBe(202);
   const job = await service.finished(body.job_id);
@@ -261,7 +261,7 @@ describe('renders', () => {
 
   test('of a stored template bind their blocks themselves', async () => {
     await put('BOUND');
-    expect(await rendered({ template_id: 'BOUND' })).toMatchObject({
+    expect(await renderToEnd({ template_id: 'BOUND' })).toMatchObject({
       template_id: 'BOUND',
       name: 'Monthly',
       index_id: null,
@@ -274,7 +274,7 @@ describe('renders', () => {
     const { body } = await service.ask('GET', '/reports/templates/FACTSHEET-LETTER');
     await put('COPY', { ...body, template_id: 'COPY' });
     const textOf = async (request: object) => {
-      const { render_id: id, index_id } = await rendered(request);
+      const { render_id: id, index_id } = await renderToEnd(request);
       const bytes = await (await service.download(`/reports/renders/${id}`)).arrayBuffer();
       return { index_id, text: readPdf(new Uint8Array(bytes)).text.replaceAll(/Rendered .*/g, '') };
     };
@@ -289,7 +289,7 @@ describe('renders', () => {
 
   test('are listed newest first, by index and template, page by page', async () => {
     const results = [];
-    for (let i = 0; i < 3; i++) results.push(await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
+    for (let i = 0; i < 3; i++) results.push(await renderToEnd({ template_id: 'REBALANCE-A4', index_id: 'RUN' }));
     type Page = { readonly renders: readonly Result[]; readonly total: number };
     const listRenders = async (query: string) => (await service.ask<Page>('GET', `/reports/renders?${query}`)).body;
     const ids = results.map(({ render_id: id }) => id).toSorted();
@@ -305,7 +305,7 @@ describe('renders', () => {
   });
 
   test('are there after a restart, and until they are removed', async () => {
-    const { render_id } = await rendered({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
+    const { render_id } = await renderToEnd({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
     await service.restart();
     const path = `/reports/renders/${render_id}`;
     const { status, headers } = await service.download(path);

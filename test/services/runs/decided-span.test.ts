@@ -32,7 +32,7 @@ function createMarket(identifiers: readonly string[]) {
   };
 }
 
-const index = (universe: unknown, base = DATES[0]!) =>
+const createIndex = (universe: unknown, base = DATES[0]!) =>
   readIndex({
     id: 'I',
     name: 'I',
@@ -48,7 +48,7 @@ const index = (universe: unknown, base = DATES[0]!) =>
  * refused.
  */
 function findRefusedDecision(names: readonly string[], universe: unknown, base?: string): unknown {
-  const document = index(universe, base);
+  const document = createIndex(universe, base);
   const span = { market: createMarket(names), end: null, documents: { I: document }, calendars: openCalendars() };
   try {
     assertFirstKnown(

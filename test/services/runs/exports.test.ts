@@ -5,19 +5,19 @@ import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 
 import {
-  askedOf,
+  createExportRequest,
   closeExports,
-  csvByDuckDb,
+  readCsvByDuckDb,
   expectRows,
   IDS,
   jsonOf,
   LAST,
   openExports,
-  parquetByDuckDb,
+  readParquetByDuckDb,
   pathOf,
   type Row,
-  rowsByArrow,
-  rowsByWorkbook,
+  readRowsByArrow,
+  readRowsByWorkbook,
   service,
 } from './exports/set-up.js';
 import { describeCsvByAccept } from './exports/by-accept.js';
@@ -32,21 +32,21 @@ afterAll(closeExports);
  * Ids whose exports are written. A format writes table cells independently of their origin, so one index and one
  * strategy are tested, and in the soak also short identifiers.
  */
-const WRITTEN = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
+const EXPORTED_IDS = IS_SOAK ? IDS : (['CAPPED', 'LAZY'] as const);
 
-describe.each(WRITTEN)('every table of %s', (id) => {
+describe.each(EXPORTED_IDS)('every table of %s', (id) => {
   test.each(EXPORT_NAMES)(
     '%s comes back from CSV, Arrow, Parquet and Excel as from JSON, bit for bit',
     async (table) => {
-      const rows = await jsonOf(askedOf(id, table));
+      const rows = await jsonOf(createExportRequest(id, table));
       expect(rows.length).toBeGreaterThan(0);
-      for (const read of [csvByDuckDb, parquetByDuckDb, rowsByArrow, rowsByWorkbook])
-        expectRows(await read(askedOf(id, table)), rows, read.name);
+      for (const read of [readCsvByDuckDb, readParquetByDuckDb, readRowsByArrow, readRowsByWorkbook])
+        expectRows(await read(createExportRequest(id, table)), rows, read.name);
     },
   );
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {
-    const rows = await jsonOf(askedOf(id, table));
+    const rows = await jsonOf(createExportRequest(id, table));
     const placeOf = (row: Row): string =>
       `${row['date'] ?? row['begin'] ?? ''} ${row['identifier'] ?? row['group'] ?? ''}`;
     const keyOf = (row: Row): string =>

@@ -42,8 +42,8 @@ test('a datapoint is averaged over what is held, and over what the benchmark hol
     for (const { identifier } of held.weights) {
       const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: date } });
       const last = prices.data.at(-1)!;
-      const of = (column: string) => Number(last[prices.columns.indexOf(column)]);
-      capOf.set(identifier, of('CLOSE') * of('SHARES_OUTSTANDING'));
+      const readLastPrice = (column: string) => Number(last[prices.columns.indexOf(column)]);
+      capOf.set(identifier, readLastPrice('CLOSE') * readLastPrice('SHARES_OUTSTANDING'));
     }
     const average = held.weights.reduce((sum, { identifier, weight }) => sum + weight * capOf.get(identifier)!, 0);
     expect(mean[k]! / average).toBeCloseTo(1, 12);
@@ -251,7 +251,7 @@ test('a pack carried out at the close of a rebalance holds what the index holds 
 
 test('of one security, level and points over the level before are the total return', async () => {
   const index_id = 'ONE';
-  const universe = { kind: 'list', identifiers: [await payerWithin('2022-06-02', '2022-12-30')] } as const;
+  const universe = { kind: 'list', identifiers: [await findPayerWithin('2022-06-02', '2022-12-30')] } as const;
   const pipeline = { weighting: { type: 'EqualWeight' } } as const;
   await client.call('createIndex', { body: { ...INDEX, id: index_id, name: 'One', universe, pipeline } });
   await client.run('startBacktest', { params: { index_id }, body: {} });
@@ -271,7 +271,7 @@ test('of one security, level and points over the level before are the total retu
 });
 
 /** Returns a held security that has an ordinary dividend with its ex-date within a range of days. */
-async function payerWithin(start: string, end: string): Promise<string> {
+async function findPayerWithin(start: string, end: string): Promise<string> {
   for (const { identifier } of (await client.call('getWeights', { params, query: {} })).weights) {
     const { actions } = await client.call('getCorporateActions', { params: { identifier } });
     if (actions.some(({ type, ex_date: ex }) => type === 'DIVIDEND' && ex >= start && ex <= end)) return identifier;

@@ -49,12 +49,12 @@ const createRuns = async (): Promise<{ readonly run_id: string; readonly request
 /**
  * Times at which each version became known, written while the service is stopped, because a test cannot wait for days.
  */
-const KNOWN = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
+const KNOWN_AT = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
 
-async function dateVersions(): Promise<void> {
+async function backdateVersions(): Promise<void> {
   const documents = await openDocumentStore({ folder: join(service.root, 'home', 'documents') });
   await documents.transaction(async (tx) => {
-    for (const [i, known_at] of KNOWN.entries()) {
+    for (const [i, known_at] of KNOWN_AT.entries()) {
       const id = `m/${String(i + 1).padStart(10, '0')}`;
       const stored = await tx.get('data-version', id);
       if (stored === undefined || 'unreadable' in stored) throw new Error(`no version ${id}`);
@@ -96,7 +96,7 @@ test('the first content of a store is known from the beginning of its history, a
 });
 
 test('a rebalance decides on the price that was known, and levels are of the one that is known now', async () => {
-  await service.restart(dateVersions, 'new');
+  await service.restart(backdateVersions, 'new');
   await service.resumed();
   const plain = await run();
   const known = await run({ as_known: 'decision' });
@@ -174,7 +174,7 @@ test('variants of a sweep decide as single runs do', async () => {
   expect(rows.find(({ variant }) => variant === 0)!.metrics).toEqual(known.metrics);
 });
 
-const PICK = {
+const PICK_INDEX = {
   ...INDEX,
   id: 'PICK',
   pipeline: {
@@ -185,7 +185,7 @@ const PICK = {
 
 test('a universe that follows an index follows what that one decided on what was known, in sweeps too', async () => {
   const follow = { ...INDEX, id: 'FOLLOW', universe: { kind: 'index', id: 'PICK' } };
-  for (const index of [PICK, follow]) {
+  for (const index of [PICK_INDEX, follow]) {
     const answer = await service.ask('PUT', `/indices/${index.id}`, index);
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   }

@@ -19,8 +19,8 @@ const RUN: RunDocument = {
   request: {},
   artifacts: { columns: createArtifact('columns'), plan: createArtifact('plan') },
 };
-const OLD: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: createArtifact('record') } };
-const laterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
+const OLD_RUN: RunDocument = { ...RUN, artifacts: { ...RUN.artifacts, record: createArtifact('record') } };
+const createLaterRun = (i: number): RunDocument => ({ ...RUN, run_at: `later ${i}` });
 const INPUT = {
   text: 'record',
   columns: '/home/columns',
@@ -76,7 +76,7 @@ test('a record is written by a worker from the columns and the stamp of its run,
   const { read, asked } = createRecords();
   expect(await Promise.all([read(RUN), read(RUN)])).toEqual(['record 1', 'record 1']);
   expect(asked).toEqual([{ ...INPUT, path: '/home/file 1' }]);
-  expect([await read(laterRun(1)), await read(RUN)]).toEqual(['record 2', 'record 1']);
+  expect([await read(createLaterRun(1)), await read(RUN)]).toEqual(['record 2', 'record 1']);
 });
 
 test('a length is that of the file and an etag that of the run', async () => {
@@ -87,11 +87,11 @@ test('a length is that of the file and an etag that of the run', async () => {
 test('the record read longest ago makes room for others, and whoever opened it before reads it to its end', async () => {
   const { read, open, files } = createRecords();
   const opened = await open(RUN);
-  for (let i = 0; i < 31; i++) await read(laterRun(i));
+  for (let i = 0; i < 31; i++) await read(createLaterRun(i));
   await read(RUN);
-  await read(laterRun(31));
+  await read(createLaterRun(31));
   expect([files.size, files.has('file 1'), files.has('file 2')]).toEqual([1 + 32, true, false]);
-  for (let i = 32; i < 64; i++) await read(laterRun(i));
+  for (let i = 32; i < 64; i++) await read(createLaterRun(i));
   expect(files.has('file 1')).toBe(false);
   expect(await new Response(await opened.open()).text()).toBe('record 1');
   expect(await read(RUN)).toBe('record 66');
@@ -117,11 +117,11 @@ test('on a full disk a record is read without being written', async () => {
 
 test('a record that was stored as JSON is upgraded by a worker, under a different etag', async () => {
   const { read, asked } = createRecords();
-  expect(await read(OLD)).toBe('record 1');
+  expect(await read(OLD_RUN)).toBe('record 1');
   expect(asked).toEqual([
     { text: 'record', stored: { path: '/home/record', sha256: 'sha of record' }, path: '/home/file 1' },
   ]);
-  expect(computeRecordEtag(OLD)).not.toBe('sha of record');
+  expect(computeRecordEtag(OLD_RUN)).not.toBe('sha of record');
 });
 
 test('the etag is another one for another file and another stamp', () => {

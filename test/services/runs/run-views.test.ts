@@ -95,7 +95,7 @@ test('rebalances are those of the record, name by name, with the trades of their
     book.rebalances.map(({ date, announced }) => [date, announced ?? date]),
   );
   const { transactions, nav } = record.portfolio;
-  const column = (name: string) => transactions.columns.indexOf(name);
+  const findColumnIndex = (name: string) => transactions.columns.indexOf(name);
   for (const [r, row] of rebalances.entries()) {
     const view = await client.call('getRebalance', { params: { ...params, date: row.date } });
     expect(view).toMatchObject(row);
@@ -113,10 +113,10 @@ test('rebalances are those of the record, name by name, with the trades of their
         .toSorted(),
     ).toEqual(capped.toSorted());
     expect([row.constituents, row.capped]).toEqual([Object.keys(weights).length, capped.length]);
-    const traded = transactions.data.filter((line) => line[column('date')] === row.traded_on);
+    const traded = transactions.data.filter((line) => line[findColumnIndex('date')] === row.traded_on);
     for (const line of traded) {
-      const name = view.names.find(({ identifier }) => identifier === line[column('asset_id')])!;
-      expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[column('notional')]), 6);
+      const name = view.names.find(({ identifier }) => identifier === line[findColumnIndex('asset_id')])!;
+      expect(Math.abs(name.trade!)).toBeCloseTo(Number(line[findColumnIndex('notional')]), 6);
     }
     const moved = view.names.reduce((sum, { change }) => sum + Math.abs(change!), 0) / 2;
     if (r === 0) {
@@ -126,7 +126,7 @@ test('rebalances are those of the record, name by name, with the trades of their
     expect(row.turnover).toBeCloseTo(moved, 12);
     // The cost is ten basis points of purchases and sales.
     const at = nav.index.indexOf(row.traded_on!);
-    const bought = traded.reduce((sum, line) => sum + Number(line[column('notional')]), 0);
+    const bought = traded.reduce((sum, line) => sum + Number(line[findColumnIndex('notional')]), 0);
     expect(row.cost_fraction).toBeCloseTo((0.001 * bought) / Number(nav.data[at - 1]), 10);
   }
   const [, second] = rebalances;
@@ -243,7 +243,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   for (const ratio of ratios) expect(ratio / ratios[0]!).toBeCloseTo(1, 10);
   expect(announced.reconciliation).toBeNull();
   // The announced orders equal the orders reported for the effective day.
-  const ordered = ({ accounts }: typeof pack) =>
+  const listRows = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
       identifier,
       side === 'buy' ? shares : -shares,
@@ -252,8 +252,8 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   const { announced: on, accounts } = pack.reconciliation!;
   expect(on).toBe(decision_date);
   const orders = accounts[0]!.orders;
-  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(ordered(announced));
-  expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(ordered(pack));
+  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(listRows(announced));
+  expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(listRows(pack));
   for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
   const early = await client.call('packRebalance', { params, body: createBody('2023-10-31') });
   expect(early).toMatchObject({ effective: date, decision: early.as_of, basis: 'indicative' });

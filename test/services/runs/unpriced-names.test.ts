@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
-import { equalIndex, writeWalks } from './random-walks.js';
+import { createEqualIndex, writeWalks } from './random-walks.js';
 
 let service: RunningService;
 
@@ -25,7 +25,7 @@ beforeAll(async () => {
     ['LEFT', ['A', 'B', 'C']],
     ['STAYED', ['X', 'Y']],
   ] as const) {
-    await service.ask('POST', '/indices', equalIndex(id, names));
+    await service.ask('POST', '/indices', createEqualIndex(id, names));
     await service.ask('POST', `/analytics/${id}/backtest`, {});
     expect(await service.finished(`backtest:${id}`)).toMatchObject({ status: 'succeeded' });
   }
@@ -99,7 +99,7 @@ test('without a column SECTOR all names are one group, unless that column is ask
   ]);
   const market = { index: data.map((_, row) => row), columns: ['identifier', 'date', 'CLOSE'], data };
   await service.ask('POST', '/data/import', { store_id: 'bare', name: 'Bare', tables: { market }, activate: true });
-  await service.ask('POST', '/indices', { ...equalIndex('BARE', ['A', 'B']), base_date: '2024-01-02' });
+  await service.ask('POST', '/indices', { ...createEqualIndex('BARE', ['A', 'B']), base_date: '2024-01-02' });
   await service.ask('POST', '/analytics/BARE/backtest', {});
   expect(await service.finished('backtest:BARE')).toMatchObject({ status: 'succeeded' });
   type Groups = { by: string; groups: { group: string; weights: number[] }[]; fields: { mean: number[] }[] };

@@ -8,11 +8,11 @@ import type { ExportView } from '#contract/exports.js';
 import type { SqlResult } from '#contract/sql.js';
 import { RUN_VIEWS } from '#domain/sql/views.js';
 import { answerQuery } from '#market/process/market-process.js';
-import { liveService, type LiveService } from '../../real/live.js';
+import { openLiveService, type LiveService } from '../../real/live.js';
 
 let service: LiveService;
 beforeAll(async () => {
-  service = await liveService();
+  service = await openLiveService();
   const market = {
     store_id: 'market',
     seed: 3,

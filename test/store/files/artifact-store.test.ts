@@ -6,10 +6,10 @@ import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 import { waitFor } from '../../waiting.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 /** Content longer than one chunk of a stream, in which no two pages are equal. */
 const CONTENT = Uint8Array.from({ length: 700_001 }, (_, i) => (i * 31 + (i >> 8)) & 255);

@@ -11,9 +11,9 @@ import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactContent, ArtifactDestination } from '#store/port.js';
 import { interceptFiles, watchCalls } from '../../durability/counted-calls.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 let restore: () => void;
 beforeAll(() => {
   restore = interceptFiles();
@@ -30,7 +30,7 @@ const bytesOf = (size: number): Uint8Array => {
 };
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 const destinationOf = (folder: string): ArtifactDestination => ({ kind: 'folder', folder, lowWaterMark: {} });
-const small = (names: readonly string[]): ArtifactContent[] =>
+const createSmallArtifacts = (names: readonly string[]): ArtifactContent[] =>
   names.map((name) => ({ name, bytes: new TextEncoder().encode(name) }));
 
 test('a file written outside the store is read by it, with the hash of its definition', async () => {
@@ -45,7 +45,7 @@ test('a file written outside the store is read by it, with the hash of its defin
 });
 
 /** Creates memory parts of the given sizes, each filled with one value. */
-const madeOf = (sizes: readonly number[]): ProducedBytes => ({
+const createParts = (sizes: readonly number[]): ProducedBytes => ({
   length: sizes.reduce((sum, size) => sum + size, 0),
   *parts() {
     const room = new Uint8Array(Math.max(...sizes));
@@ -56,7 +56,7 @@ const madeOf = (sizes: readonly number[]): ProducedBytes => ({
 test('bytes that are made in parts are written as a whole of them is', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const name = artifacts.newName();
-  const result = madeOf([3, PART + 1, 1]);
+  const result = createParts([3, PART + 1, 1]);
   const [ref] = await openArtifactWriter(artifacts.destination).write([{ name, bytes: result }]);
   const bytes = new Uint8Array(PART + 5)
     .fill(1, 0, 3)
@@ -68,7 +68,7 @@ test('bytes that are made in parts are written as a whole of them is', async () 
 });
 
 test('a large file is flushed while it is written and again at the end, and none exists if any flush fails', async () => {
-  const large = madeOf(Array.from({ length: 130 }, () => PART));
+  const large = createParts(Array.from({ length: 130 }, () => PART));
   const folder = await newFolder();
   const handle = await open(join(folder, 'other'), 'w');
   const files = Object.getPrototypeOf(handle) as FileHandle; // the prototype of all open files
@@ -184,7 +184,7 @@ test('all are written or none, whichever call the disk refuses', async () => {
       isReached = true;
       throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
     });
-    const written = openArtifactWriter(destinationOf(folder)).write(small(['a.art', 'b.art', 'c.art']));
+    const written = openArtifactWriter(destinationOf(folder)).write(createSmallArtifacts(['a.art', 'b.art', 'c.art']));
     const outcome = await written.then(
       (refs) => refs.length,
       (thrown: NodeJS.ErrnoException) => thrown.code,
@@ -202,7 +202,9 @@ test('at whichever call the process ends, a start removes what was written and n
   const copies = await newFolder();
   let count = 0;
   watchCalls(folder, () => cpSync(folder, join(copies, String(count++)), { recursive: true }));
-  await openArtifactWriter(destinationOf(folder)).write(small([createArtifactName(), createArtifactName()]));
+  await openArtifactWriter(destinationOf(folder)).write(
+    createSmallArtifacts([createArtifactName(), createArtifactName()]),
+  );
   watchCalls(folder, undefined);
   cpSync(folder, join(copies, String(count)), { recursive: true });
   const seen = new Set<number>();
@@ -229,6 +231,8 @@ test('below the mark of the store nothing is written', async () => {
   const folder = join(await newFolder(), 'artifacts');
   await mkdir(folder);
   const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));
-  await expect(openArtifactWriter(destination).write(small(['a.art']))).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+  await expect(openArtifactWriter(destination).write(createSmallArtifacts(['a.art']))).rejects.toMatchObject({
+    code: 'STORAGE_FULL',
+  });
   expect(await readdir(folder)).toEqual([]);
 });

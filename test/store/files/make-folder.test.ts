@@ -2,9 +2,9 @@ import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { makeFolder } from '#store/files/make-folder.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 
 test('a folder is made with those above it, of the mode that is asked for, and found the second time', async () => {
   const above = join(await newFolder(), 'a');

@@ -25,7 +25,7 @@ test('the content of a version is what was put in, whatever its length', async (
 });
 
 test('texts of any characters, repeated or not, come back', async () => {
-  const characters = fc.binaryText({ maxLength: 20 });
+  const characters = fc.createBinaryText({ maxLength: 20 });
   const repeated = fc.tuple(characters, fc.nat(40), characters).map(([a, n, b]) => a.repeat(n).slice(0, 1900) + b);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {

@@ -9,9 +9,9 @@ import { lockHome } from '#store/home/home-lock.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { isAlive, readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 /** Milliseconds for which a lock is watched if nothing is known about its holder. */
 const WATCH_MS = 100;
 const children: ChildProcess[] = [];

@@ -61,15 +61,15 @@ test('what follows a commit after some steps joins the change that waited for it
 });
 
 test('no writer is notified before its commit is on disk', async () => {
-  let letThrough = (): void => {};
+  let releaseCommit = (): void => {};
   const { queue } = createDisk(
-    (writes, values) => new Promise((resolve) => (letThrough = () => resolve(apply(writes, values)))),
+    (writes, values) => new Promise((resolve) => (releaseCommit = () => resolve(apply(writes, values)))),
   );
   let isReported = false;
   const writer = queue.run(async (view) => view.put('a', Buffer.from('1'))).then(() => (isReported = true));
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
   expect(isReported).toBe(false);
-  letThrough();
+  releaseCommit();
   await writer;
 });
 

@@ -10,18 +10,18 @@ import { createOwnedArtifacts } from '#store/place/owned-artifacts.js';
 import { openOwnership, type StoreOwnership } from '#store/place/ownership.js';
 import type { DocumentEngine } from '#store/port.js';
 import { createMemoryEngine } from '../memory-engine.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const TIMES = { renewMs: 250, observeMs: 750, repeatMs: 20 };
-const LIVE = { system: '7000000000000000001', database: 'divisor' };
+const LIVE_DATABASE = { system: '7000000000000000001', database: 'divisor' };
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 
-const open: StoreOwnership[] = [];
-afterEach(() => open.splice(0).forEach((ownership) => ownership.close()));
+const openOwnerships: StoreOwnership[] = [];
+afterEach(() => openOwnerships.splice(0).forEach((ownership) => ownership.close()));
 
-const at = (folder: string) => ({ kind: 'folder', folder }) as const;
+const createFolderPlace = (folder: string) => ({ kind: 'folder', folder }) as const;
 const tokenOf = async (folder: string): Promise<string> =>
   (JSON.parse(await readFile(join(folder, 'divisor-store.json'), 'utf8')) as { owner: { token: string } }).owner.token;
 
@@ -31,11 +31,11 @@ interface Process {
   readonly lost: string[];
 }
 
-async function begin(documents: DocumentEngine, folder: string, identity = LIVE): Promise<Process> {
+async function begin(documents: DocumentEngine, folder: string, identity = LIVE_DATABASE): Promise<Process> {
   const lost: string[] = [];
   const onLost = ({ message }: Error): void => void lost.push(message);
-  const ownership = await openOwnership(documents, at(folder), { identity, onLost, times: TIMES });
-  open.push(ownership);
+  const ownership = await openOwnership(documents, createFolderPlace(folder), { identity, onLost, times: TIMES });
+  openOwnerships.push(ownership);
   return { ownership, lost };
 }
 
@@ -43,7 +43,7 @@ async function begin(documents: DocumentEngine, folder: string, identity = LIVE)
 async function createLivingCluster() {
   const folder = join(await newFolder(), 'mount');
   const documents = createMemoryEngine().open();
-  await claimStore(documents, at(folder));
+  await claimStore(documents, createFolderPlace(folder));
   return { folder, documents, ...(await begin(documents, folder)) };
 }
 
@@ -74,7 +74,7 @@ test('processes that claim a new place at once agree on its owner', async () => 
     const processes = await Promise.all(
       Array.from({ length: 4 }, async () => {
         const documents = engine.open();
-        await claimStore(documents, at(folder));
+        await claimStore(documents, createFolderPlace(folder));
         return begin(documents, folder);
       }),
     );
@@ -88,7 +88,7 @@ test('a database restored elsewhere by a dump cannot start on the place of the l
   const clone = await copyOf(documents);
   for (const identity of [
     { system: '7000000000000000002', database: 'divisor' },
-    { system: LIVE.system, database: 'staging' },
+    { system: LIVE_DATABASE.system, database: 'staging' },
   ])
     await expect(begin(clone, folder, identity)).rejects.toMatchObject({
       exitStatus: 78,
@@ -171,16 +171,16 @@ test('a half-written draft is removed, and the whole file of its name stays', as
 test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
   const { folder, documents, ownership } = await createLivingCluster();
   const earlier = await copyOf(documents);
-  const options = { identity: LIVE, observeMs: 10 * TIMES.renewMs };
+  const options = { identity: LIVE_DATABASE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
-  await expect(takeStoreOver(earlier, at(folder), options)).rejects.toMatchObject({
+  await expect(takeStoreOver(earlier, createFolderPlace(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
     message: /was renewed during the check/,
   });
   ownership.close();
   // A renewal that began before the close may still finish.
-  const takeOver = () => takeStoreOver(earlier, at(folder), options).then(() => 'taken', String);
+  const takeOver = () => takeStoreOver(earlier, createFolderPlace(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);
   await expect.poll(() => after.ownership.isConfirmed()).toBe(true);

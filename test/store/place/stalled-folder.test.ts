@@ -12,14 +12,17 @@ import { guardFolder } from '#store/access/folder-guard.js';
 import { watchArtifacts } from '#store/place/watched-artifacts.js';
 import { watchStore, type StoreWatch } from '#store/place/watch-place.js';
 import { createMemoryEngine } from '../memory-engine.js';
-import { temporaryFolders } from '../temporary-folder.js';
+import { openTemporaryFolders } from '../temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const CONTENT = new TextEncoder().encode('results');
 const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
 /** Milliseconds without a response after which a call counts as stalled. */
 const LIMIT_MS = 60;
-const AWAY = { code: 'STORE_UNAVAILABLE', message: expect.stringMatching(/is unavailable: it does not answer\.$/) };
+const UNAVAILABLE_ERROR = {
+  code: 'STORE_UNAVAILABLE',
+  message: expect.stringMatching(/is unavailable: it does not answer\.$/),
+};
 
 let watch: StoreWatch | undefined;
 afterEach(() => watch?.close());
@@ -57,7 +60,7 @@ test('a folder that does not answer is an outage: each call ends in its time, an
   const release = await stallFile(join(folder, stuck.name));
   // More reads than file threads: pending reads end together with the first read that stalls.
   const reads = await Promise.allSettled(Array.from({ length: 12 }, async () => artifacts.read(stuck)));
-  for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: AWAY });
+  for (const read of reads) expect(read).toMatchObject({ status: 'rejected', reason: UNAVAILABLE_ERROR });
   expect(await stat(folder)).toBeDefined(); // file threads are still available
   const refusedAtOnce = [
     artifacts.read(sound),
@@ -104,8 +107,8 @@ test('the late result of an aborted call is passed to the cleanup, and the folde
     undefined,
     (value) => late.push(value),
   );
-  await expect(doing).rejects.toMatchObject(AWAY);
-  await expect(call(async () => 'next')).rejects.toMatchObject(AWAY);
+  await expect(doing).rejects.toMatchObject(UNAVAILABLE_ERROR);
+  await expect(call(async () => 'next')).rejects.toMatchObject(UNAVAILABLE_ERROR);
   end!('handle');
   await expect.poll(() => late).toEqual(['handle']);
   expect(await call(async () => 'next')).toBe('next');

@@ -138,8 +138,8 @@ describe.skipIf(!hasPostgresql)('the sizes of a cluster', () => {
     let now = 0;
     let looks = 0;
     const result = { databaseBytes: 1, results: 2, resultBytes: 3 };
-    const look = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
-    const sizes = watchSharedSizes(look, () => now);
+    const failSecondLook = async () => (++looks === 2 ? Promise.reject(new Error('away')) : result);
+    const sizes = watchSharedSizes(failSecondLook, () => now);
     const waitForTurn = () => new Promise((resolve) => setImmediate(resolve));
     expect(sizes()).toBeUndefined();
     await waitForTurn();

@@ -16,7 +16,7 @@ import { hasPostgresql, openTestDatabase, TLS_FOLDER } from '../../postgresql/sh
 const [AUTHORITY, STRANGER] = ['authority.crt', 'stranger.crt'].map((name) => resolve(TLS_FOLDER, name));
 
 describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-full', () => {
-  const through = (url: string, host: string, authority?: string): string => {
+  const routeThroughProxy = (url: string, host: string, authority?: string): string => {
     const encrypted = new URL(url);
     encrypted.hostname = host;
     encrypted.searchParams.set('sslmode', 'verify-full');
@@ -27,7 +27,7 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
   test('is encrypted, and made with a server of the authority and of the name alone', async () => {
     const place = await openTestDatabase();
     try {
-      const url = through(place.url, 'localhost', AUTHORITY);
+      const url = routeThroughProxy(place.url, 'localhost', AUTHORITY);
       expect(await migrateDatabase({ url })).toMatchObject({ from: 0 });
       const documents = await openDatabaseDocuments({ place: { url }, onFailure: () => {} });
       await documents.transaction((tx) => tx.put('index', 'a', { n: 1 }));
@@ -39,9 +39,9 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
       await documents.close();
 
       const refusals = [
-        through(place.url, 'localhost', STRANGER),
-        through(place.url, '127.0.0.1', AUTHORITY),
-        through(place.url, 'localhost'),
+        routeThroughProxy(place.url, 'localhost', STRANGER),
+        routeThroughProxy(place.url, '127.0.0.1', AUTHORITY),
+        routeThroughProxy(place.url, 'localhost'),
       ];
       for (const wrong of refusals) {
         const refusal = {

@@ -8,8 +8,8 @@ import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
 
 const key = createSigningKey('2024-01-01T00:00:00.000000+00:00');
-const other = createSigningKey('2024-01-01T00:00:00.000000+00:00');
-const keys: ReadonlyMap<string, PublicKey> = new Map([key, other].map((one) => [one.key_id, one]));
+const otherKey = createSigningKey('2024-01-01T00:00:00.000000+00:00');
+const keys: ReadonlyMap<string, PublicKey> = new Map([key, otherKey].map((one) => [one.key_id, one]));
 
 /** Returns a log of a number of closes, signed with one key. */
 async function logOf(closes: number): Promise<PublicationEntry[]> {
@@ -123,20 +123,20 @@ describe('verification names the first entry that is not as it was written', () 
   test('after a forgery that is chained as it should be, but signed with another key', async () => {
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
     const hash = hashOf(last);
-    for (const signer of [other, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
+    for (const signer of [otherKey, createSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
       const forged = { ...last, hash, signature: await hashSigner(signer)(hash) };
       expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);
     }
   });
 
   test('where a key signed before it was made, or after it was replaced', () => {
-    const judged = (over: Partial<PublicKey>) => {
+    const findFaultSequence = (over: Partial<PublicKey>) => {
       const verdict = verifyLog(log, { keys: new Map([[key.key_id, { ...key, ...over }]]), head: null });
       return 'reason' in verdict ? verdict.seq : 0;
     };
-    expect(judged({ valid_from: '2024-04-01T00:00:00.000001+00:00' })).toBe(1);
-    expect(judged({ valid_until: '2024-03-31T23:59:59.999999+00:00' })).toBe(1);
-    expect(judged({ valid_until: '2024-04-01T00:00:00.000000+00:00' })).toBe(0);
+    expect(findFaultSequence({ valid_from: '2024-04-01T00:00:00.000001+00:00' })).toBe(1);
+    expect(findFaultSequence({ valid_until: '2024-03-31T23:59:59.999999+00:00' })).toBe(1);
+    expect(findFaultSequence({ valid_until: '2024-04-01T00:00:00.000000+00:00' })).toBe(0);
   });
 });
 

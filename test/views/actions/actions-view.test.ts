@@ -5,17 +5,17 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { createActionsView } from '#views/actions/actions-view.js';
 import { readHeldAtEnd } from '#views/actions/held-on.js';
-import { indexLevels } from '#views/levels-view.js';
+import { createIndexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
 import { CONSTITUENT } from '../../domain/backtest/event-case.js';
-import { buildMarket, weekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
+import { buildMarket, createWeekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
-import { overlayOn } from '../../domain/overlays/overlay-case.js';
+import { createOverlayIndex } from '../../domain/overlays/overlay-case.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-const calendars = weekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
+const calendars = createWeekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
 
 const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
   IndexDocument.parse({
@@ -245,9 +245,9 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   // Both actions of the offer have both choices; each choice of the three securities appears once.
   const rows = createProFormaRows(view.actions, readHeldAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
-  const of = (choice: string) =>
+  const listChoice = (choice: string) =>
     Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));
-  const [cash, shares] = [of('accept_cash'), of('accept_shares')];
+  const [cash, shares] = [listChoice('accept_cash'), listChoice('accept_shares')];
   expect([cash['A']!.weight_after, shares['A']!.weight_after]).toEqual([0, 0]);
   for (const name of ['B', 'C']) expect(cash[name]!.weight_after).toBeCloseTo(0.5, 12);
   // Two C at 20 replace one A at 50: A becomes 0.8 of its third, so the index is worth 2.8 thirds.
@@ -288,7 +288,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
     { ...rights, ex: DATES[3]! },
   ];
   const market = buildMarket({ dates: DATES.slice(0, 3), close, actions });
-  const document = overlayOn({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
+  const document = createOverlayIndex({ type: 'leverage', factor: 2 }, { base_date: DATES[0] });
   const columns = openExtended(
     createRunColumns(runOn(calendars, market, document, { documents: { X: documentOf(DATES[0]!) } }), {
       contentHash: 's',
@@ -302,7 +302,7 @@ test('the divisor of an overlay is 1 before and behind every action, past and co
     to: null,
   });
   expect(shown.map(({ state }) => state)).toEqual(['effective', 'effective', 'coming', 'coming']);
-  const { divisor } = indexLevels(columns, { variant: 'price', start: null, end: null });
+  const { divisor } = createIndexLevels(columns, { variant: 'price', start: null, end: null });
   expect([...divisor]).toEqual([1, 1, 1]);
   for (const { divisor_before, divisor_after } of shown) expect([divisor_before, divisor_after]).toEqual([1, 1]);
   const events = eventsOf(columns);

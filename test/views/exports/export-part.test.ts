@@ -24,7 +24,7 @@ const columns = openColumns((from, to) => sample.columns.subarray(from, to));
 
 /** Announced file that contains the current holdings. */
 const held = createClosingFile(columns, null, null);
-const announced = { ...held, effective: held.day };
+const announcedFile = { ...held, effective: held.day };
 
 /** Returns an export in parts of about `bytes` bytes. */
 function listParts(table: ExportTableName, format: RowFormat, bytes: number): Uint8Array[] {
@@ -41,7 +41,7 @@ function listParts(table: ExportTableName, format: RowFormat, bytes: number): Ui
       sink: { append: (piece) => void pieces.push(piece.slice()) },
       window: { start: null, end: null },
       market: null,
-      announced,
+      announced: announcedFile,
       tick: () => {},
     });
     results.push(Buffer.concat(pieces));

@@ -14,14 +14,14 @@ const open = () =>
     return sample.columns.subarray(from, to);
   });
 
-interface Asked {
+interface ExportRequest {
   readonly table: ExportTableName;
   readonly format: RowFormat;
   readonly start: string | null;
 }
 
 /** Opens a run, exports a table of it, and counts the bytes of the run that were read. */
-function exportAndCount({ table, format, start }: Asked, keep?: KeepFigures) {
+function exportAndCount({ table, format, start }: ExportRequest, keep?: KeepFigures) {
   const pieces: Uint8Array[] = [];
   bytesRead = 0;
   const input = {

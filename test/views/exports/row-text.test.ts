@@ -57,7 +57,7 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
 }
 
 /** Returns one column per type; both kinds of numeric columns repeat values often. */
-function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
+function createRandomColumns(count: number, texts: readonly string[]): NamedColumn[] {
   const chance = seeded(count);
   const numbers = Float64Array.from({ length: count }, (_, row) =>
     row % 7 === 3 ? NaN : (chance() - 0.5) * 10 ** (row % 40),
@@ -78,9 +78,9 @@ function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
   ];
 }
 
-const SHORT = ['A', '', 'B "quoted"', '=1+1', 'größer'];
+const SHORT_TEXTS = ['A', '', 'B "quoted"', '=1+1', 'größer'];
 test.each([
-  ['short texts', 5000, SHORT],
+  ['short texts', 5000, SHORT_TEXTS],
   [
     'texts that need more room than there is for all of them',
     5000,
@@ -91,15 +91,15 @@ test.each([
     2000,
     Array.from({ length: 2000 }, (_, i) => `${i}-${'y'.repeat(300)}`),
   ],
-  ['a text that is longer than any cell', 2000, [...SHORT, 'z'.repeat(9000)]],
+  ['a text that is longer than any cell', 2000, [...SHORT_TEXTS, 'z'.repeat(9000)]],
 ])('rows of columns are their cells, joined: %s', (_what, count, texts) => {
-  const columns = randomColumns(count, texts);
+  const columns = createRandomColumns(count, texts);
   expect(writeRows(columns, count) === joinRows(columns, count)).toBe(true);
   expect(writeRows(columns, count, 777) === joinRows(columns, count)).toBe(true);
 });
 
 test('more columns than are written at once are written cell by cell', () => {
-  const columns = [1, 2, 3].flatMap(() => randomColumns(100, SHORT));
+  const columns = [1, 2, 3].flatMap(() => createRandomColumns(100, SHORT_TEXTS));
   expect(writeRows(columns, 100)).toBe(joinRows(columns, 100));
 });
 

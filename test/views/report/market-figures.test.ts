@@ -11,14 +11,14 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { computeRebalanceOrders, runDividends } from '#views/report/market-figures.js';
-import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
-import { plainDecider } from '../../domain/backtest/test-deciders.js';
+import { buildMarket, createWeekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { createPlainDecider } from '../../domain/backtest/test-deciders.js';
 import { formatPercent } from '#views/report/numbers.js';
 import { readPdf } from './read-pdf.js';
 import { parse, render } from './rendering/set-up.js';
 import { runOverviewJson } from '../../domain/backtest/run-texts.js';
 
-const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
+const CALENDARS = createWeekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
 /**
  * Dates from Tuesday 2024-01-02 to Friday 2024-01-12. A doubles on the 5th and gains a fifth on the 10th; the other
  * prices are constant.
@@ -51,7 +51,7 @@ beforeAll(() => {
   const run = runBacktest({
     market,
     calendars: CALENDARS,
-    createDecider: plainDecider,
+    createDecider: createPlainDecider,
     report: () => {},
     plan: {
       runId: 'SAMPLE',

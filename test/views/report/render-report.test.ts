@@ -15,15 +15,15 @@ import { readPdf, type Pdf } from './read-pdf.js';
 import { sampleRun } from './sample-run.js';
 import { describeFigures } from './rendering/figures.js';
 import { describeLayout } from './rendering/layout.js';
-import { assertSound, builtIn, render, sample, SECTORS } from './rendering/set-up.js';
+import { assertSound, renderBuiltIn, render, sample, SECTORS } from './rendering/set-up.js';
 
 describe.each(BUILT_IN_IDS)('%s', (id) => {
   test('lays nothing on anything else and nothing over the margin', () => {
-    assertSound(builtIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
+    assertSound(renderBuiltIn(id, sample), id.endsWith('LETTER') ? 42 : 48);
   });
 
   test('has the size of its name, a title and a language, and is tagged', () => {
-    const { source, pages } = builtIn(id, sample);
+    const { source, pages } = renderBuiltIn(id, sample);
     const [, , width, height] = pages[0]!.mediaBox;
     expect([width, height]).toEqual(id.endsWith('LETTER') ? [612, 792] : [595.28, 841.89]);
     expect(source.startsWith('%PDF-1.7')).toBe(true);
@@ -44,7 +44,7 @@ describe.each(PAPERS)('%s', (id) => {
     ['two sessions', { names: 3, end: '2021-01-04' }],
     ['prices that never move', { names: 3, end: '2022-03-01', isFlat: true }],
   ] as const)('is sound for an index with %s', (_, options) => {
-    assertSound(builtIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
+    assertSound(renderBuiltIn(id, sampleRun(options)), id.endsWith('LETTER') ? 42 : 48);
   });
 
   test('prints under the date that its run is not current, with the reasons, on as many pages', () => {
@@ -54,13 +54,13 @@ describe.each(PAPERS)('%s', (id) => {
       'The run was made by engine 0.1.0; engine 0.2.0 may compute slightly different values.',
     ];
     const stale = { definition: true, data: true, engine: true, reasons, store_id: null };
-    const pdf = builtIn(id, { ...sample, figures: { ...sample.figures, stale } });
+    const pdf = renderBuiltIn(id, { ...sample, figures: { ...sample.figures, stale } });
     assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
     expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);
     expect(pdf.text).toContain('Not current: definition, data, engine');
     for (const { texts } of pdf.pages)
       expect(texts.some(({ text, isArtifact }) => isArtifact && text.includes('  |  Not current  |  '))).toBe(true);
-    const current = builtIn(id, sample);
+    const current = renderBuiltIn(id, sample);
     expect(current.text).not.toContain('Not current');
     expect(pdf.pages.length).toBe(current.pages.length);
   });
@@ -83,7 +83,7 @@ describe('the head', () => {
 
   test('of a run stored without a price basis names none', () => {
     const terms = { transactionCostBps: 2.5, adjustment: null, overlay: null };
-    const { text } = builtIn('FACTSHEET-A4', { ...sample, figures: { ...sample.figures, terms } });
+    const { text } = renderBuiltIn('FACTSHEET-A4', { ...sample, figures: { ...sample.figures, terms } });
     expect(text).toContain('Transaction cost 2.50 bps');
     expect(text).not.toMatch(/Prices (?:as|adjusted)/);
   });

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest';
 import { ALONE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
 
-const NONE = { from: 0, to: 0 };
+const EMPTY_RANGE = { from: 0, to: 0 };
 
 /** Allocates memory, fills it and releases it. */
 function useMemory(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
-  const buffer = memory.take(bytes, NONE);
+  const buffer = memory.take(bytes, EMPTY_RANGE);
   new Uint8Array(buffer).fill(255);
   memory.giveBack();
   return buffer;
@@ -19,7 +19,7 @@ const isZero = (buffer: SharedArrayBuffer): boolean => areZeros(new Uint8Array(b
 test('the memory of the previous run is reused by a run that fits, and contains no data of it', () => {
   const memory = createRunMemory();
   const first = useMemory(memory, 1000);
-  const second = memory.take(900, NONE);
+  const second = memory.take(900, EMPTY_RANGE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });
@@ -34,8 +34,8 @@ test('a range that may hold anything is not cleared, all else is', () => {
 
 test('memory that was not given back is not taken again: a run that failed may be read still', () => {
   const memory = createRunMemory();
-  const first = memory.take(1000, NONE);
-  expect(memory.take(1000, NONE)).not.toBe(first);
+  const first = memory.take(1000, EMPTY_RANGE);
+  expect(memory.take(1000, EMPTY_RANGE)).not.toBe(first);
 });
 
 test('memory is never smaller than asked for, and not kept beyond the limit', () => {
@@ -44,7 +44,7 @@ test('memory is never smaller than asked for, and not kept beyond the limit', ()
   const large = useMemory(memory, 2000);
   expect(large).not.toBe(small);
   expect(large.byteLength).toBe(2000);
-  expect(memory.take(100, NONE)).not.toBe(large);
+  expect(memory.take(100, EMPTY_RANGE)).not.toBe(large);
 });
 
 test('of memory beyond the limit the place is kept, with nothing in it', ({ skip }) => {
@@ -52,7 +52,7 @@ test('of memory beyond the limit the place is kept, with nothing in it', ({ skip
     skip('memory is emptied on Linux with the optional package koffi');
   const memory = createRunMemory(1000);
   const first = useMemory(memory, ALONE_BYTES);
-  const second = memory.take(ALONE_BYTES - 8, NONE);
+  const second = memory.take(ALONE_BYTES - 8, EMPTY_RANGE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });

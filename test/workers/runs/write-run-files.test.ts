@@ -5,9 +5,9 @@ import { expect, test } from 'vitest';
 import type { ThreadInput } from '#jobs/tasks.js';
 import { createCheckedFiles } from '#jobs/checked-files.js';
 import { practiseRunFiles, writeRunFiles, type MadeFiles } from '#workers/runs/write-run-files.js';
-import { temporaryFolders } from '../../store/temporary-folder.js';
+import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
-const newFolder = temporaryFolders();
+const newFolder = openTemporaryFolders();
 const PRICES = new Uint8Array(1 << 20).fill(7);
 const sha256 = createHash('sha256').update(PRICES).digest('hex');
 

@@ -21,7 +21,7 @@ import { closuresAddress, indexAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { count, countValues } from '../../words/numbers.js';
 import { ComingDays } from './coming.js';
-import { EVENT_KINDS, KINDS_OF_BADGES, wordsOf, type EventKind } from './event-kinds.js';
+import { badgeOf, EVENT_KINDS, KINDS_OF_BADGES, kindText, wordsOf, type EventKind } from './event-kinds.js';
 import { MonthGrid, today } from './month-grid.js';
 import './calendar.css';
 
@@ -272,7 +272,7 @@ const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Even
     width: 120,
     priority: 3,
     value: ({ kind }) => kind,
-    show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
+    show: (event) => <Badge kind={badgeOf(event)}>{kindText(event)}</Badge>,
   },
   {
     id: 'of',

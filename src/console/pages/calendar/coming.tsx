@@ -5,7 +5,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
-import { KINDS_OF_BADGES, wordsOf } from './event-kinds.js';
+import { badgeOf, kindText, wordsOf } from './event-kinds.js';
 import './calendar.css';
 
 /** Maximum number of days shown, and maximum number of indices named per day. */
@@ -42,7 +42,7 @@ export const ComingDays = ({ events, shown = SHOWN_MAX }: ComingDaysProps) => (
           <span class="number">
             {first.date} <span class="quiet">{weekday(first.date)}</span>
           </span>
-          <Badge kind={KINDS_OF_BADGES[first.kind]}>{first.kind}</Badge>
+          <Badge kind={badgeOf(first)}>{kindText(first)}</Badge>
           <Of events={[first, ...others]} />
         </li>
       ))}

@@ -241,7 +241,11 @@ const COLUMNS: readonly Column<Overview>[] = [
     priority: 3,
     value: ({ schedule }) => (schedule.enabled ? schedule.at : 'by hand'),
     show: ({ schedule: { enabled, at, calendar } }) =>
-      enabled ? `${at}, ${calendar}` : <Badge title="No day begins automatically">disabled</Badge>,
+      enabled ? (
+        `${at}, ${calendar}`
+      ) : (
+        <Badge title="No new day begins; days that have begun are continued">disabled</Badge>
+      ),
   },
   {
     id: 'latest',

@@ -23,16 +23,16 @@ export function listUnfilledOrders({
   from,
   unfilled,
 }: Pick<Book, 'sm' | 'columns' | 'from' | 'unfilled'>): RecordedOrder[] {
-  const dayAt = (at: number): number => sm.sessions[from + at]!;
+  const getDayAt = (at: number): number => sm.sessions[from + at]!;
   return unfilled.map(({ at, slot, side, target, held, notional, reason, filledAt }) => ({
-    day: dayAt(at),
+    day: getDayAt(at),
     identifier: sm.identifiers[columns[slot]!]!,
     side,
     target,
     held,
     notional,
     reason,
-    filledDay: filledAt === null ? null : dayAt(filledAt),
+    filledDay: filledAt === null ? null : getDayAt(filledAt),
   }));
 }
 

@@ -1,4 +1,4 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -114,8 +114,8 @@ function minimiseTails(
   const last = findLargestReturn(solver, base, means, known);
   if (first === undefined || count === undefined || last.status !== 'solved') return undefined;
   const [least, most] = [first.answer.point.x, last.point.x];
-  const from = dot(means, least);
-  const to = Math.max(dot(means, most), from);
+  const from = computeDotProduct(means, least);
+  const to = Math.max(computeDotProduct(means, most), from);
   let { start } = first;
   return Array.from({ length: count }, (_, k) => {
     if (k === 0) return least;

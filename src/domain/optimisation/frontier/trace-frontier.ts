@@ -1,4 +1,4 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { EQUAL, IDLE } from '#kernels/optimisation/active-set/active-state.js';
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
@@ -66,8 +66,8 @@ export function traceFrontier(
   const last = findLargestReturn(solver, base, means, before?.most ?? mostKnown);
   if (first.status !== 'solved' || last.status !== 'solved') return null;
   const [least, most] = [first.point.x, last.point.x];
-  const low = dot(means, least);
-  const high = Math.max(dot(means, most), low);
+  const low = computeDotProduct(means, least);
+  const high = Math.max(computeDotProduct(means, most), low);
   const withTarget = addRow(variance, means);
   const known: TracedPoint[] = [convertToTarget(withTarget, low, first)];
   const trace = { least: { program: variance, answer: first }, most: last, known };

@@ -1,6 +1,6 @@
 import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import { raiseToPower } from '#kernels/power.js';
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
@@ -127,7 +127,7 @@ function solveLinearRatio(
   const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
   const priced = addLinearCost(free, costs);
   const computeNumerator = (x: Float64Array) =>
-    dot(slopes, x) -
+    computeDotProduct(slopes, x) -
     computeReturnShortfall(robustness?.returns ?? null, x) -
     computeCost(costs, x) -
     computePrices(rows, x) -

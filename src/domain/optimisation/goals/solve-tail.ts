@@ -1,4 +1,4 @@
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
@@ -251,7 +251,12 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   const tangent = { ...rows, curvature: 0, linear: slope.map((value, i) => value + forces[i]!) };
   const kkt = checkKkt(tangent, point);
   if (!isOptimal(kkt)) return undefined;
-  return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights), shares };
+  return {
+    program: tangent,
+    answer: { ...answer, point, state, kkt },
+    bound: computeDotProduct(forces, weights),
+    shares,
+  };
 }
 
 /** Removes the additional variables and rows of a tail program from a solution. */

@@ -4,7 +4,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import type { TailRow } from '../../constraints/program-row.js';
-import { dot } from '../../numbers/dot.js';
+import { computeDotProduct } from '../../numbers/dot.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../../objectives/tail.js';
 import type { AssembledProgram } from '../assemble.js';
 import type { PlacedCurve } from '../curved-rows.js';
@@ -108,7 +108,8 @@ export function solvePricedTail(
         const outcomes = computeOutcomes(goal, weights);
         const tail = computeTailAverage(outcomes, size);
         const grown = uniteSets(set, findWorstScenarios(goal, weights, outcomes));
-        const isWhole = isSame(grown, set) || tail - dot(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
+        const isWhole =
+          isSame(grown, set) || tail - computeDotProduct(plane.slopes, weights) <= LIMIT_TOLERANCE * (1 + most);
         set = grown;
         if (isWhole) return { ...result, tail, cost: computeCostAt(bare.program, weights) };
       }
@@ -142,7 +143,10 @@ function findFirst<T, R>(values: readonly T[], toResult: (value: T) => R | undef
 
 /** Returns a linear objective at some weights, including the kinks in the objective. */
 function computeCostAt({ linear, kinks }: Program, weights: Float64Array): number {
-  return kinks.reduce((sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0), dot(linear, weights));
+  return kinks.reduce(
+    (sum, kink) => sum + (kink.limit === null ? sumKinks(kink, weights) : 0),
+    computeDotProduct(linear, weights),
+  );
 }
 
 /** Returns the optimum between two corners as a solution whose tail row is the plane at their price. */
@@ -246,7 +250,7 @@ function addPlane(
   { weights, plane, price, answer }: PricedOptimum,
 ): AssembledAnswer | null {
   const { slopes } = plane;
-  const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: dot(slopes, weights) }]);
+  const program = addUpperRows(bare.program, [{ coefficients: slopes, upper: computeDotProduct(slopes, weights) }]);
   const { point, state } = answer;
   const own = { ...point, rowMultipliers: Float64Array.of(...point.rowMultipliers, price) };
   const kkt = checkKkt(program, own);

@@ -234,7 +234,7 @@ async function readCells(
       types: { getTypeParser: () => (value: string) => value },
     });
     for (const row of batch.rows)
-      addRow(row.map((value, i) => boundCell(cellOf(value, columns[i]!.type), columns[i]!.name)));
+      addRow(row.map((value, i) => boundCell(toCell(value, columns[i]!.type), columns[i]!.name)));
     if (batch.rows.length < FETCH_ROWS) break;
   }
   await client.query('CLOSE rows_of_table');
@@ -247,7 +247,7 @@ export function formatBoundColumn({ name, type }: Column): string {
   return `left(${column}::text, ${TEXT_BYTES_MAX + 1}) AS ${column}`;
 }
 
-function cellOf(value: string | null, type: number): Cell {
+function toCell(value: string | null, type: number): Cell {
   if (value === null) return null;
   return type === BOOLEAN ? value === 't' : value;
 }

@@ -8,7 +8,7 @@ import { createContentRows, type ContentRows } from '../content-rows.js';
 import { countRowsByTable, type TableKind } from '../../tables/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
-import { reasonOf } from '../../tables/fault-reason.js';
+import { formatReason } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
 import { PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
@@ -99,7 +99,7 @@ function readTables(
     problems.error({
       code: 'UNREADABLE_FILE',
       path: '',
-      message: `The database cannot be read: ${reasonOf(error)}.`,
+      message: `The database cannot be read: ${formatReason(error)}.`,
     });
   } finally {
     database?.close();
@@ -117,19 +117,19 @@ function readTable(
     .map((row) => String(row['name']));
   const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
-  const statement = database.prepare(`SELECT ${shortenColumns(columns)} FROM ${name(table)}`);
+  const statement = database.prepare(`SELECT ${shortenColumns(columns)} FROM ${quoteName(table)}`);
   try {
-    for (const row of statement.iterate()) addRow(columns.map((column) => boundCell(cellOf(row[column]), column)));
+    for (const row of statement.iterate()) addRow(columns.map((column) => boundCell(toCell(row[column]), column)));
   } finally {
     statement.finalize();
   }
 }
 
-function cellOf(value: unknown): Cell {
+function toCell(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint') return value;
   return String(value);
 }
 
 const quoteText = (value: string) => `'${value.replaceAll("'", "''")}'`;
-const name = (value: string) => `"${value.replaceAll('"', '""')}"`;
+const quoteName = (value: string) => `"${value.replaceAll('"', '""')}"`;

@@ -89,7 +89,7 @@ async function performChecks(
         await put(
           `${indexId} ${check.check} ${finding.identifier ?? ''}`.trim(),
           indexId,
-          resultOf(check, finding, { waivers, overrides: await readOverrides() }),
+          createResult(check, finding, { waivers, overrides: await readOverrides() }),
         );
     }
     found += count;
@@ -161,7 +161,7 @@ export interface FindingDetail {
   readonly measure: CheckMeasure | null;
 }
 
-function resultOf(
+function createResult(
   { check, severity }: Check,
   { identifier, message, measure }: CheckFinding,
   { waivers, overrides }: Accepted,

@@ -4,7 +4,7 @@ import { isEntitled } from '#domain/delivery/client-document.js';
 import type { ClientReader, ReadClient } from '../../delivery/clients.js';
 import type { DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
 import type { DeliveryRecords } from '../../delivery/delivery-records.js';
-import { filesOf } from '../files-of.js';
+import { listFiles } from '../files-of.js';
 import { runConcurrently, type ItemResult, type Performer } from '../performer.js';
 
 export interface DeliverDependencies {
@@ -22,7 +22,7 @@ const AT_ONCE_MAX = 4;
 export function createDeliverPerformer({ clients, records, deliver }: DeliverDependencies): Performer<'deliver'> {
   return async (context) => {
     const { spec, day, put, drop, item, signal, timestamp } = context;
-    const files = filesOf(day());
+    const files = listFiles(day());
     const { schedule_id: schedule, date } = day();
     const before = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
     const current = new Set<string>();
@@ -37,7 +37,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
         // Written to disk before any file is sent, because another process would otherwise repeat the step.
         await put(key, null, item(key) ?? { state: 'waiting', message: 'Its files are delivered.' });
         const counts = await deliver({ client, target, schedule, date, files, record, isAgain, signal, timestamp });
-        await put(key, null, resultOf(counts));
+        await put(key, null, createResult(counts));
       });
     }
 
@@ -60,7 +60,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
   };
 }
 
-function resultOf({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
+function createResult({ delivered, waiting, failed, reason }: DeliveryCounts): ItemResult {
   const detail = { delivered, waiting, failed };
   if (waiting + failed === 0) {
     const message = delivered === 0 ? 'There is nothing to deliver.' : `${formatCount(delivered, 'file')} delivered.`;

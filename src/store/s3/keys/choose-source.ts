@@ -48,7 +48,7 @@ const UNSUPPORTED_SETTINGS = [
  * machine. @throws StartRefusal 78 for a source that is incomplete or unusable
  */
 export function chooseKeys(aws: AwsSettings): { readonly region: string; readonly keys: KeySource } {
-  const profile = profileOf(aws);
+  const profile = findProfile(aws);
   const region = aws.region ?? profile?.get('region') ?? REGION;
   const keys =
     findGivenKeys(aws) ?? chooseIdentity(aws, region) ?? chooseProfile(aws, profile, region) ?? chooseContainer(aws);
@@ -79,7 +79,7 @@ function chooseIdentity(
   return { kind: 'web-identity', tokenFile, roleArn, sessionName: sessionName ?? 'divisor', endpoint };
 }
 
-function profileOf(aws: AwsSettings): Profile | undefined {
+function findProfile(aws: AwsSettings): Profile | undefined {
   let found: Profile | undefined;
   try {
     found = readProfile(aws.profile ?? 'default', aws);

@@ -59,7 +59,7 @@ export function createRenewedKeys(
     try {
       keys = await ask(source);
       failure = undefined;
-      dueAt = now() + lifeOf(keys, now());
+      dueAt = now() + computeLifetime(keys, now());
       return keys;
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown);
@@ -100,7 +100,7 @@ export function createRenewedKeys(
 }
 
 /** Returns the time for which keys are used before new keys are requested. */
-function lifeOf({ expiresAt }: Keys, now: number): number {
+function computeLifetime({ expiresAt }: Keys, now: number): number {
   if (expiresAt === undefined) return UNDATED_MS;
   const left = expiresAt - now;
   return Math.max(RETRY_MS, left - Math.min(AHEAD_MS, left / 4));

@@ -2,13 +2,13 @@ import { TOLERANCE } from '#domain/compliance/measure.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { watchRules } from '../../limits/watched-rules.js';
 import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
-import { spanOf } from '../span.js';
+import { createSpan } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
 
-export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }, at) => {
+export const produceLimits: Producer<'limits'> = ({ columns, window, market, by, keep }, at) => {
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   if (from === to) return [];
   const rules = watchRules(columns, { market, by, from, to: to - 1, withDistances: true, keep });
   const { names } = columns.header;
@@ -35,9 +35,9 @@ export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }
   );
 };
 
-export const breaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, at) => {
+export const produceBreaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, at) => {
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
+  const { from, to } = createSpan(days, window);
   if (from === to) return [];
   const results = watchRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),

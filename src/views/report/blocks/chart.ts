@@ -149,7 +149,7 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
   const notes = isAsked ? missing.map((sentence) => createNotePart(sentence, width, typesetter)) : [];
   const height = Math.min(block.height, pageHeight - (title?.height ?? 0));
   const chart: Part[] =
-    panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: altOf(panels, figures) })];
+    panels.length === 0 ? [] : [createChartPart(panels, { width, height, alt: describePanels(panels, figures) })];
   return { title, sections: [{ head: null, rows: [...chart, ...notes] }] };
 };
 
@@ -168,7 +168,7 @@ function createChartPart(
   };
 }
 
-function altOf(panels: readonly Panel[], { overview }: RunFigures): string {
+function describePanels(panels: readonly Panel[], { overview }: RunFigures): string {
   const lines = panels.flatMap(({ series }) =>
     series.map(({ label, days }) => `${label} (${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)})`),
   );

@@ -18,7 +18,7 @@ import {
   cut,
   expectSameReads,
   extend,
-  filesAfter,
+  listFilesAfter,
   openExtended,
   STAMP,
   contentOf,
@@ -102,7 +102,7 @@ describe('on random markets', () => {
             expect(run).not.toBe('new_name');
             if (typeof run === 'string') return;
             extended[strategy ? 'strategy' : 'index']++;
-            files = filesAfter(files, run);
+            files = listFilesAfter(files, run);
             const columns = openExtended(run.columns, files);
             const isRebalanced = columns.header.rebalances.length > stored.columns.header.rebalances.length;
             if (strategy?.rebalance && isRebalanced) extended.cadence++;

@@ -22,7 +22,7 @@ import { joinBytes } from '#base/memory/made-bytes.js';
 import { recordJson } from '#views/record-json.js';
 import { expectEqual } from '../../../equal.js';
 import { CALENDARS } from '../random-run.js';
-import { plainDecider } from '../test-deciders.js';
+import { createPlainDecider } from '../test-deciders.js';
 
 /** Returns the rows of a market up to a position, with all corporate actions of the market. */
 export function cut(market: MarketData, rows: number): MarketData {
@@ -54,7 +54,7 @@ export function extend(
   plan: BacktestPlan,
   market: MarketData,
   { columns, checkpoint }: StoredRun,
-  { createDecider = plainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
+  { createDecider = createPlainDecider, calendars = CALENDARS, onWhole = () => {}, datesMax = 0 }: ExtendTerms = {},
 ): ExtendedRun | FullRunReason {
   const handle = shareMarket(market);
   const after = Math.min(checkpoint.since, findSettledDay(market, checkpoint.day));
@@ -98,7 +98,7 @@ export function filesOf(run: Run): Uint8Array[] {
 }
 
 /** Returns the files of an extended run: the earlier files that it still uses, and the new file. */
-export function filesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
+export function listFilesAfter(files: readonly Uint8Array[], { columns, earlierFiles }: ExtendedRun): Uint8Array[] {
   return [...files.slice(0, earlierFiles), columns];
 }
 

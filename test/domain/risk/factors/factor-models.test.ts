@@ -10,8 +10,8 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
 import { marketOf } from '../../rules/rule-market.js';
-import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
-import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
+import { golden, N, names, createStyleMarket, createStyleWindow, T } from './style-market.js';
+import { computeCovarianceByDefinition, createRandomReturns, windowOf } from '../window.js';
 
 function estimateModel(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
   const { covariance, factors } = estimateRiskModel(openWasmEngine(), window, asked, RiskModelRequest.parse(settings));
@@ -22,7 +22,7 @@ const expectAll = (actual: ArrayLike<number>, expected: readonly number[], digit
   expected.forEach((value, k) => expect(actual[k], String(k)).toBeCloseTo(value, digits));
 
 describe('a style model', () => {
-  const { covariance, model, fit } = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' });
+  const { covariance, model, fit } = estimateModel(createStyleWindow(createStyleMarket()), { estimator: 'styles' });
 
   test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
     const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // without DIVIDEND, because no security pays a dividend
@@ -40,7 +40,7 @@ describe('a style model', () => {
 
   test('with adjusted eigenvalues expects more of what its factors leave nearly without risk', () => {
     const settings = { estimator: 'styles', eigenvalue_simulations: 20 } as const;
-    const adjusted = estimateModel(styleWindow(styleMarket()), settings);
+    const adjusted = estimateModel(createStyleWindow(createStyleMarket()), settings);
     expect(adjusted.model.specific).toEqual(model.specific);
     const K = model.factors.length;
     const findLeastEigenvalue = (matrix: Float64Array) => {
@@ -49,7 +49,7 @@ describe('a style model', () => {
       return values[1]!; // the smallest eigenvalue is 0, because sector returns sum to zero
     };
     expect(findLeastEigenvalue(adjusted.model.covariance)).toBeGreaterThan(findLeastEigenvalue(model.covariance));
-    const inline = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+    const inline = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse(settings),
     });
     const product = applyMetric(
@@ -71,7 +71,7 @@ describe('a style model', () => {
       fields: { CLOSE: Array.from({ length: 30 }, () => names.map(() => 50)) },
       reference: { RETURN_ON_EQUITY: values },
     });
-    const { datapoints, to } = styleWindow(market, [0, 29]);
+    const { datapoints, to } = createStyleWindow(market, [0, 29]);
     const scores = computeStyleExposures(
       datapoints.at(to, Int32Array.from(names)),
       ['QUALITY'],
@@ -84,7 +84,7 @@ describe('a style model', () => {
 
   test('is the same whatever the order of the securities', () => {
     const turned = names.toReversed();
-    const other = estimateModel(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;
+    const other = estimateModel(createStyleWindow(createStyleMarket()), { estimator: 'styles' }, turned).covariance;
     turned.forEach((a, i) =>
       turned.forEach((b, j) => expect(other[i * N + j]).toBeCloseTo(covariance[a * N + b]!, 12)),
     );
@@ -92,15 +92,15 @@ describe('a style model', () => {
 
   test('knows nothing after its last session', () => {
     const until = [200, 380] as const;
-    const known = estimateModel(styleWindow(styleMarket(), until), { estimator: 'styles' });
-    const changed = estimateModel(styleWindow(styleMarket({ after: 380 }), until), { estimator: 'styles' });
+    const known = estimateModel(createStyleWindow(createStyleMarket(), until), { estimator: 'styles' });
+    const changed = estimateModel(createStyleWindow(createStyleMarket({ after: 380 }), until), { estimator: 'styles' });
     expect(changed.covariance).toEqual(known.covariance);
   });
 
   test('begins where its styles do', () => {
     // Momentum and volatility require half a year of returns, and exposures must be known before the returns that they
     // explain.
-    const { from } = estimateModel(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
+    const { from } = estimateModel(createStyleWindow(createStyleMarket(), [0, T - 1]), { estimator: 'styles' });
     expect(from).toBeGreaterThan(100);
     expect(from).toBeLessThan(T / 2);
   });
@@ -110,7 +110,7 @@ describe('a style model', () => {
       names.map((i) => [i, i % 4 === 0 ? 0.25 : 0]).filter(([, weight]) => weight! > 0) as [number, number][],
     );
     const benchmark = new Map(names.map((i) => [i, 1 / N]));
-    const risk = computeFactorRisk(openWasmEngine(), styleWindow(styleMarket()), {
+    const risk = computeFactorRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), {
       weights,
       benchmark,
       model: 'styles',
@@ -132,7 +132,7 @@ describe('a style model', () => {
   });
 
   test('is low in rank for an optimisation, and the same covariance', () => {
-    const { metric } = estimateRisk(openWasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+    const { metric } = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse({ estimator: 'styles' }),
     });
     expect(metric).toMatchObject({ form: 'factor', factors: model.factors.length });
@@ -148,7 +148,7 @@ describe('a style model', () => {
 describe('a model of industries', () => {
   test('has the variance that market and sectors have of any weights', () => {
     const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
-    const window = windowOf({ returns: randomReturns(90, 5), sectors });
+    const window = windowOf({ returns: createRandomReturns(90, 5), sectors });
     const { covariance, fit } = estimateModel(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
     const weights = new Map([0.4, 0.3, -0.2, 0.1, 0.4].map((weight, i) => [i, weight]));
     const risk = computeFactorRisk(referenceEngine, window, {
@@ -166,8 +166,8 @@ describe('a model of industries', () => {
 });
 
 describe('a statistical model', () => {
-  const returns = randomReturns(90, 6);
-  const sample = covarianceByDefinition(returns);
+  const returns = createRandomReturns(90, 6);
+  const sample = computeCovarianceByDefinition(returns);
 
   test('of as many components as securities is the sample covariance', () => {
     const { covariance, fit } = estimateModel(

@@ -5,9 +5,9 @@ import { RiskValidationRequest } from '#domain/risk/validation/risk-validation-r
 import { Refusal } from '#domain/refusals/refusal.js';
 import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
 import { openWasmEngine } from '#kernels/engines/wasm.js';
-import { randomReturns, windowOf } from '../window.js';
+import { createRandomReturns, windowOf } from '../window.js';
 
-interface Golden {
+interface GoldenValidation {
   readonly returns: number[][];
   readonly sessions: number;
   readonly horizon: number;
@@ -15,7 +15,7 @@ interface Golden {
 }
 
 const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // the file has the format of Golden
+const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenValidation; // the file has the format of Golden
 
 interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
   readonly terms?: Partial<RiskValidationRequest>;
@@ -58,7 +58,7 @@ test('forecasts of a sample covariance have the statistics that numpy has of the
 });
 
 describe('forecasts', () => {
-  const returns = randomReturns(120, 25, 3);
+  const returns = createRandomReturns(120, 25, 3);
   const forecastsOf = (rows: readonly (readonly number[])[]) =>
     validateModel(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
 
@@ -88,7 +88,7 @@ describe('forecasts', () => {
 });
 
 describe('portfolios', () => {
-  const returns = randomReturns(70, 25, 4);
+  const returns = createRandomReturns(70, 25, 4);
 
   test('of an index that holds every name alike did as the equally weighted one', () => {
     const held = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
@@ -109,11 +109,11 @@ describe('portfolios', () => {
 
 test('a day without enough returns behind it is skipped, and a window without two is refused', () => {
   // No security has a price on most of the first fifty sessions.
-  const late = randomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
+  const late = createRandomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
   const { days, skipped } = validateModel(late);
   expect(skipped).toBeGreaterThan(0);
   expect(days.length + skipped).toBe(Math.floor((119 - 40) / 5));
-  const short = () => validateModel(randomReturns(46, 4));
-  expect(short).toThrow(Refusal);
-  expect(short).toThrow('1 forecasts');
+  const validateTooShort = () => validateModel(createRandomReturns(46, 4));
+  expect(validateTooShort).toThrow(Refusal);
+  expect(validateTooShort).toThrow('1 forecasts');
 });

@@ -8,7 +8,7 @@ export function describePreviews(): void {
     beforeAll(async () => {
       await service.ok('POST', '/data/import', golden);
     });
-    const preview = (body: Record<string, unknown>, asOf?: string) =>
+    const previewBody = (body: Record<string, unknown>, asOf?: string) =>
       service.ok<PreviewResponse>('POST', '/indices/preview', {
         document: body,
         ...(asOf === undefined ? {} : { as_of: asOf }),
@@ -17,7 +17,7 @@ export function describePreviews(): void {
     test('stored and as sent agree, at the base date unless another is given', async () => {
       await service.ok('PUT', '/indices/GOLD', createDocument('GOLD'));
       const stored = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
-      expect(await preview(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
+      expect(await previewBody(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
       expect(stored).toMatchObject({
         index_id: 'GOLD',
         as_of: '2024-01-02',
@@ -38,13 +38,13 @@ export function describePreviews(): void {
     });
 
     test('a weekend resolves back, a day after the store to its last, a day before it to nothing', async () => {
-      expect(await preview(createDocument('X'), '2024-01-06')).toMatchObject({
+      expect(await previewBody(createDocument('X'), '2024-01-06')).toMatchObject({
         as_of: '2024-01-06',
         resolved_date: '2024-01-05',
       });
       const [late, early] = [
-        await preview(createDocument('X'), '2030-01-01'),
-        await preview(createDocument('X'), '2023-12-31'),
+        await previewBody(createDocument('X'), '2030-01-01'),
+        await previewBody(createDocument('X'), '2023-12-31'),
       ];
       expect(late).toMatchObject({ resolved_date: '2024-01-10' });
       expect(late.findings.find(({ path }) => path === 'as_of')?.message).toMatch(/2030-01-01 is after .* 2024-01-10/);
@@ -64,7 +64,7 @@ export function describePreviews(): void {
     });
 
     test('the waterfall shows which securities left at which step, excluded securities in the order of steps', async () => {
-      const answer = await preview(
+      const answer = await previewBody(
         createDocument(
           'W',
           {},
@@ -102,7 +102,7 @@ export function describePreviews(): void {
     });
 
     test('rules without a survivor are valid: every security is excluded', async () => {
-      const answer = await preview(
+      const answer = await previewBody(
         createDocument('N', {}, { selection: [{ id: 'none', type: 'PriceFilter', params: { minimum: 1e6 } }] }),
       );
       expect(answer).toMatchObject({ weights: {}, total_weight: 0, cap: null });
@@ -110,11 +110,11 @@ export function describePreviews(): void {
     });
 
     test('named universes are read point in time, lists keep what the store holds, an index gives its constituents', async () => {
-      const names = async (universe: unknown, asOf: string) =>
-        Object.keys((await preview(createDocument('U', { universe }), asOf)).weights).join('');
-      expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
-      expect(await names({ kind: 'named', id: 'PAIR' }, '2024-01-08')).toBe('AE');
-      expect(await names({ kind: 'list', identifiers: ['E', 'B', 'ABSENT'] }, '2024-01-08')).toBe('BE');
+      const listPreviewNames = async (universe: unknown, asOf: string) =>
+        Object.keys((await previewBody(createDocument('U', { universe }), asOf)).weights).join('');
+      expect(await listPreviewNames({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
+      expect(await listPreviewNames({ kind: 'named', id: 'PAIR' }, '2024-01-08')).toBe('AE');
+      expect(await listPreviewNames({ kind: 'list', identifiers: ['E', 'B', 'ABSENT'] }, '2024-01-08')).toBe('BE');
       await service.ok(
         'PUT',
         '/indices/TWO',
@@ -124,7 +124,7 @@ export function describePreviews(): void {
           { selection: [{ id: 'cheap', type: 'TopN', params: { field: 'CLOSE', count: 2, ascending: true } }] },
         ),
       );
-      expect(await names({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
+      expect(await listPreviewNames({ kind: 'index', id: 'TWO' }, '2024-01-10')).toBe('CE');
       expect(
         listFindings(
           await requestRefusal('POST', '/indices/preview', {
@@ -137,9 +137,9 @@ export function describePreviews(): void {
     test('group caps and floors are held, and impossible ones refused', async () => {
       const createWeighting = (rest: Record<string, unknown>) =>
         createDocument('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
-      const { weights } = await preview(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
+      const { weights } = await previewBody(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
       expect(weights['A']! + weights['B']!).toBeCloseTo(0.6, 12);
-      const floored = await preview(createWeighting({ floor: 0.1 }));
+      const floored = await previewBody(createWeighting({ floor: 0.1 }));
       expect(Math.min(...Object.values(floored.weights))).toBeCloseTo(0.1, 14);
       expect(
         listFindings(

@@ -12,9 +12,9 @@ import {
 } from '#kernels/moments/estimators/structured-covariance.js';
 import { fillHalfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { computeSampleCovariance } from '#kernels/moments/sample-covariance.js';
-import { randomPanel } from '../../engines/random-matrices.js';
+import { createRandomPanel } from '../../engines/random-matrices.js';
 
-type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {
+type GoldenCovariances = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {
   readonly returns: readonly (readonly number[])[];
   readonly threshold: number;
   readonly lags: number;
@@ -23,7 +23,7 @@ type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly
 
 const file = new URL('../../../../../test/golden/estimators/estimators.json', import.meta.url);
 // the file has the format of its type
-const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: readonly Golden[] };
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: readonly GoldenCovariances[] };
 
 const DEFAULTS: Omit<StructuredRequest, 'estimator'> = { threshold: 0.5, lags: 0, scale: 1 };
 
@@ -66,7 +66,7 @@ describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
   );
 
   test('is symmetric, scales with the returns and is positive semi-definite as it is served', () => {
-    const panel = randomPanel(40, 12, 7);
+    const panel = createRandomPanel(40, 12, 7);
     const plain = covariance(panel, 12, { estimator, lags: 2 });
     expectClose(
       covariance(
@@ -95,7 +95,7 @@ describe('nonlinear shrinkage', () => {
   });
 
   test('gives names beyond the observations a variance', () => {
-    const panel = randomPanel(20, 30, 3);
+    const panel = createRandomPanel(20, 30, 3);
     const matrix = covariance(panel, 30, { estimator: 'nonlinear' });
     const values = new Float64Array(30);
     expect(referenceEngine.symmetricEigenvalues(matrix, 30, values)).toBe(true);
@@ -116,7 +116,7 @@ describe('denoising', () => {
 });
 
 test('without lags the covariance by Newey and West is that of the sample', () => {
-  const panel = randomPanel(50, 6, 11);
+  const panel = createRandomPanel(50, 6, 11);
   expectClose(covariance(panel, 6, { estimator: 'newey_west' }), sampleOf(panel, 6));
 });
 

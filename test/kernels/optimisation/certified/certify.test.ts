@@ -6,8 +6,8 @@ import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { seeded } from '../../../seeded.js';
-import { randomProgram } from '../random-programs.js';
-import { rationalResiduals } from '../rational.js';
+import { createRandomProgram } from '../random-programs.js';
+import { computeRationalResiduals } from '../rational.js';
 
 /** Maximum residual of a certified solution. */
 const CERTIFIED = 1e-9;
@@ -21,7 +21,7 @@ const ROUNDING = 1e-12;
 /** Returns random programmes in units from 1e-4 to 1e5, for which absolute residuals of 1e-9 are hard to reach. */
 function listProgrammes(): Program[] {
   return Array.from({ length: 60 }, (_, k) => {
-    const program = randomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
+    const program = createRandomProgram(k + 1, { withKinks: false, withNorms: false, namesMax: 14 });
     const random = seeded(1000 + k);
     const size = 10 ** (9 * random() - 4);
     return {
@@ -55,7 +55,7 @@ describe('certified answers', () => {
   test('every solved programme is certified, by residuals without any rounding', () => {
     for (const { program, certified } of solvedOnes) {
       const { x, rowMultipliers, boundMultipliers } = certified.point;
-      const { primal, dual, gap } = rationalResiduals(program, x, rowMultipliers, boundMultipliers);
+      const { primal, dual, gap } = computeRationalResiduals(program, x, rowMultipliers, boundMultipliers);
       expect(certified.isCertified).toBe(true);
       expect(Math.max(primal, dual, gap)).toBeLessThanOrEqual(CERTIFIED);
     }
@@ -66,7 +66,12 @@ describe('certified answers', () => {
       const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
       for (const point of [certified.point, off]) {
         const own = computeExactResiduals(program, point);
-        const { primal, dual, gap } = rationalResiduals(program, point.x, point.rowMultipliers, point.boundMultipliers);
+        const { primal, dual, gap } = computeRationalResiduals(
+          program,
+          point.x,
+          point.rowMultipliers,
+          point.boundMultipliers,
+        );
         const isTouching = (value: number, other: number) =>
           expect(Math.abs(value - other)).toBeLessThanOrEqual(ROUNDING * (1 + other));
         isTouching(own.primal, primal);

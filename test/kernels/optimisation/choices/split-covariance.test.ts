@@ -3,7 +3,7 @@ import { OPEN, OUT } from '#kernels/optimisation/choices/decisions.js';
 import { createCountedCone } from '#kernels/optimisation/choices/counted-cone.js';
 import { splitCovariance } from '#kernels/optimisation/choices/split-covariance.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { symmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
+import { computeSymmetricEigenvalues } from '#kernels/algebra/symmetric-eigen.js';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
 
 const N = 10;
@@ -35,7 +35,7 @@ function computeSmallestRemainder(matrix: Float64Array, open: Int32Array): numbe
     return matrix[open[Math.floor(e / order)]! * N + open[e % order]!]! + 1e4;
   });
   const values = new Float64Array(order);
-  symmetricEigenvalues(left, order, values);
+  computeSymmetricEigenvalues(left, order, values);
   return values[0]!;
 }
 

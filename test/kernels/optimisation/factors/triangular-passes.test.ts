@@ -11,7 +11,7 @@ import { seeded } from '../../../seeded.js';
 const ORDERS = [1, 2, 3, 4, 5, 7, 8, 9, 21];
 
 /** Number of unused rows after a factor. */
-const ROOM = 3;
+const SPARE_ROWS = 3;
 
 function factorOf(n: number, stride: number): Float64Array {
   const random = seeded(n);
@@ -27,7 +27,7 @@ const vectorOf = (n: number, seed: number) => {
 
 describe('passes over a triangular factor', () => {
   test.each(ORDERS)('have the bits of rows one by one, and invert the factor: order %d', (n) => {
-    const stride = n + ROOM;
+    const stride = n + SPARE_ROWS;
     const l = factorOf(n, stride);
     const given = vectorOf(n, 7);
     const forwards = given.slice();

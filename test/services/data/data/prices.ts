@@ -1,6 +1,6 @@
 import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
-import { service, code } from './set-up.js';
+import { service, requestErrorCode } from './set-up.js';
 
 export function describePrices(): void {
   describe('prices', () => {
@@ -90,7 +90,7 @@ export function describePrices(): void {
       ['A?colour=red', '422 VALIDATION_FAILED'],
       [`${'x'.repeat(65)}`, '422 INVALID_IDENTIFIER'],
     ])('%s is refused: %s', async (path, expected) => {
-      expect(await code(`/data/prices/${path}`)).toBe(expected);
+      expect(await requestErrorCode(`/data/prices/${path}`)).toBe(expected);
     });
   });
 }

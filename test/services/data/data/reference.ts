@@ -7,7 +7,7 @@ import type {
   ReferenceResponse,
 } from '#contract/data.js';
 import type { Watchlist, WatchlistCollection } from '#contract/watchlists.js';
-import { service, createFrame, TABLES, code } from './set-up.js';
+import { service, createFrame, TABLES, requestErrorCode } from './set-up.js';
 
 export function describeReference(): void {
   describe('reference data', () => {
@@ -25,7 +25,7 @@ export function describeReference(): void {
       expect(
         (await service.ok<ReferenceResponse>('GET', '/data/reference/A?as_of=2024-01-08')).universes[0]?.current,
       ).toBe(true);
-      expect(await code('/data/reference/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
+      expect(await requestErrorCode('/data/reference/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
     });
 
     test('of a batch keeps the order asked for, removes duplicates and marks unknown names', async () => {
@@ -65,10 +65,12 @@ export function describeReference(): void {
     });
 
     test('needs identifiers and known fields', async () => {
-      expect(await code('/data/reference')).toBe('422 VALIDATION_FAILED');
-      expect(await code('/data/reference?identifiers=A&fields=COLOUR')).toBe('422 VALIDATION_FAILED');
+      expect(await requestErrorCode('/data/reference')).toBe('422 VALIDATION_FAILED');
+      expect(await requestErrorCode('/data/reference?identifiers=A&fields=COLOUR')).toBe('422 VALIDATION_FAILED');
       expect(
-        await code(`/data/reference?identifiers=${Array.from({ length: 1001 }, (_, i) => `N${i}`).join(',')}`),
+        await requestErrorCode(
+          `/data/reference?identifiers=${Array.from({ length: 1001 }, (_, i) => `N${i}`).join(',')}`,
+        ),
       ).toBe('422 VALIDATION_FAILED');
     });
   });
@@ -97,7 +99,7 @@ export function describeReference(): void {
       trailing_dividend: 0,
       trailing_dividend_yield: null,
     });
-    expect(await code('/data/corporate-actions/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
+    expect(await requestErrorCode('/data/corporate-actions/NONE')).toBe('404 IDENTIFIER_NOT_FOUND');
   });
 
   test('a security that any dataset holds is known: without bars its prices are an empty table', async () => {
@@ -247,7 +249,7 @@ export function describeReference(): void {
       ),
     ).toEqual(['empty', 'mine']);
     expect((await service.ask('DELETE', '/data/watchlists/empty')).status).toBe(204);
-    expect(await code('/data/watchlists/empty')).toBe('404 WATCHLIST_NOT_FOUND');
+    expect(await requestErrorCode('/data/watchlists/empty')).toBe('404 WATCHLIST_NOT_FOUND');
     expect((await service.ask('PUT', '/data/watchlists/bad', { name: '', identifiers: ['a/b'] })).status).toBe(422);
   });
 }

@@ -127,12 +127,12 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
 }
 
 function expectSameNumbers(one: object, other: object): void {
-  const [ours, theirs] = [numbersIn(one), numbersIn(other)];
+  const [ours, theirs] = [listNumbers(one), listNumbers(other)];
   expect(ours.length).toBe(theirs.length);
   ours.forEach((value, i) => expect(value).toBeCloseTo(theirs[i]!, 9));
 }
 
-function numbersIn(value: unknown): number[] {
+function listNumbers(value: unknown): number[] {
   if (typeof value === 'number') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(listNumbers) : [];
 }

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { ImportResult } from '#contract/stores/import.js';
-import { service, registered, createTables, store, findingsOf } from './set-up.js';
+import { service, registerStore, createTables, findStore, findingsOf } from './set-up.js';
 
 export function describeImporting(): void {
   describe('importing tables', () => {
@@ -27,7 +27,7 @@ export function describeImporting(): void {
         status: 'succeeded',
         result: { content_hash: body.store.content_hash },
       });
-      await registered('beside', ['A'], true);
+      await registerStore('beside', ['A'], true);
       expect(existsSync(body.store.location!)).toBe(true);
       expect((await service.ask('DELETE', '/data/stores/imported')).status).toBe(204);
       // The folder is removed after the response to the deletion.
@@ -111,7 +111,7 @@ export function describeImporting(): void {
         201,
         { market: 1, reference: 1, corporate_actions: 1, universes: 1, series: 1 },
       ]);
-      expect(body.store.content_hash).toBe((await store('template-xlsx')).content_hash);
+      expect(body.store.content_hash).toBe((await findStore('template-xlsx')).content_hash);
     });
 
     test('that is no base64, or no workbook, is reported', async () => {
@@ -160,11 +160,11 @@ export function describeImporting(): void {
     });
 
     test('refuses to change what is there', async () => {
-      const before = await store('grows');
+      const before = await findStore('grows');
       expect(
         findingsOf(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),
       ).toEqual(['DUPLICATE_KEY market[A 2024-01-03].CLOSE']);
-      expect(await store('grows')).toEqual(before);
+      expect(await findStore('grows')).toEqual(before);
     });
 
     test('refuses prices of another basis', async () => {

@@ -7,7 +7,7 @@ import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { parent, service } from './set-up.js';
 
 /** Index of the four securities that fell most in the quarter; they differ at nearly every rebalance. */
-const MOVING = {
+const MOVING_INDEX = {
   ...parent,
   id: 'MOVING',
   pipeline: {
@@ -43,7 +43,10 @@ async function createDerivedFromMoving(id: string, priority: object) {
   };
 }
 
-function turnoverBetween(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): number {
+function computeTurnoverBetween(
+  before: Readonly<Record<string, number>>,
+  after: Readonly<Record<string, number>>,
+): number {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names.reduce((sum, name) => sum + Math.abs((after[name] ?? 0) - (before[name] ?? 0)), 0) / 2;
 }
@@ -166,7 +169,7 @@ export function describeDerivedIndex(): void {
     });
 
     test('whose turnover row has a priority trades the minimum for securities that left, with a finding; without a priority it is skipped', async () => {
-      expect((await service.ask('POST', '/indices', MOVING)).status).toBe(200);
+      expect((await service.ask('POST', '/indices', MOVING_INDEX)).status).toBe(200);
       const [giving, never, silent] = [
         await createDerivedFromMoving('GIVING', { priority: 1 }),
         await createDerivedFromMoving('NEVER-0', { priority: 0 }),
@@ -196,7 +199,7 @@ export function describeDerivedIndex(): void {
         const members = new Set(preview.assets.map(({ identifier }) => identifier));
         const leaving = Object.entries(before).filter(([name]) => !members.has(name));
         const sold = leaving.reduce((sum, [, weight]) => sum + weight, 0);
-        const traded = turnoverBetween(before, weights);
+        const traded = computeTurnoverBetween(before, weights);
         if (sold <= 0.1) {
           expect(reported).toEqual([]);
           expect(turnover.relaxed_by).toBeNull();
@@ -244,20 +247,20 @@ export function describeDerivedIndex(): void {
     });
 
     test('has no preview before its first rebalance, and says from when there is one', async () => {
-      const at = async (asOf: string) => {
+      const planAt = async (asOf: string) => {
         const { status, code, message, detail } = await service.refusal('POST', '/indices/HOLIDAY-CORE/preview', {
           as_of: asOf,
         });
         return { status, code, message, detail };
       };
-      expect(await at('2023-05-29')).toEqual({
+      expect(await planAt('2023-05-29')).toEqual({
         status: 422,
         code: 'NO_DATA_AT_DATE',
         detail: { as_of: '2023-05-29' },
         message:
           'The parent HOLIDAY has no rebalance on or before 2023-05-29: from its base date 2023-05-28 to that day the data contains no price for its universe.',
       });
-      expect(await at('2023-04-03')).toMatchObject({
+      expect(await planAt('2023-04-03')).toMatchObject({
         code: 'NO_DATA_AT_DATE',
         message: 'The parent HOLIDAY has no rebalance on or before 2023-04-03: its base date is 2023-05-28.',
       });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { service, put, optimised, requireSolution } from './set-up.js';
+import { service, put, runOptimisation, requireSolution } from './set-up.js';
 
 export function describeRuns(): void {
   describe('a run', () => {
@@ -88,7 +88,7 @@ export function describeRuns(): void {
         { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
         { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.5, upper: 0.5 } },
       ];
-      const job = await optimised(rows);
+      const job = await runOptimisation(rows);
       expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
       const detail = job.error!.detail as {
         proven: boolean;
@@ -105,7 +105,7 @@ export function describeRuns(): void {
         const relaxed = rows.map((row, i) =>
           i === index ? { ...row, params: { ...row.params, [parameter]: to } } : row,
         );
-        expect((await optimised(relaxed)).status).toBe('succeeded');
+        expect((await runOptimisation(relaxed)).status).toBe('succeeded');
       }
     });
 
@@ -152,7 +152,7 @@ export function describeRuns(): void {
       ],
     ])('%s: every remedy works', async (_, rows) => {
       type Remedy = { index: number; parameter: string; to: number };
-      const job = await optimised(rows);
+      const job = await runOptimisation(rows);
       expect(job).toMatchObject({ status: 'failed', error: { code: 'INFEASIBLE' } });
       const detail = job.error!.detail as {
         conflict: { index: number | null; multiplier: number }[];
@@ -163,12 +163,13 @@ export function describeRuns(): void {
       const own = detail.conflict.flatMap(({ index }) => (index === null ? [] : [index]));
       expect(new Set(own).size).toBe(own.length);
       // If the conflict consists of all rows, the rows are the ones that have just failed.
-      if (own.length < rows.length) expect((await optimised(own.map((index) => rows[index]))).status).toBe('failed');
+      if (own.length < rows.length)
+        expect((await runOptimisation(own.map((index) => rows[index]))).status).toBe('failed');
       for (const dropped of own)
-        expect((await optimised(own.filter((index) => index !== dropped).map((index) => rows[index]))).status).toBe(
-          'succeeded',
-        );
-      const mended = (remedies: Remedy[]) =>
+        expect(
+          (await runOptimisation(own.filter((index) => index !== dropped).map((index) => rows[index]))).status,
+        ).toBe('succeeded');
+      const applyRemedies = (remedies: Remedy[]) =>
         rows.map((row, i) => ({
           ...row,
           params: {
@@ -179,9 +180,9 @@ export function describeRuns(): void {
           },
         }));
       for (const remedy of detail.relaxations)
-        expect((await optimised(mended([remedy]))).status, JSON.stringify(remedy)).toBe('succeeded');
+        expect((await runOptimisation(applyRemedies([remedy]))).status, JSON.stringify(remedy)).toBe('succeeded');
       expect(detail.all_rows_relaxation).toBeDefined();
-      expect((await optimised(mended(detail.all_rows_relaxation!))).status).toBe('succeeded');
+      expect((await runOptimisation(applyRemedies(detail.all_rows_relaxation!))).status).toBe('succeeded');
     });
 
     test('over too short a window reports the number of returns, and the start that made it short', async () => {
@@ -192,7 +193,7 @@ export function describeRuns(): void {
         [late, 7, ' The window begins on start 2024-03-19; choose an earlier start.'],
         [first, 6, ''],
       ] as const)
-        expect((await optimised([], window)).error).toMatchObject({
+        expect((await runOptimisation([], window)).error).toMatchObject({
           code: 'RISK_INSUFFICIENT_DATA',
           message: `0 of 11 securities are covered, with ${returns} sessions of returns for risk_model; at least 20 are required.${told}`,
           detail: { assets: 0, observations: returns, needed: 20 },

@@ -11,7 +11,7 @@ import {
   estimateToEnd,
   createView,
   listCodes,
-  rawText,
+  fetchText,
 } from './set-up.js';
 
 export function describeEstimate(): void {
@@ -57,14 +57,14 @@ export function describeEstimate(): void {
 
     test('has volatilities that are roots of the diagonal and an exactly symmetric correlation with unit diagonal', async () => {
       const { covariance, correlation, volatilities } = await createView('core');
-      const cell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
+      const readCell = (frame: View['covariance'], i: number, j: number) => frame.data[i]![j] as number;
       names.forEach((name, i) => {
-        expect(volatilities[name]).toBe(Math.sqrt(cell(covariance, i, i)));
-        expect(cell(correlation, i, i)).toBe(1);
+        expect(volatilities[name]).toBe(Math.sqrt(readCell(covariance, i, i)));
+        expect(readCell(correlation, i, i)).toBe(1);
         names.forEach((other, j) => {
-          expect(cell(correlation, i, j)).toBe(cell(correlation, j, i));
-          expect(cell(correlation, i, j)).toBeCloseTo(
-            cell(covariance, i, j) / (volatilities[name]! * volatilities[other]!),
+          expect(readCell(correlation, i, j)).toBe(readCell(correlation, j, i));
+          expect(readCell(correlation, i, j)).toBeCloseTo(
+            readCell(covariance, i, j) / (volatilities[name]! * volatilities[other]!),
             12,
           );
         });
@@ -75,7 +75,7 @@ export function describeEstimate(): void {
       const response = await service.ask('GET', '/risk-models/core');
       const text = JSON.stringify(response.body); // Parsing would reorder digit keys numerically, so the text is checked.
       expect(text).toContain('"700"');
-      const raw = await rawText('/risk-models/core');
+      const raw = await fetchText('/risk-models/core');
       expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
         raw.indexOf('"700":', raw.indexOf('"volatilities"')),
       );

@@ -2,7 +2,7 @@ import { tableFromIPC } from 'apache-arrow';
 import { describe, expect, test } from 'vitest';
 import type { RiskModelCollection } from '#contract/risk-models.js';
 import type { JobStatus } from '#jobs/status.js';
-import { DAYS, service, createView, rawBytes } from './set-up.js';
+import { DAYS, service, createView, fetchBytes } from './set-up.js';
 
 export function describeStored(): void {
   describe('stored models', () => {
@@ -32,7 +32,7 @@ export function describeStored(): void {
 
     test('travel as Arrow with all but the covariance in the metadata', async () => {
       const json = await createView('core');
-      const table = tableFromIPC(await rawBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
+      const table = tableFromIPC(await fetchBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
       expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
       json.asset_ids.forEach((name, j) =>
         expect([...(table.getChild(name) ?? [])]).toEqual(json.covariance.data.map((row) => row[j])),

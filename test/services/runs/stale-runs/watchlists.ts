@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import type { LiveService } from '../../../real/live.js';
-import { equalIndex } from '../random-walks.js';
+import { createEqualIndex } from '../random-walks.js';
 
 /** Tests watchlists as universes. @param service serves a store with the securities A, B, C, D */
 export function describeWatchlistUniverses(service: () => LiveService): void {
@@ -18,8 +18,8 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
   describe('a universe of a watchlist', () => {
     beforeAll(async () => {
       await follow(['A', 'C']);
-      await service().ok('POST', '/indices', equalIndex('LISTED', ['A', 'C']));
-      await service().ok('POST', '/indices', equalIndex('FOLLOWED', null, { universe }));
+      await service().ok('POST', '/indices', createEqualIndex('LISTED', ['A', 'C']));
+      await service().ok('POST', '/indices', createEqualIndex('FOLLOWED', null, { universe }));
       await service().job('/analytics/LISTED/backtest');
       await service().job('/analytics/FOLLOWED/backtest');
     });
@@ -38,7 +38,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       await service().ok(
         'POST',
         '/indices',
-        equalIndex('AROUND', null, { universe: { kind: 'index', id: 'FOLLOWED' } }),
+        createEqualIndex('AROUND', null, { universe: { kind: 'index', id: 'FOLLOWED' } }),
       );
       await service().job('/analytics/AROUND/backtest');
       expect(await levelsOf('AROUND')).toEqual(await levelsOf('LISTED'));
@@ -91,11 +91,11 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
     });
 
     test('is refused without a watchlist, and for another in a variant of a sweep', async () => {
-      const other = equalIndex('OTHER', null, { universe: { kind: 'watchlist', watchlist_id: 'nobodys' } });
+      const other = createEqualIndex('OTHER', null, { universe: { kind: 'watchlist', watchlist_id: 'nobodys' } });
       expect(await requestRefusal('POST', '/indices', other)).toMatchObject({
         findings: [{ code: 'WATCHLIST_NOT_FOUND', path: 'universe.watchlist_id' }, { severity: 'warning' }],
       });
-      const none = equalIndex('OTHER', null, { universe: { kind: 'watchlist' } });
+      const none = createEqualIndex('OTHER', null, { universe: { kind: 'watchlist' } });
       expect(await requestRefusal('POST', '/indices', none)).toMatchObject({
         findings: [{ code: 'REQUIRED', path: 'universe.watchlist_id' }],
       });

@@ -100,7 +100,7 @@ export function describeOtherViews(): void {
       const isPlan = (text: string) => text.startsWith('{"documents":') && text.includes('"runId":"MAIN"');
       const plan = files.find((path) => isPlan(readFileSync(path, 'latin1')))!;
       const stored = readFileSync(plan);
-      const failing = async (): Promise<string[]> => {
+      const listFailingChecks = async (): Promise<string[]> => {
         const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
         const names = body.checks
           .filter(({ holds }: { holds: boolean }) => !holds)
@@ -112,9 +112,9 @@ export function describeOtherViews(): void {
         const changed = Uint8Array.from(stored);
         changed[change === 'first' ? 0 : changed.length - 1]! ^= 1;
         writeFileSync(plan, changed);
-        expect(await failing()).toEqual(['stored plan']);
+        expect(await listFailingChecks()).toEqual(['stored plan']);
         writeFileSync(plan, stored);
-        expect(await failing()).toEqual([]);
+        expect(await listFailingChecks()).toEqual([]);
       }
     });
 
@@ -164,7 +164,7 @@ export function describeOtherViews(): void {
       const actions: { type: string; value: number; ex_date: string }[] = (
         await service.call('GET', `/data/corporate-actions/${name}`)
       ).body.actions;
-      const on = (day: string, types: readonly string[]) =>
+      const listActionsOn = (day: string, types: readonly string[]) =>
         actions.filter(({ type, ex_date }) => types.includes(type) && ex_date === day).map(({ value }) => value);
       expect(actions.filter(({ type }) => type === 'DIVIDEND').length).toBeGreaterThan(4);
       expect((await service.checked('getLevels', '/analytics/ONE/levels')).body.variant).toBe('net');
@@ -181,9 +181,9 @@ export function describeOtherViews(): void {
         levels.index.forEach((day: string, t: number) => {
           if (t > 0) {
             const before = closes.get(levels.index[t - 1])!;
-            const ratio = on(day, ['SPLIT']).reduce((product, value) => product * value, 1);
-            const adjusted = before / ratio - sum(on(day, ['SPECIAL_DIVIDEND']));
-            level *= (closes.get(day)! + expected * sum(on(day, ['DIVIDEND']))) / adjusted;
+            const ratio = listActionsOn(day, ['SPLIT']).reduce((product, value) => product * value, 1);
+            const adjusted = before / ratio - sum(listActionsOn(day, ['SPECIAL_DIVIDEND']));
+            level *= (closes.get(day)! + expected * sum(listActionsOn(day, ['DIVIDEND']))) / adjusted;
             worth *= (ratio * closes.get(day)!) / before;
           }
           expect(levels.data[t] / level).toBeCloseTo(1, 12);

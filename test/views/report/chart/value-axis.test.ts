@@ -2,14 +2,14 @@ import { fc } from '../../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { createLinearAxis, createLogAxis } from '#views/report/chart/value-axis.js';
 
-const extent = fc
+const extents = fc
   .tuple(fc.double({ min: -1e6, max: 1e6, noNaN: true }), fc.double({ min: 1e-3, max: 1e6, noNaN: true }))
   .map(([low, spread]) => ({ low, high: low + spread }));
 
 describe('a linear axis', () => {
   test('has ticks at round values within it, not more than it may, evenly spaced', () => {
     fc.assert(
-      fc.property(extent, fc.integer({ min: 2, max: 12 }), (range, ticksMax) => {
+      fc.property(extents, fc.integer({ min: 2, max: 12 }), (range, ticksMax) => {
         const { ticks, step, position } = createLinearAxis(range, ticksMax);
         expect(ticks.length).toBeLessThanOrEqual(ticksMax);
         expect(ticks.length).toBeGreaterThanOrEqual(1);
@@ -26,7 +26,7 @@ describe('a linear axis', () => {
 
   test('shows every value, with some room', () => {
     fc.assert(
-      fc.property(extent, (range) => {
+      fc.property(extents, (range) => {
         const { position } = createLinearAxis(range, 6);
         expect(position(range.low)).toBeGreaterThanOrEqual(0);
         expect(position(range.high)).toBeLessThanOrEqual(1);

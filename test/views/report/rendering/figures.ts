@@ -7,12 +7,12 @@ import { createRunFigures } from '#views/report/figures.js';
 import { countText, formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
-import { builtIn, parse, render, sample } from './set-up.js';
+import { renderBuiltIn, parse, render, sample } from './set-up.js';
 
 export function describeFigures(): void {
   describe('the numbers of a factsheet are those of the service', () => {
     test('metrics and concentration', () => {
-      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       const { metrics } = sample.result;
       const held = sample.figures.constituents().map(({ weight }) => weight);
       for (const name of [
@@ -35,7 +35,7 @@ export function describeFigures(): void {
     });
 
     test('returns by year', () => {
-      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       for (const [year, value] of Object.entries(sample.result.annual_returns)) {
         expect(text).toMatch(new RegExp(`^${year} .*${formatPercent(value).replaceAll(/[.-]/g, '\\$&')}$`, 'm'));
       }
@@ -52,7 +52,7 @@ export function describeFigures(): void {
         risk: null,
         activeRisk: null,
       });
-      const { text } = builtIn('FACTSHEET-A4', sample);
+      const { text } = renderBuiltIn('FACTSHEET-A4', sample);
       for (const { identifier, weight, raw_weight } of weights.slice(0, 10)) {
         expect(text).toMatch(new RegExp(`^${identifier} .*${formatPercent(weight)} ${formatPercent(raw_weight)}`, 'm'));
       }
@@ -65,7 +65,7 @@ export function describeFigures(): void {
         start: null,
         end: null,
       });
-      const { text } = builtIn('TEARSHEET-A4', sample);
+      const { text } = renderBuiltIn('TEARSHEET-A4', sample);
       for (const row of contributions.slice(0, 15))
         expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(formatPercent).join(' '));
       expect(text).toContain(`Return ${formatPercent(total_return)}`);
@@ -73,7 +73,7 @@ export function describeFigures(): void {
     });
 
     test('rebalances, newest first, with the securities that joined and left', () => {
-      const { text } = builtIn('REBALANCE-A4', sample);
+      const { text } = renderBuiltIn('REBALANCE-A4', sample);
       const { rebalances } = openColumns((from, to) => sample.columns.subarray(from, to)).header;
       const dates = rebalances
         .slice(-12)
@@ -87,7 +87,7 @@ export function describeFigures(): void {
 
     test('sectors at the ends of years and limits of concentration', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
-      const { text } = builtIn('REBALANCE-A4', sample);
+      const { text } = renderBuiltIn('REBALANCE-A4', sample);
       const days = columns.i32('days');
       const at = days.length - 1;
       const held = columns.f64('weights', at * columns.header.names.length, (at + 1) * columns.header.names.length);
@@ -134,7 +134,7 @@ export function describeFigures(): void {
     });
 
     test('the dates of the data and of the rendering are on every page', () => {
-      const { pages } = builtIn('TEARSHEET-A4', sample);
+      const { pages } = renderBuiltIn('TEARSHEET-A4', sample);
       for (const { texts } of pages)
         expect(texts.map(({ text }) => text)).toContain(
           `Data to ${sample.figures.overview.end}  |  Rendered 2026-11-20 03:05:40 UTC`,
@@ -181,9 +181,9 @@ export function describeFigures(): void {
       ['bar_chart', 'top_weights'],
       ['bar_chart', 'contributions'],
     ])('one security is named in a %s of %s, two are left out', (kind, source) => {
-      const namesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
-      expect(namesAt(3).size).toBe(4);
-      expect(namesAt(2).size).toBe(2);
+      const listNamesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
+      expect(listNamesAt(3).size).toBe(4);
+      expect(listNamesAt(2).size).toBe(2);
     });
 
     test.each([
@@ -191,7 +191,7 @@ export function describeFigures(): void {
       ['FACTSHEET-LETTER', 8],
     ] as const)('a %s for %d names names one more, on as many pages', (id, limit) => {
       const more = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
-      const { text, pages } = builtIn(id, more);
+      const { text, pages } = renderBuiltIn(id, more);
       expect(text).not.toMatch(/of (9|11) (names|constituents)/);
       for (const { identifier } of more.figures.constituents())
         expect(text.match(new RegExp(`${identifier} `, 'g'))).toHaveLength(2);

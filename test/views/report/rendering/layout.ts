@@ -4,12 +4,12 @@ import { renderReport } from '#views/report/render-report.js';
 import { readPdf } from '../read-pdf.js';
 import { sampleRun } from '../sample-run.js';
 import { IS_SOAK } from '../../../soak.js';
-import { fonts, assertSound, builtIn, parse, render, sample, STAMP } from './set-up.js';
+import { fonts, assertSound, renderBuiltIn, parse, render, sample, STAMP } from './set-up.js';
 
 export function describeLayout(): void {
   describe('names of every script', () => {
     test('are printed as they are, and read back', () => {
-      const { text, fonts: embedded } = builtIn('REBALANCE-A4', sample);
+      const { text, fonts: embedded } = renderBuiltIn('REBALANCE-A4', sample);
       for (const name of [
         'Εθνική Τράπεζα της Ελλάδος',
         '中国石油天然气股份有限公司',
@@ -24,7 +24,7 @@ export function describeLayout(): void {
     });
 
     test('the bars have the names of their securities, or an identifier where the name is missing', () => {
-      const labelled = (names: readonly (string | null)[]) => {
+      const renderLabels = (names: readonly (string | null)[]) => {
         const run = sampleRun({ names: 2, end: '2021-03-01', companies: names });
         const template = parse(
           (['top_weights', 'contributions'] as const).map((source) => ({
@@ -35,7 +35,7 @@ export function describeLayout(): void {
         );
         return readPdf(render({ template, figures: run.figures }).bytes).text;
       };
-      const text = labelled(['Газпром', null]);
+      const text = renderLabels(['Газпром', null]);
       for (const label of ['Газпром', 'N0001']) expect(text.split(label)).toHaveLength(3);
       expect(text).not.toContain('N0000');
     });

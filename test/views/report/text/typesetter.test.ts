@@ -1,13 +1,13 @@
 import { fc } from '../../../fast-check.js';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createPdf, fontSetOf } from '#views/report/page/pdf-document.js';
+import { createPdf, createFontSet } from '#views/report/page/pdf-document.js';
 import { openFonts } from '#views/report/text/fonts.js';
 import { createTypesetter, type Typesetter } from '#views/report/text/typesetter.js';
 
 let typesetter: Typesetter;
 beforeAll(() => {
   typesetter = createTypesetter(
-    fontSetOf(createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) })),
+    createFontSet(createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) })),
     openFonts(),
   );
 });
@@ -43,7 +43,7 @@ describe('fonts', () => {
 
   test('the width of figures is that of the string as it is drawn', () => {
     const pdf = createPdf({ title: 'Test', creator: 'Divisor', renderedAt: new Date(0) });
-    const book = fontSetOf(pdf);
+    const book = createFontSet(pdf);
     book.register('regular', openFonts().bytes('regular'));
     for (const text of ['1,234.56%', '-0.71', '2024-11-17'])
       expect(typesetter.width(text, { size: 1 })).toBeCloseTo(book.measure('regular', text), 6);

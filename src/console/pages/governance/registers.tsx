@@ -23,7 +23,15 @@ const DECIDED: readonly Column<{ readonly at: string }>[] = [
     value: ({ at }) => at,
     show: ({ at }) => <span title={moment(at)}>{momentFigure(at).value}</span>,
   },
-  { id: 'time', title: 'Time', width: 84, priority: 5, value: ({ at }) => at, show: ({ at }) => momentFigure(at).note },
+  {
+    id: 'time',
+    title: 'Time',
+    width: 84,
+    priority: 5,
+    below: 'nothing',
+    value: ({ at }) => at,
+    show: ({ at }) => momentFigure(at).note,
+  },
 ];
 
 type PublishedError = PublishedErrors['errors'][number];
@@ -267,7 +275,7 @@ const audit: Register<AuditEntry> = {
   },
   actions: (range) => <Button onClick={() => void attempt(() => saveExtract(range))}>Download the extract</Button>,
   columns: [
-    numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, of: ({ seq }) => seq, write: count }),
+    numeric({ id: 'seq', title: 'No.', width: 72, priority: 3, below: 'nothing', of: ({ seq }) => seq, write: count }),
     { id: 'at', title: 'Time', width: 166, value: ({ at }) => at, show: ({ at }) => moment(at) },
     { id: 'author', title: 'Author', width: 68, ideal: 96, priority: 2, value: ({ author }) => author },
     { id: 'action', title: 'Action', width: 76, ideal: 96, priority: 2, value: ({ action }) => action },

@@ -13,13 +13,13 @@ import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** Class of a catalogue: its type together with its parameters. */
-const Typed = z.looseObject({ type: z.string().min(1).max(64) });
+const TypedBody = z.looseObject({ type: z.string().min(1).max(64) });
 
 /** Objective as its type only, or as its type with parameters. */
-export const ObjectiveSpec = z.union([z.string().min(1).max(64), Typed]);
+export const ObjectiveSpec = z.union([z.string().min(1).max(64), TypedBody]);
 export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 
-export const ReturnsSpec = Typed;
+export const ReturnsSpec = TypedBody;
 export type ReturnsSpec = z.infer<typeof ReturnsSpec>;
 
 export const CostsSpec = defineObject(() => ({
@@ -54,7 +54,7 @@ export const optimisationFields = {
   }),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
-      'Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.',
+      'Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.',
   }),
 };
 

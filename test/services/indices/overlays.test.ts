@@ -105,7 +105,11 @@ test('its preview has what it holds after the close, by way of the index beneath
 });
 
 test('a sketch of a document that is not stored has the levels of its run', async () => {
-  const { level } = await client.call('sketchLevel', { body: { document: { ...DOUBLE, overlay: twiceLeverage } } });
+  const { level, volatility, exposure } = await client.call('sketchLevel', {
+    body: { document: { ...DOUBLE, overlay: twiceLeverage } },
+  });
+  expect([volatility.data[0], exposure]).toEqual([null, null]);
+  expect(volatility.data.at(-1)).toBeGreaterThan(0);
   const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
   const levelOn = new Map(levels.index.map((date, k) => [String(date).slice(0, 10), Number(levels.data[k])]));
   expect([level.index.length, level.index[0], level.index.at(-1)]).toEqual([80, '2022-06-01', '2022-12-30']);

@@ -183,7 +183,7 @@ test('the share of the daily volume is the order divided by the volume, and a wh
   ]);
 });
 
-test('on the effective day the announced orders are shown beside the current orders, by hand', () => {
+test('on the effective day the announced orders are shown with the current orders, by hand', () => {
   // A is split two for one between the announcement at 40 and the effective day at 25; 25 corresponds to 50 before the
   // split.
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];

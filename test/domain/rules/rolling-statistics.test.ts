@@ -109,7 +109,7 @@ test('the bits of a security do not depend on the other followed securities; sec
   }
 });
 
-test('latest values read session by session equal those of each session alone, and of sessions out of order', () => {
+test('latest values read session by session equal those of separate sessions, and of sessions out of order', () => {
   const market = createRandomMarket(12, 0.05, 700);
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
   const sections = createIndexCrossSections(terms);

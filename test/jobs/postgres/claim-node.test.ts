@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgresql || OWN_IDENTITY.world === null)('the name of a no
   /** Records a sign of life of the node that owns the name. */
   const sendHeartbeat = async (): Promise<void> => void (await readAge('-1 ms'));
 
-  test('is claimed by the first process, which is listed without a suffix', async () => {
+  test('is claimed by the first process, which is listed without its process identity', async () => {
     expect(await take(OTHER_BOOT)).toBe('machine:/var');
     const [node] = await listNodes(world);
     expect(node).toMatchObject({

@@ -213,7 +213,7 @@ test('an artifact is deleted a while after its last document, so that a reader o
   await home.close();
 });
 
-test('an artifact deleted shortly before the service stops is removed after the next start', async () => {
+test('an artifact deleted shortly before the service stops is removed when it stops', async () => {
   const home = await openHome(await newFolder());
   const store = await openStore({ home, onFailure: () => {} });
   await mkdir(home.artifacts, { recursive: true });

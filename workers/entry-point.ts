@@ -6,7 +6,7 @@ import { type ErrorDetail, Refusal } from '#domain/refusals/refusal.js';
 import { isFull } from '#market/panels/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
 import { CancelledError, openControl } from './control.js';
-import { handOver } from './output/hand-over.js';
+import { transferFile } from './output/hand-over.js';
 
 /** Task with any input and output, in the form that the entry point runs. */
 type AnyTask = (input: never, control: TaskControl) => unknown;
@@ -37,7 +37,7 @@ export function createEntryPoint(
       control.report(0);
       // the pool's types pair the task's name with its input
       const output = await runWithSandbox(async () => run(input as never, control));
-      return handOver<TaskOutcome>({ kind: 'output', output, ...getFigures() });
+      return transferFile<TaskOutcome>({ kind: 'output', output, ...getFigures() });
     } catch (thrown) {
       if (thrown instanceof CancelledError) return { kind: 'cancelled', ...getFigures() };
       if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail(), ...getFigures() };

@@ -10,15 +10,15 @@ const require = createRequire(import.meta.url);
  * Instruction sets, best first: the suffix of function names, the readable name, and the bit in the result of
  * `sets_here`.
  */
-const SETS = [
+const INSTRUCTION_SETS = [
   { set: 'avx512', name: 'AVX-512', bit: 2 },
   { set: 'avx2', name: 'AVX2', bit: 1 },
   { set: 'neon', name: 'NEON', bit: 4 },
 ] as const;
-export type NativeSet = (typeof SETS)[number]['set'];
+export type NativeSet = (typeof INSTRUCTION_SETS)[number]['set'];
 
 /** Minimum number of multiply-adds for which a native kernel is faster, including the cost of the call. */
-const WORTH_MIN = 8_192;
+const NATIVE_WORK_MIN = 8_192;
 
 /** Kernels that work on any memory. Another thread opens the same kernels by their instruction set, `set`. */
 export interface NativeKernels {
@@ -36,7 +36,7 @@ export interface NativeKernels {
 export function listNativeSets(): readonly NativeSet[] {
   const here = openLibrary().func('int32_t sets_here()') as unknown as () => number; // The prototypes in C match the types.
   const bits = here();
-  return SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
+  return INSTRUCTION_SETS.filter(({ bit }) => (bits & bit) !== 0).map(({ set }) => set);
 }
 
 /**
@@ -48,8 +48,8 @@ export function openNativeKernels(set: NativeSet | undefined = listNativeSets()[
   const functions = declareFunctions(set);
   return {
     set,
-    name: SETS.find((entry) => entry.set === set)!.name,
-    instantiate(module, memory, worth = WORTH_MIN) {
+    name: INSTRUCTION_SETS.find((entry) => entry.set === set)!.name,
+    instantiate(module, memory, worth = NATIVE_WORK_MIN) {
       const base = functions.addressOf(new Uint8Array(memory.buffer)); // Shared memory grows in place, so its base address remains valid.
       const native = createImports(functions, base);
       const { exports } = new WebAssembly.Instance(module, createKernelImports(memory, native));
@@ -68,10 +68,10 @@ interface LibraryFunctions extends NativeImports {
 
 type Library = import('koffi').LibraryHandle;
 
-let opened: Library | undefined;
+let openedLibrary: Library | undefined;
 
 function openLibrary(): Library {
-  return (opened ??= loadLibrary());
+  return (openedLibrary ??= loadLibrary());
 }
 
 /** Loads the library. @throws Error with the reason if there is no library */

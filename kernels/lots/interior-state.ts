@@ -1,6 +1,6 @@
 import { computeFactorExposures } from './account-program.js';
 import { widenBounds, type Bound, type Iterate } from './interior-steps.js';
-import type { Multipliers, NearPoint, Relaxation } from './relaxation.js';
+import type { Multipliers, StartingSolution, Relaxation } from './relaxation.js';
 import { createFarPoint, createNearPoint } from './starting-point.js';
 
 /** Price per unit of violation of a hard row; the multiplier of the variance row is unbounded near a limit of 0. */
@@ -32,7 +32,7 @@ export interface InteriorState extends Iterate {
 }
 
 /** Creates the first iterate, from the solution of a similar form if there is one. */
-export function createInteriorState(relaxation: Relaxation, near: NearPoint | null): InteriorState {
+export function createInteriorState(relaxation: Relaxation, near: StartingSolution | null): InteriorState {
   const { program, trades, rows } = relaxation;
   const hasVariance = Number.isFinite(program.varianceLimit);
   const m = rows.length + (hasVariance ? 1 : 0);
@@ -72,7 +72,7 @@ export function createInteriorState(relaxation: Relaxation, near: NearPoint | nu
 const computePenalty = ({ rows }: Relaxation, j: number): number =>
   j < rows.length && rows[j]!.tax === 1 ? Infinity : Math.min(rows[j]?.penalty ?? Infinity, HARD_PENALTY);
 
-function begin(state: InteriorState, near: NearPoint | null): void {
+function begin(state: InteriorState, near: StartingSolution | null): void {
   const { relaxation, bounds, size, z, zl, zu, w, y, slack, excess, values, penalties, boundSlack, boundPrice } = state;
   const { rows } = relaxation;
   const first = near === null ? createFarPoint(relaxation, penalties) : createNearPoint(relaxation, penalties, near);

@@ -24,9 +24,9 @@ export interface GainPrices {
 }
 
 /** Permitted trade directions of a security. */
-export const EITHER = 0;
-export const BUYS = 1;
-export const SELLS = -1;
+export const BOTH_DIRECTIONS = 0;
+export const BUYS_ONLY = 1;
+export const SELLS_ONLY = -1;
 
 /**
  * Returns the continuous trades of an account. Lots of an ordered security that are only sold together become one
@@ -76,7 +76,7 @@ export function relaxTrades(
   };
   for (let i = 0; i < n; i++) {
     start[i] = at;
-    if (decided[i] !== BUYS)
+    if (decided[i] !== BUYS_ONLY)
       for (let l = lotStart[i]!; l < lotStart[i + 1]!; l++) {
         if (isOrdered[i] === 0 && offered?.[l] === 0) continue;
         put(l);
@@ -88,7 +88,7 @@ export function relaxTrades(
       short[j]! /= size[j]!;
       long[j]! /= size[j]!;
     }
-    if (decided[i] === SELLS || !(buyLimit[i]! > 0)) continue;
+    if (decided[i] === SELLS_ONLY || !(buyLimit[i]! > 0)) continue;
     sign[at] = 1;
     size[at] = buyLimit[i]!;
     cost[at] = costRate[i]!;

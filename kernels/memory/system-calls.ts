@@ -40,7 +40,7 @@ function openCalls(): SystemCalls | null {
   try {
     const koffi = require('koffi') as Koffi;
     const system = koffi.load(null);
-    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C match the types.
+    const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as MemoryCopy; // The prototypes in C match the types.
     const copyFrom = system.func('void *memcpy(void *, uintptr_t, size_t)') as unknown as SystemCalls['copyFrom']; // as above
     const isOfGnu = isGnu(koffi);
     const findAddress = (memory: ArrayBufferLike): number => {
@@ -91,4 +91,4 @@ function isMappedByGnu(
 }
 
 /** Function memcpy, called with 0 bytes to obtain the address of the destination. */
-type Copy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;
+type MemoryCopy = (to: Uint8Array, from: Uint8Array, bytes: number) => number;

@@ -149,10 +149,10 @@ function formatRow(code: string, { year, missing, extra }: YearDifference) {
 }
 
 /** JSON files of the folder that contain no rules. */
-const OTHER_FILES = new Set(['index.json', 'aliases.json', 'dates.json']);
+const FILES_WITHOUT_RULES = new Set(['index.json', 'aliases.json', 'dates.json']);
 
 function writeIndex(folder: string): number {
-  const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !OTHER_FILES.has(name));
+  const names = readdirSync(folder).filter((name) => name.endsWith('.json') && !FILES_WITHOUT_RULES.has(name));
   const files = names.map((name) => RuleFile.parse(readCalendarFile(folder, basename(name, '.json'))));
   const misnamed = files.find((file, i) => `${createFileName(file.code)}.json` !== names[i]);
   if (misnamed !== undefined)

@@ -49,7 +49,7 @@ export interface Completion {
 export type Completions = Readonly<Record<string, Completion>>;
 
 /** Words that need no quoting in a shell. */
-const PLAIN = /^[\w.,:@%+-]+$/;
+const UNQUOTED_WORD = /^[\w.,:@%+-]+$/;
 
 /**
  * Derives the completion of a command from its grammar. @param extra flags in addition to those of the grammar and
@@ -60,7 +60,9 @@ export function deriveCompletion(
   extra: readonly (keyof typeof COMMON_OPTIONS)[],
 ): Completion {
   const listValues = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
-    type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...formatIdPlaceholder(flag)];
+    type === 'boolean'
+      ? null
+      : [...choices.filter((choice) => UNQUOTED_WORD.test(choice)), ...formatIdPlaceholder(flag)];
   const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
   return {
     words: words.flatMap(({ name, choices = [] }) => [...choices, ...formatIdPlaceholder(name)]),
@@ -165,10 +167,10 @@ if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor 
 function formatFishScript(commands: Completions): string {
   const formatLine = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
   const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
-  const listWords = (words: readonly string[]) => `(__divisor_listed ${formatWords(words, ['(', ')'])})`;
+  const listCompletions = (words: readonly string[]) => `(__divisor_listed ${formatWords(words, ['(', ')'])})`;
   const formatFlagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
-    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listWords(values)}"`}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listCompletions(values)}"`}`;
   };
   const lines = [
     formatLine(isBehind(1), `-f -a "${listFirstWords(commands).join(' ')}"`),
@@ -181,7 +183,7 @@ function formatFishScript(commands: Completions): string {
         : [
             formatLine(
               `__divisor_is ${name}; and ${isBehind(1 + name.split(' ').length, '-ge')}`,
-              `-f -a "${listWords(words)}"`,
+              `-f -a "${listCompletions(words)}"`,
             ),
           ]),
       ...Object.entries(flags).map(([flag, values]) =>

@@ -9,7 +9,7 @@ import {
 import { runOnStore } from './on-store.js';
 import { fetchPatiently } from './patient-fetch.js';
 import type { EffectiveSettings, Settings } from './settings.js';
-import { listTakenAtStart } from './taken-at-start.js';
+import { listStartFindings } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
 /** Exit statuses for scripts, taken from sysexits.h where it defines one. */
@@ -65,9 +65,9 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
   ['--store ID', 'Data store that the command reads. Default: that of the index, else the active store.'],
 ];
 
-const HOW_TO_REACH = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
+const START_HINT = 'Start one with `divisor serve`, or omit --url and DIVISOR_URL to work on a home.';
 
-const HOW_TO_LOOK =
+const RUNNING_HINT =
   'The work may still be running: check `divisor jobs`, `divisor stores` and the log of the service before you try again.';
 
 /** Address and key of a service. */
@@ -101,15 +101,15 @@ export async function runWithService(
       const address = { url, key: environment['DIVISOR_API_KEY'] };
       return await runOnStore(flags.store, createClient(address), (client) => use(client, address));
     }
-    const useHere = (client: DivisorClient, address: Address, settings: Settings) => {
+    const connectHere = (client: DivisorClient, address: Address, settings: Settings) => {
       here.settings = settings;
       return runOnStore(flags.store, client, (own) => use(own, address));
     };
-    return await runInProcess(flags, environment, useHere, keepsServed);
+    return await runInProcess(flags, environment, connectHere, keepsServed);
   } catch (failure) {
-    if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
+    if (failure instanceof LateAnswerError) return printSentence(EXIT.late, `${failure.message} ${RUNNING_HINT}`);
     if (failure instanceof UnreachableError)
-      return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
+      return printSentence(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : START_HINT}`.trim());
     if (failure instanceof DivisorError) return printSentence(getStatus(failure), explain(failure, here.settings));
     throw failure;
   }
@@ -165,7 +165,7 @@ async function runInProcess(
     await running.service.resumed;
     const address = { url: running.server.url, key: `dvs_${id}_${secret}` };
     const client = createClient(address);
-    for (const { code, message } of await listTakenAtStart(client))
+    for (const { code, message } of await listStartFindings(client))
       if (code !== 'DATES_ADDED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, address, settings);
   } finally {

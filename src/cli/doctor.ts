@@ -19,7 +19,7 @@ import { summarisePartialDates } from '#services/datasets/partial-dates.js';
 import { createHomeReport } from './home-report.js';
 import { findRecordedLocation } from './moving/open-place.js';
 import { readArtifactLocation } from './places.js';
-import { readSeenDocuments, type SeenDocument } from './seen-documents.js';
+import { readCheckedDocuments, type CheckedDocument } from './seen-documents.js';
 import { readSettings, formatSettingsHelp, type Settings } from './settings.js';
 import { readEngineVersion } from './version.js';
 
@@ -44,7 +44,7 @@ interface Finding {
 }
 
 /** Reader of the stored documents, which reads them once; undefined if there are none. */
-type Documents = () => Promise<readonly SeenDocument[] | undefined>;
+type Documents = () => Promise<readonly CheckedDocument[] | undefined>;
 
 type Inspection = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
 
@@ -54,14 +54,14 @@ const createFault = (says: string) => ({ state: 'fault' as const, says });
 
 const EXIT_FAULT = 1;
 const MIB = 2 ** 20;
-const NODE_LEAST = [20, 19] as const;
+const NODE_VERSION_MIN = [20, 19] as const;
 /** First release line that still receives fixes. */
 const NODE_SUPPORTED = 22;
 /** Recommended shared memory, approximately that for the transfer of a market of 5,000 securities and 20 years. */
-const SHARED_BYTES_WISHED = 2 ** 30;
+const RECOMMENDED_SHARED_BYTES = 2 ** 30;
 /** Recommended limit of open files, for the connections, files and threads of a fully loaded service. */
-const OPEN_FILES_WISHED = 4096;
-const MEMORY_BYTES_WISHED = 2 ** 30;
+const RECOMMENDED_OPEN_FILES = 4096;
+const RECOMMENDED_MEMORY_BYTES = 2 ** 30;
 
 /** Runs `divisor doctor`: prints one sentence about each dependency of the service. */
 export async function runDoctor(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -71,7 +71,7 @@ export async function runDoctor(argv: readonly string[], environment: NodeJS.Pro
     environment,
   );
   const home = listHomeFolders(settings.home);
-  const documents = callOnce(() => readSeenDocuments(home, settings.database));
+  const documents = callOnce(() => readCheckedDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(INSPECTIONS)) {
     const result = await look(settings, home, documents).catch((failure: unknown) =>
@@ -96,8 +96,8 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   versions: async () => {
     const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
     const says = `Divisor ${readEngineVersion()} on Node ${process.versions.node}, ${process.platform} ${process.arch}.`;
-    if (major < NODE_LEAST[0] || (major === NODE_LEAST[0] && minor < NODE_LEAST[1]))
-      return createFault(`${says} It needs Node ${NODE_LEAST.join('.')} or newer.`);
+    if (major < NODE_VERSION_MIN[0] || (major === NODE_VERSION_MIN[0] && minor < NODE_VERSION_MIN[1]))
+      return createFault(`${says} It needs Node ${NODE_VERSION_MIN.join('.')} or newer.`);
     return major < NODE_SUPPORTED
       ? createWarning(`${says} This release line of Node is no longer maintained; use 24.`)
       : createOk(says);
@@ -195,7 +195,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
   memory: async () => {
     const budget = computeMemoryBudget();
     const says = `Running jobs may use ${formatMebibytes(budget)} MiB in total.`;
-    return budget < MEMORY_BYTES_WISHED
+    return budget < RECOMMENDED_MEMORY_BYTES
       ? createWarning(`${says} Markets of thousands of securities need more.`)
       : createOk(says);
   },
@@ -204,7 +204,7 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     if (result === undefined) return createOk('There is no /dev/shm; markets are shared through temporary files.');
     const free = result.bavail * result.bsize;
     const says = `${formatMebibytes(free)} MiB are free in /dev/shm, where markets are shared with threads.`;
-    return free < SHARED_BYTES_WISHED
+    return free < RECOMMENDED_SHARED_BYTES
       ? createWarning(`${says} Larger ones use slower temporary files; run the container with --shm-size=1g.`)
       : createOk(says);
   },
@@ -218,8 +218,10 @@ const INSPECTIONS: Readonly<Record<string, Inspection>> = {
     const limits = await readFile('/proc/self/limits', 'utf8').catch(() => '');
     const soft = Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
     if (Number.isNaN(soft)) return createOk('The limit of open files is unknown on this system.');
-    return soft < OPEN_FILES_WISHED
-      ? createWarning(`At most ${soft} files may be open; 2,000 connections and their files need ${OPEN_FILES_WISHED}.`)
+    return soft < RECOMMENDED_OPEN_FILES
+      ? createWarning(
+          `At most ${soft} files may be open; 2,000 connections and their files need ${RECOMMENDED_OPEN_FILES}.`,
+        )
       : createOk(`Up to ${soft} files may be open.`);
   },
   address: async ({ host, port }) => {

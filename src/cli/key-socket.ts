@@ -11,7 +11,7 @@ export type KeyCommand =
   | { readonly verb: 'rotate'; readonly id: string; readonly overlapMs: number }
   | { readonly verb: 'revoke'; readonly id: string };
 
-export interface KeyAnswer {
+export interface KeyResponse {
   readonly issued?: IssuedKey;
   readonly records?: readonly (KeyRecord & Partial<ListedKey>)[];
   /** Reason of a refusal. */
@@ -51,7 +51,7 @@ export async function openKeySocket(home: string, keys: Keys): Promise<{ close()
 }
 
 /** Sends a command to the service that runs on a home. @returns undefined if no service answers there */
-export async function requestFromService(home: string, command: KeyCommand): Promise<KeyAnswer | undefined> {
+export async function requestFromService(home: string, command: KeyCommand): Promise<KeyResponse | undefined> {
   const path = getPath(home);
   if (path.length > PATH_MAX) return undefined;
   const socket = await new Promise<Socket | undefined>((resolve) => {
@@ -60,11 +60,11 @@ export async function requestFromService(home: string, command: KeyCommand): Pro
   });
   if (socket === undefined) return undefined;
   socket.write(`${JSON.stringify(command)}\n`);
-  return JSON.parse(await readLine(socket)) as KeyAnswer;
+  return JSON.parse(await readLine(socket)) as KeyResponse;
 }
 
 /** Executes a command with the keys of a home. */
-export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyAnswer> {
+export async function executeKeyCommand(keys: Keys, command: KeyCommand): Promise<KeyResponse> {
   try {
     switch (command.verb) {
       case 'create':

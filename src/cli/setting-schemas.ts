@@ -81,7 +81,7 @@ export const databaseUrl = z
 const REPLACEMENT_ENGINES: Readonly<Record<string, string>> = { openblas: 'native', 'wasm-relaxed': 'native' };
 
 /** Name of an engine, or `auto`. */
-export const engineWord = z.preprocess(
+export const engineSchema = z.preprocess(
   (text) => REPLACEMENT_ENGINES[String(text)] ?? text,
   z.enum(['auto', ...ENGINE_NAMES]),
 );

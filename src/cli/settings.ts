@@ -12,7 +12,7 @@ import {
   formatClause,
   databaseUrl,
   declare,
-  engineWord,
+  engineSchema,
   hostPorts,
   keyRecord,
   createListSchema,
@@ -27,7 +27,7 @@ import {
 } from './setting-schemas.js';
 import { DELIVERY_SETTINGS } from './delivery-settings.js';
 import { JOB_SETTINGS } from './job-settings.js';
-import { PLACE_SETTINGS } from './place-settings.js';
+import { LOCATION_SETTINGS } from './place-settings.js';
 import { SECURITY_SETTINGS } from './security-settings.js';
 import { TRACE_SETTINGS } from './tracing/trace-settings.js';
 import { UsageError } from './usage-error.js';
@@ -65,7 +65,7 @@ export const SETTINGS = {
     schema: databaseUrl,
     mayHoldSecret: true,
   }),
-  ...PLACE_SETTINGS,
+  ...LOCATION_SETTINGS,
   ...AWS_SETTINGS,
   ...JOB_SETTINGS,
   lease: declare({
@@ -96,7 +96,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'auto',
     help: 'Engine of the kernels: native and wasm give the same bits on every machine, auto uses native if it works here, else wasm.',
-    schema: engineWord,
+    schema: engineSchema,
   }),
   panelMegabytes: PANEL_MEGABYTES,
   dataRoots: declare({

@@ -2,7 +2,7 @@ import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import { listMissingCodes } from '#domain/documents/named-documents.js';
 import { ERRORS, type ErrorCode } from '#domain/refusals/refusal.js';
 import { ErrorEnvelope } from './common.js';
-import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
+import { PARAMETER_EXAMPLES, type ExampleResponses } from './examples.js';
 import { defineQuery, STORE_ERRORS } from './common-query.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaRegistry, type JsonSchema, type SchemaConversion } from './schema-registry.js';
@@ -30,11 +30,11 @@ export interface OpenApiDocument {
 export function openApiDocument(
   api: Readonly<Record<string, Route>>,
   version: string,
-  answers: ExampleAnswers = {},
+  answers: ExampleResponses = {},
 ): OpenApiDocument {
   const operations = Object.entries(api).map(([id, route]) => ({
     id,
-    route: addAnswer(route, answers[id]),
+    route: addResponse(route, answers[id]),
     query: defineQuery(route),
   }));
   const buildPaths = (schemas: SchemaConversion) => {
@@ -86,7 +86,7 @@ export function openApiDocument(
   };
 }
 
-function addAnswer(route: Route, answer: unknown): Route {
+function addResponse(route: Route, answer: unknown): Route {
   return answer === undefined || route.success.example !== undefined
     ? route
     : { ...route, success: { ...route.success, example: answer } };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
-import { BundleKnown, KNOWN_FILE, createModelFileName } from '#domain/documents/bundle-document.js';
+import { BundledVersions, KNOWN_FILE, createModelFileName } from '#domain/documents/bundle-document.js';
 import { loadPluginSandbox } from '#domain/datapoints/plugin-sandbox.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { compareText } from '#domain/refusals/findings.js';
@@ -10,14 +10,14 @@ import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix } from '#domain/risk/packed-matrix.js';
 import type { StoredModels } from '#domain/risk/stored-model.js';
 import { unpackChange } from '#market/versions/content-change.js';
-import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { createDatedMarkets } from '#market/versions/known-markets.js';
 
 type Files = ReadonlyMap<string, Uint8Array>;
 
 /** Inputs of a plan other than the market and its calendars. */
 export interface PlanInputs {
   readonly models: StoredModels;
-  readonly known: KnownMarkets | undefined;
+  readonly known: DatedMarkets | undefined;
 }
 
 /**
@@ -67,11 +67,11 @@ function listHashes(bytes: Uint8Array, assets: number): string[] {
 
 const computeSha256 = (content: Uint8Array | string): string => createHash('sha256').update(content).digest('hex');
 
-function selectKnownMarkets({ request }: BacktestPlan, market: MarketData, files: Files): KnownMarkets | undefined {
+function selectKnownMarkets({ request }: BacktestPlan, market: MarketData, files: Files): DatedMarkets | undefined {
   if (request.as_known === undefined) return undefined;
   const text = new TextDecoder().decode(getFile(files, KNOWN_FILE).slice());
-  const { known_on: knownOn, earlier } = BundleKnown.parse(JSON.parse(text));
-  return createKnownMarkets(market, {
+  const { known_on: knownOn, earlier } = BundledVersions.parse(JSON.parse(text));
+  return createDatedMarkets(market, {
     knownOn,
     earlier: earlier.map(({ known_on: on, file }) => ({ knownOn: on, change: unpackChange(getFile(files, file)) })),
   });

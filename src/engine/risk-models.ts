@@ -8,7 +8,7 @@ import { compareText, type Finding } from '#domain/refusals/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { packModel } from '#domain/risk/imported/pack-model.js';
 import { readModelBody } from '#domain/risk/imported/read-model-body.js';
-import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 import { openStoredModel } from '#domain/risk/open-stored-model.js';
 import { openPackedMatrix, packUpper, unpackRow, computeVolatilities } from '#domain/risk/packed-matrix.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
@@ -29,10 +29,10 @@ export interface IndexTerms {
   readonly held: () => readonly string[];
 }
 
-interface KeptModel {
+interface LoadedModel {
   readonly planned: PlannedModel;
   readonly stored: StoredModel;
-  readonly measuring: MeasuringModel;
+  readonly measuring: RiskMeasureModel;
 }
 
 /** Risk models that definitions and optimisations name by id. */
@@ -45,7 +45,7 @@ export interface EngineModels {
   /** Returns the models that documents use, in the form of a plan. */
   planned(documents: BacktestPlan['documents']): Pick<BacktestPlan, 'models'>;
   /** Returns a model with the window of its returns. @throws Refusal RISK_MODEL_NOT_FOUND */
-  measuring(modelId: string): MeasuringModel;
+  measuring(modelId: string): RiskMeasureModel;
   observedEndOf(modelId: string): string | undefined;
 }
 
@@ -58,9 +58,9 @@ export interface ModelsDependencies {
 }
 
 export function createModels({ market, calendars, engine, termsOf }: ModelsDependencies): EngineModels {
-  const models = new Map<string, KeptModel>();
+  const models = new Map<string, LoadedModel>();
 
-  function requireModel(modelId: string): KeptModel {
+  function requireModel(modelId: string): LoadedModel {
     const model = models.get(modelId);
     if (model !== undefined) return model;
     const message = `No risk model ${modelId} was estimated or imported.`;

@@ -15,7 +15,7 @@ function searchOf(url: string): string {
 }
 
 /** One request in the pipeline. */
-export interface Call extends Exchange {
+export interface RequestCall extends Exchange {
   readonly trace: TraceContext | null;
   readonly path: string;
   /** Undefined if the path or its method does not exist. */
@@ -27,10 +27,10 @@ export interface Call extends Exchange {
 }
 
 export function openCall(
-  { request, path, address, isClientAllowed }: Pick<Call, 'request' | 'path' | 'address' | 'isClientAllowed'>,
+  { request, path, address, isClientAllowed }: Pick<RequestCall, 'request' | 'path' | 'address' | 'isClientAllowed'>,
   found: FoundPath | undefined,
   isTrustedProxy: IsAddressOf,
-): Call {
+): RequestCall {
   const { headers } = request;
   const operations = found?.operations;
   const operation = operations?.byMethod.get(request.method === 'HEAD' ? 'GET' : request.method);
@@ -70,11 +70,14 @@ const createContext = ({ traceId, spanId, flags }: TraceContext): SpanContext =>
 });
 
 /** Runs the work of a request in its span. */
-export const runInRequest = <T>({ trace }: Call, work: () => T): T =>
+export const runInRequest = <T>({ trace }: RequestCall, work: () => T): T =>
   trace === null || !isTracing() ? work() : runWithinSpan(createContext(trace), work);
 
 /** Reports the span of an answered request. */
-export function endRequest({ trace, request, operation, path, startedMs, requestId }: Call, status: number): void {
+export function endRequest(
+  { trace, request, operation, path, startedMs, requestId }: RequestCall,
+  status: number,
+): void {
   if (trace === null || !isTracing()) return;
   const endMs = readEpochMs();
   const route = operation?.route.path;

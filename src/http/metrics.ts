@@ -1,12 +1,12 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
-import type { AnsweredRequest } from './request-log.js';
+import type { CompletedRequest } from './request-log.js';
 import { createKeyMetrics } from './key-metrics.js';
 
 export interface Metrics {
   /** Records an answered request. */
-  observe(answer: AnsweredRequest): void;
+  observe(answer: CompletedRequest): void;
   /** Records the end of a job. */
   jobEnded(job: EndedJob): void;
   /** Records a thread of the pool that ended unexpectedly and was replaced. */

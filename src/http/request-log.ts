@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import { ERRORS, Refusal } from '#domain/refusals/refusal.js';
-import { endRequest, getSpan, type Call } from './call.js';
-import type { Answer } from './reply.js';
+import { endRequest, getSpan, type RequestCall } from './call.js';
+import type { ResponseParts } from './reply.js';
 
 /** Data about an answered request, for the log and the metrics. */
-export interface AnsweredRequest {
+export interface CompletedRequest {
   /** Undefined if no route was found. */
   readonly operation: string | undefined;
   readonly method: string;
@@ -17,12 +17,12 @@ export interface AnsweredRequest {
 /** Log lines and observations of requests. */
 export interface RequestLog {
   /** Writes one log line and one observation for a response, and returns the response. */
-  record(call: Call, answered: Answer): Answer;
+  record(call: RequestCall, answered: ResponseParts): ResponseParts;
   /**
    * Converts a failure to a refusal: defects, and codes that no route declares because only jobs use them, become
    * INTERNAL.
    */
-  refusalOf(call: Call, failure: unknown): Refusal;
+  refusalOf(call: RequestCall, failure: unknown): Refusal;
 }
 
 const LEVELS = ['error', 'warn', 'info', 'debug'] as const;
@@ -32,13 +32,13 @@ const listLoggedLevels = (log: Logger) =>
     boolean
   >; // the entries cover each of the levels
 
-export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest) => void): RequestLog {
+export function createRequestLog(log: Logger, observe?: (answer: CompletedRequest) => void): RequestLog {
   // The error's fields are not in `redact`; keys and passwords in their values are still removed.
   const requestLog = log.child({}, { redact: [] });
   const isLogged = listLoggedLevels(log);
   return { record, refusalOf: createRefusal };
 
-  function record(call: Call, answered: Answer): Answer {
+  function record(call: RequestCall, answered: ResponseParts): ResponseParts {
     const { request, requestId, trace, path, operation, isOpen, principal, startedMs } = call;
     const { status } = answered;
     endRequest(call, status);
@@ -64,7 +64,7 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
     return answered;
   }
 
-  function createRefusal({ request, requestId, trace }: Call, failure: unknown): Refusal {
+  function createRefusal({ request, requestId, trace }: RequestCall, failure: unknown): Refusal {
     if (failure instanceof Refusal && ERRORS[failure.code].status !== null) {
       const { code, cause } = failure;
       // An outage affects every request, so one line without a stack is enough.

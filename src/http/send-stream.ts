@@ -6,7 +6,7 @@ import type { Headers } from './answer-headers.js';
 const BUFFER_BYTES = 256 * 1024;
 
 /** Response with a streamed body. */
-export interface StreamedAnswer {
+export interface StreamedResponse {
   readonly status: number;
   readonly headers: Headers;
   readonly stream: ReadableStream<Uint8Array>;
@@ -16,7 +16,10 @@ export interface StreamedAnswer {
  * Sends a stream. A byte stream uses one buffer, which is refilled after the operating system has accepted all of it:
  * separate chunks would accumulate up to the 32 MiB of buffers at which V8 collects garbage.
  */
-export async function sendStream({ status, headers, stream }: StreamedAnswer, outgoing: ServerResponse): Promise<void> {
+export async function sendStream(
+  { status, headers, stream }: StreamedResponse,
+  outgoing: ServerResponse,
+): Promise<void> {
   const { next, cancel, isOfBytes } = createReader(stream);
   const closed = once(outgoing, 'close')
     .then(cancel)

@@ -1,5 +1,5 @@
 import type { JobIdentity } from './job-record.js';
-import type { Life, LifeEvent } from './life-cycle.js';
+import type { JobLife, LifeEvent } from './life-cycle.js';
 import type { EndedJob, Ending } from './queue.js';
 
 /** Returns the event that ends an attempt. @param at time in the wire format */
@@ -24,7 +24,7 @@ export function endJob({
   life: { status, started_at, finished_at },
 }: {
   readonly identity: JobIdentity;
-  readonly life: Life;
+  readonly life: JobLife;
 }): EndedJob | undefined {
   if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
   const { job_id: jobId, owner, kind, created_at } = identity;

@@ -3,7 +3,7 @@ import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 import type { AttemptKey } from './attempt-key.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
-import type { KeptParts } from './kept-parts.js';
+import type { RetainedParts } from './kept-parts.js';
 import { listNames, type OfferedParts, type PartOutput, type WrittenParts } from './offered-parts.js';
 
 /**
@@ -23,7 +23,7 @@ export interface Parts {
 export interface PartsContext {
   readonly offered: OfferedParts | undefined;
   /** Storage of outputs across attempts. */
-  readonly kept: KeptParts | undefined;
+  readonly kept: RetainedParts | undefined;
   readonly lease: AttemptKey;
   readonly artifacts: Pick<ArtifactStore, 'damaged' | 'settle'>;
   readonly clock: Pick<Clock, 'after' | 'monotonicMs'>;
@@ -41,11 +41,11 @@ const LOOK_MS = 50;
 const LOOK_MS_MAX = 1000;
 const LOOK_MS_PER_PART = 0.25;
 /** Delay before another attempt to reach the database. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 /** Interval at which outputs are kept: the maximum loss after a crash, in addition to the running parts. */
-const KEEP_MS = 2000;
+const SAVE_INTERVAL_MS = 2000;
 /** Minimum time between two writes of kept outputs, as a multiple of the duration of the last write. */
-const KEEP_PATIENCE = 20;
+const SAVE_TRIES_MAX = 20;
 
 /** @returns the outputs of all parts, whichever node computed them: each part is in at least one output */
 export async function runParts(parts: Parts, context: PartsContext): Promise<readonly WrittenParts[]> {
@@ -83,7 +83,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
   let elsewhere = 0;
   let isStopped = false;
   let keptCount = 0;
-  let keepAtMs = clock.monotonicMs() + KEEP_MS;
+  let keepAtMs = clock.monotonicMs() + SAVE_INTERVAL_MS;
   let keeping: Promise<void> | undefined;
 
   function add(written: WrittenParts): void {
@@ -129,7 +129,7 @@ function createRun({ count, share, here }: Parts, context: PartsContext) {
       .finally(() => {
         keeping = undefined;
         const nowMs = clock.monotonicMs();
-        keepAtMs = nowMs + Math.max(KEEP_MS, KEEP_PATIENCE * (nowMs - startedMs));
+        keepAtMs = nowMs + Math.max(SAVE_INTERVAL_MS, SAVE_TRIES_MAX * (nowMs - startedMs));
       });
   }
 
@@ -180,7 +180,7 @@ function startSharing(run: Run, { lease, clock }: PartsContext, offered: Offered
       } catch (thrown) {
         if (!isUnavailable(thrown)) throw thrown;
       }
-      await pause(AGAIN_MS);
+      await pause(RETRY_DELAY_MS);
     }
     return undefined;
   }

@@ -226,7 +226,7 @@ async function openArtifactStore(
   place: ArtifactLocation,
   { isReadOnly, identity, volume, onClaim, onPlace, onPlaceWarning, onPlaceLost }: StoreInput,
 ): Promise<SharedStore> {
-  const storeId = isReadOnly ? await readNamedStore(documents, place) : await claimStore(documents, place, onClaim);
+  const storeId = isReadOnly ? await readStoreByName(documents, place) : await claimStore(documents, place, onClaim);
   const artifacts = await openSharedArtifacts(place, storeId, volume);
   const watch = await watchStore(place, { storeId, onChange: onPlace, onWarning: onPlaceWarning });
   try {
@@ -250,7 +250,7 @@ async function openArtifactStore(
  * Returns the store id that the database recorded. @throws StartRefusal 75, 78 like `assertStore`, and if the database
  * has no artifact store
  */
-async function readNamedStore(documents: DocumentEngine, place: ArtifactLocation): Promise<string> {
+async function readStoreByName(documents: DocumentEngine, place: ArtifactLocation): Promise<string> {
   const storeId = await assertStore(documents, place);
   if (storeId !== undefined) return storeId;
   throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no place of results yet: there is nothing to read.');
@@ -300,7 +300,7 @@ async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocum
   return openDatabaseDocuments(options);
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const doesFolderExist = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,
     () => false,
@@ -316,7 +316,7 @@ const assertDocuments = (home: Home, database: DatabaseTarget | undefined): Prom
  * would be deleted as orphaned.
  */
 async function assertNoDocuments(home: Home): Promise<void> {
-  if (!(await isThere(join(home.documents, 'data.mdb')))) return;
+  if (!(await doesFolderExist(join(home.documents, 'data.mdb')))) return;
   throw new StartRefusal(
     EXIT_CONFIGURATION,
     `The home ${home.path} contains its own documents; use another home with the database.`,
@@ -328,7 +328,7 @@ async function assertNoDocuments(home: Home): Promise<void> {
  * deleted as orphaned.
  */
 async function assertDocumentsWhereArtifactsAre(home: HomeFolders): Promise<void> {
-  if (await isThere(join(home.documents, 'data.mdb'))) return;
+  if (await doesFolderExist(join(home.documents, 'data.mdb'))) return;
   const orphans = (await readdir(home.artifacts).catch(() => [])).length;
   if (orphans === 0) return;
   throw new StartRefusal(

@@ -13,10 +13,10 @@ import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import type { WithFindings } from './preview.js';
 import { findDifferingReturns } from './differing-returns.js';
-import { readWindow, limitWindow, type AskedWindow } from './run-window.js';
+import { readWindow, createWindowSpan, type RequestedWindow } from './run-window.js';
 
 export interface GroupsInput {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Reference column that defines the groups. */
   readonly by: string;
   /** Returns the group of a security as known on a day. */
@@ -37,10 +37,10 @@ const CASH = 'CASH';
 export function createGroupsView(columns: RunColumns, input: GroupsInput): WithFindings<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
-  const { from, to } = limitWindow(days, asked);
+  const { from, to } = createWindowSpan(days, asked);
   const periods = to - from;
   const ends = days.subarray(from + 1, to + 1);
-  const { groups, cash, ownAt, benchmarkAt } = placeInGroups(columns.header.names, days[to]!, input);
+  const { groups, cash, ownAt, benchmarkAt } = locateInGroups(columns.header.names, days[to]!, input);
   const size = { periods, groups: groups.length };
   const terms = { count: groups.length, cash };
   const own = cachePeriods(groupRun(columns, { from, to, groupAt: ownAt, ...terms }), size);
@@ -93,7 +93,7 @@ export function createGroupsView(columns: RunColumns, input: GroupsInput): WithF
 
 const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
-interface GroupPlaces {
+interface GroupPositions {
   /** Labels of the groups of both sides in ascending order, followed by the label of cash. */
   readonly groups: readonly string[];
   readonly cash: number;
@@ -102,15 +102,21 @@ interface GroupPlaces {
   readonly benchmarkAt: Int32Array;
 }
 
-function placeInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPlaces {
+function locateInGroups(names: readonly string[], day: Day, { groupOf, benchmark }: GroupsInput): GroupPositions {
   const own = names.map((name) => groupOf(name, day));
   const others = benchmark
     ? Array.from(benchmark.book.columns, (column) => groupOf(benchmark.book.sm.identifiers[column]!, day))
     : [];
   const labels = [...new Set([...own, ...others])].toSorted(compareText);
   const groups = labels.includes(CASH) ? labels : [...labels, CASH];
-  const findGroupPlaces = (of: readonly string[]): Int32Array => Int32Array.from(of, (group) => groups.indexOf(group));
-  return { groups, cash: groups.indexOf(CASH), ownAt: findGroupPlaces(own), benchmarkAt: findGroupPlaces(others) };
+  const findGroupPositions = (of: readonly string[]): Int32Array =>
+    Int32Array.from(of, (group) => groups.indexOf(group));
+  return {
+    groups,
+    cash: groups.indexOf(CASH),
+    ownAt: findGroupPositions(own),
+    benchmarkAt: findGroupPositions(others),
+  };
 }
 
 /** Returns the rows of the groups with holdings or contributions on either side. */

@@ -13,7 +13,7 @@ import type { RowSide } from '#domain/optimisation/report.js';
 import { computeTrackingVariance } from '#domain/optimisation/tracking-variance.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
 import { findCompositionDate } from '#domain/schedule/date-in-force.js';
-import { listSettingsRead, type MeasuringModel } from '#domain/risk/measuring-model.js';
+import { listSettingsRead, type RiskMeasureModel } from '#domain/risk/measuring-model.js';
 
 /** A response with domain findings, which the API returns unchanged. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -23,7 +23,7 @@ export interface RunIdentity {
   readonly indexId: string;
   readonly constraintSetId: string;
   /** Stored risk model that measured the risk; null if the run estimated a model. */
-  readonly measuredBy: MeasuringModel | null;
+  readonly measuredBy: RiskMeasureModel | null;
   readonly asked: RiskModelChoice | null | undefined;
 }
 
@@ -107,7 +107,11 @@ function describeRiskModel(
  * Returns the values of held securities by identifier. The object has no prototype, because V8 then uses a hash table
  * at once, which is filled ten times as fast.
  */
-function listHeldValues(names: readonly string[], values: Float64Array, weights: Float64Array): Record<string, number> {
+function listHoldingValues(
+  names: readonly string[],
+  values: Float64Array,
+  weights: Float64Array,
+): Record<string, number> {
   const held = Object.create(null) as Record<string, number>;
   for (let i = 0; i < names.length; i++) if (weights[i] !== 0) held[names[i]!] = values[i]!;
   return held;
@@ -126,7 +130,7 @@ function describeFrontier({
 }: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
   const groupByName = (values: Float64Array, weights: Float64Array) =>
-    listHeldValues(problem.identifiers, values, weights);
+    listHoldingValues(problem.identifiers, values, weights);
   const nameWeights = ({ weights, ...point }: FrontierPortfolio) => ({
     ...point,
     weights: groupByName(weights, weights),

@@ -14,12 +14,12 @@ import { formatDay } from '#domain/time/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
 import { findLastAtMost } from '#domain/numbers/search.js';
 import { createIndexLevels } from './levels-view.js';
-import { limitWindow, type AskedWindow } from './run-window.js';
+import { createWindowSpan, type RequestedWindow } from './run-window.js';
 
 /** Maximum number of listed drawdowns, deepest first. */
 const DRAWDOWNS_MAX = 10;
 
-export interface PerformanceAsked extends AskedWindow {
+export interface PerformanceQuery extends RequestedWindow {
   readonly of: PerformanceView['of'];
   /** Return variant of the index; null for the variant of its definition. */
   readonly variant: ReturnVariant | null;
@@ -33,11 +33,11 @@ export interface PerformanceAsked extends AskedWindow {
  */
 export function createPerformanceView(
   columns: RunColumns,
-  { of, variant, ...window }: PerformanceAsked,
+  { of, variant, ...window }: PerformanceQuery,
 ): PerformanceView {
   const { header } = columns;
   const all = columns.i32('days');
-  const { from, to } = limitWindow(all, window);
+  const { from, to } = createWindowSpan(all, window);
   const days = all.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
   const isIndex = of === 'index';

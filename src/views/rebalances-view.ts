@@ -62,14 +62,14 @@ export function createRebalanceView(columns: RunColumns, asked: string): Rebalan
 }
 
 /** A rebalance by its position, with the weights before and after it. */
-interface PlacedRebalance {
+interface LocatedRebalance {
   readonly r: number;
   readonly around: WeightsAround;
 }
 
 function createRow(
   columns: RunColumns,
-  { r, around }: PlacedRebalance,
+  { r, around }: LocatedRebalance,
   decisions: RecordedDecisions | undefined,
 ): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
@@ -113,7 +113,7 @@ function listFills(
 
 function listSecurities(
   columns: RunColumns,
-  { r, around: { target, capped, before, after } }: PlacedRebalance,
+  { r, around: { target, capped, before, after } }: LocatedRebalance,
   decisions: RecordedDecisions | undefined,
 ): RebalanceView['names'] {
   const { names, rebalances } = columns.header;

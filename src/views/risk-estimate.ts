@@ -41,7 +41,7 @@ export interface EstimateInput {
   readonly request: RiskModelRequest;
 }
 
-type OnStage = (stage: EstimateStage, covariance: Float64Array) => void;
+type EstimateProgress = (stage: EstimateStage, covariance: Float64Array) => void;
 
 /**
  * Reads the returns of an estimate. The estimate itself is computed within the scope of an engine.
@@ -55,7 +55,7 @@ export function prepareEstimate(input: EstimateInput) {
     /** Number of securities that can be estimated. */
     securities: returns.coverage.columns.length,
     /** Estimates the model with its full covariance matrix. */
-    whole: (engine: Engine, onStage: OnStage = () => {}) => {
+    whole: (engine: Engine, onStage: EstimateProgress = () => {}) => {
       const { covariance, ...estimate } = estimateOverRange(request, market, () =>
         estimateFrom(engine, returns, request, onStage),
       );
@@ -116,7 +116,12 @@ function readReturns({ market, calendars, universe, request }: EstimateInput): R
   }
   const sm =
     universe.kind === 'names'
-      ? createOwnDays(market, calendars, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
+      ? createSecurityDays(market, calendars, {
+          identifiers: universe.identifiers,
+          estimator: request.estimator,
+          from,
+          to,
+        })
       : openMarketOn({ market, calendars, code: universe.calendar });
   const asked = selectKnownColumns(universe.kind === 'names' ? universe.identifiers : universe.held(), sm.columnOf);
   const window = {
@@ -147,7 +152,7 @@ const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
   styles: 'datapoints',
 };
 
-interface OwnDays {
+interface SecurityDays {
   readonly identifiers: readonly string[];
   readonly estimator: Estimator;
   readonly from: Day | null;
@@ -155,10 +160,10 @@ interface OwnDays {
 }
 
 /** Returns the market of given securities on the days of the window on which at least one of them has a bar. */
-export function createOwnDays(
+export function createSecurityDays(
   market: MarketData,
   calendars: Calendars,
-  { identifiers, estimator, from, to }: OwnDays,
+  { identifiers, estimator, from, to }: SecurityDays,
 ): SessionMarket {
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));

@@ -2,7 +2,7 @@ import type { OpenApiDocument } from '#contract/openapi.js';
 import {
   listOperations,
   listSuccesses,
-  type DocumentedAnswer,
+  type DocumentedResponse,
   type JsonSchema,
   type Media,
   type Operation,
@@ -135,7 +135,7 @@ function formatUnchangedMember(operation: Operation): string {
   return type === undefined ? '' : `    unchanged: ${type};\n`;
 }
 
-function formatContentType(content: DocumentedAnswer['content']): string {
+function formatContentType(content: DocumentedResponse['content']): string {
   if (content === undefined) return 'null';
   const json = content['application/json'];
   if (json !== undefined) return typeOf(shapeOf(json.schema), INDENT);

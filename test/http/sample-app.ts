@@ -4,7 +4,7 @@ import { SCOPES, defineRoutes, type Scope } from '#contract/route.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { Id } from '#domain/schema/shape.js';
 import { createApp, type App, type AppDependencies } from '#http/app.js';
-import type { AnsweredRequest } from '#http/request-log.js';
+import type { CompletedRequest } from '#http/request-log.js';
 import type { Handlers } from '#http/handler.js';
 import { assertPrecondition } from '#services/shared/preconditions.js';
 
@@ -212,7 +212,7 @@ export interface Sample {
   /** Resolves after a request to /wait has arrived. */
   readonly waiting: Promise<void>;
   readonly log: readonly Record<string, unknown>[];
-  readonly answered: readonly AnsweredRequest[];
+  readonly answered: readonly CompletedRequest[];
   /** Sends a request with a key that is the list of its scopes, such as `read+write`; without scopes it has no key. */
   send(
     method: string,
@@ -231,7 +231,7 @@ export function createSample(
   options: Partial<Pick<AppDependencies<typeof sampleRoutes>, 'keyRates' | 'delay' | 'isSecure'>> = {},
 ): Sample {
   const log: Record<string, unknown>[] = [];
-  const responses: AnsweredRequest[] = [];
+  const responses: CompletedRequest[] = [];
   let ignoreCall = () => {};
   const cameIn = new Promise<void>((resolve) => (ignoreCall = resolve));
   let release = () => {};

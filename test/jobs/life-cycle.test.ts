@@ -2,7 +2,7 @@ import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusals/refusal.js';
 import { listAttempts } from '#jobs/attempts.js';
-import { advance, isTerminal, createLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
+import { advance, isTerminal, createLife, type JobLife, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
 import { parsePolicies } from './retries-at-once.js';
 
@@ -13,8 +13,8 @@ const ERROR: ErrorDetail = { code: 'MISSING_PRICE', message: 'No price.', detail
 const RESULT = { value: { level: 100 } };
 
 /** Returns the life-cycle state after a sequence of valid events. */
-function replayLife(...events: LifeEvent[]): Life {
-  return events.reduce<Life>((life, event) => {
+function replayLife(...events: LifeEvent[]): JobLife {
+  return events.reduce<JobLife>((life, event) => {
     const next = advance(life, event, LIMITS);
     if (typeof next === 'string') throw new Error(`${event.type}: ${next}`);
     return next;
@@ -122,14 +122,14 @@ describe('a job', () => {
   });
 
   test('waits twice as long before each retry after crashes, and equally long after lost or released attempts', () => {
-    const computeSeconds = (ended: Life) =>
+    const computeSeconds = (ended: JobLife) =>
       ended.not_before === null ? 0 : (Date.parse(ended.not_before) - Date.parse(CREATED_AT)) / 1000;
     const slow = { ...LIMITS, retry: parsePolicies('crashes=100,losses=100,backoff=2,backoff-max=10')('backtest') };
     const listWaits = (end: typeof lose, chance: number) => {
       let life = createLife();
       return Array.from({ length: 6 }, (_, i) => {
-        life = advance(life, start, slow) as Life;
-        life = advance(life, end(i + 1), { ...slow, chance }) as Life;
+        life = advance(life, start, slow) as JobLife;
+        life = advance(life, end(i + 1), { ...slow, chance }) as JobLife;
         return computeSeconds(life);
       });
     };
@@ -148,7 +148,7 @@ describe('a job', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
       const at = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
-      return advance(advance(createLife(), start, limits) as Life, { ...lose(1), at } as LifeEvent, limits);
+      return advance(advance(createLife(), start, limits) as JobLife, { ...lose(1), at } as LifeEvent, limits);
     };
     expect(advanceLife(59)).toMatchObject({ status: 'pending', attempt: 2 });
     expect(advanceLife(60)).toMatchObject({
@@ -269,7 +269,7 @@ describe('a job after any sequence of events', () => {
   test('a stale event changes no state', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 10 }), event, (events, last) => {
-        const life = events.reduce<Life>((before, happening) => {
+        const life = events.reduce<JobLife>((before, happening) => {
           const next = advance(before, happening, LIMITS);
           return typeof next === 'string' ? before : next;
         }, createLife());

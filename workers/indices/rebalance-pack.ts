@@ -2,13 +2,13 @@ import { readPriceSessions } from '#domain/documents/stale-sessions.js';
 import { findAnnouncedOn } from '#domain/schedule/index-schedule.js';
 import { composeAsIfEffective } from '#domain/books/announced-composition.js';
 import { restoreDecided, type Composer } from '#domain/books/compositions.js';
-import { composeKnown } from '#domain/books/known-compositions.js';
+import { composeAsKnown } from '#domain/books/known-compositions.js';
 import { hasMemberChanges } from '#domain/books/member-changes.js';
 import { listPendingSwaps, type NamedSwap } from '#domain/books/named-swaps.js';
 import { findPendingChange, type PendingComposition } from '#domain/books/pending-changes.js';
 import { areAllAnnounced, findNextRebalances, type NextRebalance } from '#domain/books/next-rebalance.js';
 import type { DecidedComposition } from '#domain/books/decider.js';
-import { takeEffect } from '#domain/books/take-effect.js';
+import { applyDecision } from '#domain/books/take-effect.js';
 import { parseValidDay, formatDay, type Day } from '#domain/time/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { resolveTreatment } from '#domain/documents/treatment.js';
@@ -16,8 +16,8 @@ import { compareText, sortFindings, type Finding } from '#domain/refusals/findin
 import { createExchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { toRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { findCarriedPrices, findLeftSince, placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { findCarriedPrices, findLeftSince, locateHoldings } from '#domain/rebalance-pack/holdings.js';
+import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
 import { reconcile, type PackedSecurities } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal } from '#domain/refusals/refusal.js';
@@ -59,7 +59,7 @@ function createOrderPack(question: RebalancePackQuestion, engine: Engine, contro
   const composition = selectComposition(composer, { indexId, session, engine, called: question.called });
   const maxStaleSessions = readPriceSessions(resolveTreatment(documents[indexId]!, (id) => documents[id])!); // the composition has a decision
   const { weights } = composition;
-  const { columns, accounts, findings } = placeHoldings({ sm, session, maxStaleSessions, weights }, request);
+  const { columns, accounts, findings } = locateHoldings({ sm, session, maxStaleSessions, weights }, request);
   const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
   const names = listKnownSecurities(sm, { question, session, weights, columns });
@@ -99,7 +99,7 @@ function listLaterChanges(sm: SessionMarket, { question, composition, session, n
   const known = { sm, rates, session: decision, sessions: request.adv_sessions };
   const then = names.map((name) => {
     const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
-    return readKnownBefore(known, { ...name, weight }, session);
+    return readSecurityBefore(known, { ...name, weight }, session);
   });
   const held = { ...request, accounts: request.accounts.map((account) => convertToShares(account, names)) };
   const announced = { accounts: createPack(then, held).accounts, names: then };
@@ -188,7 +188,7 @@ function selectComposition(
 
 /** Returns the next announced change of constituents between reviews. */
 function findChange(composer: Composer, indexId: string, session: number): PendingComposition | undefined {
-  const compositions = hasMemberChanges(composer, indexId) ? composeKnown(composer, indexId) : undefined;
+  const compositions = hasMemberChanges(composer, indexId) ? composeAsKnown(composer, indexId) : undefined;
   return compositions && findPendingChange(composer, { indexId, session, list: compositions.list });
 }
 
@@ -251,12 +251,12 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
     );
   const pricing = Math.min(sm.sessionAt(next?.pricing ?? decidedOn), session);
   const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
-  const traded = takeEffect(
+  const traded = applyDecision(
     { sm, document, treatment: composer.treatment(indexId), weightsAs: document.rebalance.weights_as },
     pricing > resolved.session ? { ...timing, pricing } : timing,
     decision,
   );
-  if (traded === undefined) throw refuseAllEnded(indexId, decidedOn);
+  if (traded === undefined) throw refuseEndedIndices(indexId, decidedOn);
   const { [resolved.session]: reference } = resolved.sm.sessions;
   return {
     decided: resolved.session,
@@ -271,12 +271,12 @@ function createPlainOrders(composer: Composer, { indexId, session, engine, next:
 /** Applies the reviews of one session, or the close of a phase, as if they took effect today. */
 function createReviewOrders(composer: Composer, { indexId, session, next }: OrdersInput): PackOrders {
   const sm = composer.market(indexId);
-  const known = composeKnown(composer, indexId)?.list ?? [];
+  const known = composeAsKnown(composer, indexId)?.list ?? [];
   const before = known.filter((one) => one.session < session);
   const own = before.length === known.length ? undefined : { list: known, findings: [] };
   const { list, findings } = own ?? composeAsIfEffective(composer, { indexId, session, before, next });
   const traded = list.at(-1);
-  if (traded === undefined) throw refuseAllEnded(indexId, next[0]!.decision);
+  if (traded === undefined) throw refuseEndedIndices(indexId, next[0]!.decision);
   const decided = Math.min(traded.decision, session);
   return {
     decided,
@@ -288,7 +288,7 @@ function createReviewOrders(composer: Composer, { indexId, session, next }: Orde
   };
 }
 
-function refuseAllEnded(indexId: string, decided: Day): Refusal {
+function refuseEndedIndices(indexId: string, decided: Day): Refusal {
   const message = `Every constituent of the index ${indexId} by the decision of ${formatDay(decided)} has ended.`;
   return new Refusal('EMPTY_INDEX', message);
 }
@@ -315,7 +315,7 @@ function listKnownSecurities(sm: SessionMarket, { question, session, weights, co
   return [...new Set([...weights.keys(), ...columns])]
     .map((column): KnownSecurity => {
       requireRate(rates, sm, session, column);
-      return readKnownSecurity(
+      return readSecurityAsKnown(
         { sm, rates, session, sessions: request.adv_sessions },
         column,
         weights.get(column) ?? 0,

@@ -6,7 +6,7 @@ import type { ThreadData } from '#jobs/thread-messages.js';
 /** Maximum size in bytes of an arena that a thread keeps between tasks; a larger arena is returned to the system. */
 const ARENA_BYTES_MAX = 256 * 2 ** 20;
 
-let opened: Promise<EngineChoice> | undefined;
+let openedEngine: Promise<EngineChoice> | undefined;
 
 /**
  * Returns the engine of this thread according to the setting of the pool, opened at the first use. It may be float32,
@@ -37,14 +37,14 @@ export async function runOnProductEngine<T>(work: (engine: Engine) => T): Promis
 function openChoice(): Promise<EngineChoice> {
   const data = getData(Piscina.workerData);
   // the settings allow no other engine names
-  return (opened ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
+  return (openedEngine ??= openEngine(data.numerics as EngineSetting, () => countSharedThreads(data)));
 }
 
 function runScoped<T>(engine: Engine, work: (engine: Engine) => T): T {
   try {
     return engine.scope(() => work(engine));
   } finally {
-    if (engine.bytes() > ARENA_BYTES_MAX) opened = undefined;
+    if (engine.bytes() > ARENA_BYTES_MAX) openedEngine = undefined;
   }
 }
 

@@ -20,7 +20,7 @@ import type { ModelFiguresFile, RiskModelSource } from '#jobs/tasks/indices.js';
 import type { ArtifactRef } from '#store/port.js';
 import { openExactNumerics, runOnEngine } from '../input/numerics.js';
 import { copyOutput, writeOutputs } from '../output/task-outputs.js';
-import { forgetModel, rememberModel, type OpenedModel } from './last-model.js';
+import { clearLastModel, rememberModel, type OpenedModel } from './last-model.js';
 import { computeContentHash, openEstimate } from './opened-estimate.js';
 
 /** Number of bytes of a hash that a double represents exactly. */
@@ -122,7 +122,7 @@ export const sumModel: Task<'sum-risk-model'> = async ({ files, covariance, outp
   }
   const packed = factors && copyOutput(new Uint8Array(packFactors(factors.model).buffer));
   const written = await writeOutputs(outputs, { factors: packed });
-  forgetModel();
+  clearLastModel();
   const diagnostics = {
     intensity,
     averageCorrelation: averageCorrelationSums(sums),

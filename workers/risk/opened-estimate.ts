@@ -13,7 +13,7 @@ export function openEstimate({ market, universe, request }: RiskModelSource): Pr
   return prepareEstimate({
     market: openCachedMarket(market),
     calendars: openCachedCalendars(universe.kind === 'run' ? universe.closures : undefined),
-    universe: universe.kind === 'names' ? universe : { ...universe, held: () => listHeldLast(universe) },
+    universe: universe.kind === 'names' ? universe : { ...universe, held: () => listSecuritiesAtEnd(universe) },
     request,
   });
 }
@@ -26,7 +26,7 @@ export function computeContentHash(assetIds: readonly string[], { sha256 }: Pick
 }
 
 /** Returns the securities held on the last date of a stored run, long or short, ascending. */
-function listHeldLast({ columns }: { readonly columns: string }): string[] {
+function listSecuritiesAtEnd({ columns }: { readonly columns: string }): string[] {
   return useRunFile(columns, (run) => {
     const { names, dates } = run.header;
     const weights = run.f64('weights', (dates - 1) * names.length, dates * names.length);

@@ -113,7 +113,7 @@ interface SinkTerms {
   readonly problems: ModelProblems;
 }
 
-const LONG = ['table', 'row', 'column', 'value'] as const;
+const LONG_COLUMNS = ['table', 'row', 'column', 'value'] as const;
 
 function createRowSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, date } = terms;
@@ -149,14 +149,19 @@ const formatPath = (row: number): string => formatCellPath(LABEL, row, '');
 /** Creates a sink for rows with one number each. */
 function createLongSink(columns: readonly string[], terms: SinkTerms): RowSink | undefined {
   const { problems, tables } = terms;
-  const lacking = LONG.filter((name) => !columns.includes(name));
-  const other = columns.find((name) => name !== 'date' && !(LONG as readonly string[]).includes(name));
+  const lacking = LONG_COLUMNS.filter((name) => !columns.includes(name));
+  const other = columns.find((name) => name !== 'date' && !(LONG_COLUMNS as readonly string[]).includes(name));
   if (lacking.length > 0 || other !== undefined) {
-    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG.join(', ')} are required, and no others.`;
+    const message = `The file has the columns ${columns.slice(0, 8).join(', ')}; date, ${LONG_COLUMNS.join(', ')} are required, and no others.`;
     problems.error({ code: other === undefined ? 'REQUIRED' : 'UNKNOWN_FIELD', path: LABEL, message });
     return undefined;
   }
-  const [table, row, column, value] = LONG.map((name) => columns.indexOf(name)) as [number, number, number, number];
+  const [table, row, column, value] = LONG_COLUMNS.map((name) => columns.indexOf(name)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
   const dateAt = columns.indexOf('date');
   return (cells, at) => {
     const formatRowPath = (name: string): string => formatCellPath(LABEL, at, name);
@@ -193,7 +198,7 @@ function createWideSink(columns: readonly string[], terms: SinkTerms): RowSink |
   const { problems, tables } = terms;
   const nameAt = columns.findIndex((name) => name === 'identifier' || name === 'asset_id');
   if (nameAt < 0) {
-    const message = `The file has no column identifier in addition to the securities; a file with one number a row has the columns date, ${LONG.join(', ')}.`;
+    const message = `The file has no column identifier in addition to the securities; a file with one number a row has the columns date, ${LONG_COLUMNS.join(', ')}.`;
     problems.error({ code: 'REQUIRED', path: LABEL, message });
     return undefined;
   }

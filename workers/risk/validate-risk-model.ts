@@ -12,7 +12,7 @@ import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
 import { createRiskValidationView, describeValidation } from '#views/risk-validation-view.js';
 import { createDatapoints } from '#views/index-datapoints.js';
-import { createOwnDays, createPlainTerms } from '#views/risk-estimate.js';
+import { createSecurityDays, createPlainTerms } from '#views/risk-estimate.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -32,7 +32,7 @@ export const validateModel: Task<'validate-risk-model'> = async (input, control)
         asked: knownColumns,
         settings,
         terms: request,
-        heldOn: columns && createHeldWeights(columns, sm),
+        heldOn: columns && createIndexWeights(columns, sm),
         report: (fraction) => control.report(fraction, 'forecasting'),
       });
     const validation = run === null ? validate(null) : useRunFile(run.columns, validate);
@@ -48,7 +48,7 @@ function createWindow(
 ): ReturnWindow {
   const sm =
     terms === null
-      ? createOwnDays(market, openCachedCalendars(), {
+      ? createSecurityDays(market, openCachedCalendars(), {
           identifiers,
           estimator: settings.estimator,
           from: null,
@@ -69,7 +69,7 @@ function createWindow(
 }
 
 /** Returns the weights of a stored run at the close of a day, by column of a market. */
-function createHeldWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
+function createIndexWeights(run: RunColumns, sm: SessionMarket): (day: Day) => ReadonlyMap<number, number> | undefined {
   const days = run.i32('days');
   const { names } = run.header;
   return (day) => {

@@ -13,7 +13,7 @@ export interface SliceTerms {
 }
 
 /** Returns the securities that an index of the run could select or hold. */
-export function listWantedNames(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
+export function listIncludedSecurities(market: MarketData, run: Run, composer: Composer): ReadonlySet<string> {
   return new Set(selectColumns(market, run, composer).map((column) => market.identifiers[column]!));
 }
 

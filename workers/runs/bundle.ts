@@ -19,14 +19,14 @@ import {
   type Recomputation,
 } from '#views/bundle/recompute.js';
 import { answerBytes } from '../output/hand-over.js';
-import { openKnown } from '../input/known-contents.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
 import { readStoredDoubles } from '../input/stored-matrix.js';
-import { sliceKnown } from './bundle-known.js';
+import { sliceVersions } from './bundle-known.js';
 import { createReadRecords } from './bundle-reads.js';
-import { sliceMarket, listWantedNames } from './bundle-slice.js';
+import { sliceMarket, listIncludedSecurities } from './bundle-slice.js';
 
 type Input = ThreadInput<'publication-bundle'>;
 
@@ -40,7 +40,7 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   const reads = createReadRecords(
     whole,
     openCachedCalendars(listClosures(plan.documents)),
-    openKnown(whole, input.known).known,
+    openEarlierContents(whole, input.known).known,
   );
   const terms = { calendars: reads.calendars, plan, engine: openWasmEngine(), models: openModels(input.models) };
   const composers: Composer[] = [];
@@ -48,7 +48,7 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   const { run } = recomputeCloses({ ...terms, market: reads.market, known: reads.known, onComposer });
   control.report(0.4);
   // Decisions on data known at the time use earlier universes, so every security is kept.
-  const names = input.known === undefined ? listWantedNames(whole, run, composers[0]!) : null;
+  const names = input.known === undefined ? listIncludedSecurities(whole, run, composers[0]!) : null;
   const slices = [
     (of: MarketData) =>
       sliceMarket(reads.narrowed(of), { names: names ?? new Set(of.identifiers), end: run.days.at(-1)! }),
@@ -57,7 +57,7 @@ export const writePublicationBundle: Task<'publication-bundle'> = async (input, 
   for (const slice of slices) {
     const market = slice(whole);
     const earlier =
-      input.known && sliceKnown(whole, input.known, { first: findFirstDecision(run), slice, own: market });
+      input.known && sliceVersions(whole, input.known, { first: findFirstDecision(run), slice, own: market });
     const recomputation = { ...terms, market, known: earlier?.known };
     const different =
       slice === reads.narrowed ? findDifference(entries, recomputation) : tryRecompute(entries, recomputation);

@@ -4,7 +4,7 @@ import { findLevelsDifference } from '#domain/backtest/levels-difference.js';
 import { createIndexDeciders } from '#domain/backtest/index-decider.js';
 import type { Task } from '#jobs/tasks.js';
 import { runOnEngine } from '../input/numerics.js';
-import { openKnown } from '../input/known-contents.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { openCachedMarket } from '../input/open-markets.js';
 import { openCachedCalendars } from '../input/opened-calendars.js';
 import { openModels } from '../input/opened-models.js';
@@ -28,7 +28,7 @@ export const computeTotalReturn: Task<'total-return'> = ({ market: handle, plan,
       calendars: openCachedCalendars(listClosures(plan.documents)),
       plan,
       ...(models === undefined ? {} : { models: openModels(models) }),
-      ...openKnown(market, known),
+      ...openEarlierContents(market, known),
       createDecider: createIndexDeciders(engine),
       engine,
       report: (fraction) => control.report(fraction, 'running again'),

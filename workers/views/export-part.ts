@@ -6,7 +6,7 @@ import { createAnnouncedFile, type AnnouncedFile } from '#views/exports/announce
 import { exportPart } from '#views/exports/export-part.js';
 import { findFileDay } from '#views/exports/index-file.js';
 import { getFigures } from '../run-files/kept-figures.js';
-import { openKnown } from '../input/known-contents.js';
+import { openEarlierContents } from '../input/known-contents.js';
 import { createQuestionComposer } from '../input/index-composer.js';
 import { runOnEngine } from '../input/numerics.js';
 import { openCachedMarket } from '../input/open-markets.js';
@@ -58,7 +58,7 @@ async function readAnnounced(
   const { indexId, documents, models, known } = definition;
   return runOnEngine((engine) => {
     const composer = createQuestionComposer(
-      { market, documents, models, until: day, engine, ...openKnown(market, known) },
+      { market, documents, models, until: day, engine, ...openEarlierContents(market, known) },
       control,
     );
     return createAnnouncedFile(composer, { indexId, day });

@@ -11,11 +11,11 @@ import type { InputOfView } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { createExposures, type Exposures } from '#views/exposures/exposures-view.js';
-import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
+import type { FieldReader, HeldSecurities, SideName } from '#views/exposures/field-series.js';
 import { createBookHoldings, openStoredHoldings } from '#views/exposures/sides.js';
 import { openCompared } from './compared.js';
 import { createWindow } from './run-view.js';
-import { listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
 import { createUniverseFunction, type UniverseOn } from './index-universe.js';
 import { getFigures } from '../run-files/kept-figures.js';
 import { runOnEngine } from '../input/numerics.js';
@@ -68,7 +68,7 @@ function compareExposures(
     by: input.by,
     groups: input.groups,
     interval: input.interval,
-    groupOf: market === null || input.by === OWN_GROUPS ? createOwnGroup : listGroupSpells(market, input.by),
+    groupOf: market === null || input.by === SINGLE_GROUPS ? createSingleGroup : listGroupSpells(market, input.by),
     benchmark: other && {
       id: other.id,
       key: JSON.stringify(input.benchmark),
@@ -108,7 +108,7 @@ function computeColumnOrder(names: readonly string[], { identifiers }: MarketDat
   return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
 }
 
-interface FieldReading {
+interface FieldValues {
   /** Market of the run; null if no datapoint is read. */
   readonly market: MarketData | null;
   readonly header: RunHeader;
@@ -123,14 +123,15 @@ interface FieldReading {
 function createFieldReader(
   engine: Engine,
   fields: readonly string[],
-  { market, header, benchmarkNames, universeIn }: FieldReading,
+  { market, header, benchmarkNames, universeIn }: FieldValues,
 ): FieldReader {
-  if (fields.length === 0 || market === null) return { fields: [], standsAlone: refuseRead, on: refuseRead };
+  if (fields.length === 0 || market === null)
+    return { fields: [], standsAlone: createReadRefusal, on: createReadRefusal };
   const sm = openMarketOn({ market, calendars: openCachedCalendars(header.closures), code: header.calendar });
   const treatment = restoreTreatment(header.treatment);
-  const sides: Readonly<Record<SideName, PlacedNames>> = {
-    own: placeSecurities(engine, sm, header.names),
-    benchmark: placeSecurities(engine, sm, benchmarkNames),
+  const sides: Readonly<Record<SideName, SecurityPositions>> = {
+    own: locateSecurities(engine, sm, header.names),
+    benchmark: locateSecurities(engine, sm, benchmarkNames),
   };
   const universeOn = universeIn(sm);
   const heldAtAll = new Set([...sides.own.columns, ...sides.benchmark.columns]);
@@ -155,7 +156,7 @@ function createFieldReader(
     on(day, weights) {
       const session = findLastAtMost(sm.sessions, day);
       const own = sides.own.held(weights);
-      let other: HeldNames | undefined;
+      let other: HeldSecurities | undefined;
       let section: CrossSection | undefined;
       const getUniverse = () => universeOn?.(day) ?? NO_COLUMNS;
       return {
@@ -178,22 +179,22 @@ const isPlain = ({ lag, window, dataset }: FieldLeaf | FieldRequest): boolean =>
   (lag ?? 0) === 0 && (window ?? null) === null && (dataset ?? null) === null;
 const NO_COLUMNS = new Int32Array(0);
 
-function refuseRead(): never {
+function createReadRefusal(): never {
   throw new Error('a datapoint is read that was not asked for');
 }
 
-interface PlacedNames {
+interface SecurityPositions {
   /** All columns of the market, ascending. */
   readonly columns: Int32Array;
   /**
    * Returns the columns with a weight, ascending; valid until the next call.
    * @param alike array to return if its columns are equal
    */
-  held(weights: Float64Array, alike?: Int32Array): HeldNames;
+  held(weights: Float64Array, alike?: Int32Array): HeldSecurities;
 }
 
 /** Maps securities to columns of a market; securities that the market lacks have no values. */
-function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): PlacedNames {
+function locateSecurities(engine: Engine, sm: SessionMarket, names: readonly string[]): SecurityPositions {
   const columnAt = names.map((name) => sm.columnOf(name));
   const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
   const all = [...names.keys()];
@@ -208,11 +209,11 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
   return {
     columns: Int32Array.from(ordered, (place) => columnAt[place]!),
     held(weights, alike) {
-      if (!copyHeld(weights, { heldAt, others }, sizes)) {
+      if (!copyHoldings(weights, { heldAt, others }, sizes)) {
         heldAt = places.filter((place) => weights[place] !== 0);
         others = places.filter((place) => weights[place] === 0);
         columns = heldAt.filter(placed).map((place) => columnAt[place]!);
-        copyHeld(weights, { heldAt, others }, sizes);
+        copyHoldings(weights, { heldAt, others }, sizes);
       }
       return { columns: alike && same(columns, alike) ? alike : columns, weights: sizes, count: heldAt.length };
     },
@@ -220,7 +221,7 @@ function placeSecurities(engine: Engine, sm: SessionMarket, names: readonly stri
 }
 
 /** Positions of securities with a weight, and of the other securities. */
-interface HeldPositions {
+interface HoldingPositions {
   readonly heldAt: Int32Array;
   readonly others: Int32Array;
 }
@@ -230,7 +231,7 @@ interface HeldPositions {
  * every date.
  * @returns true if the holdings are unchanged
  */
-function copyHeld(weights: Float64Array, { heldAt, others }: HeldPositions, sizes: Float64Array): boolean {
+function copyHoldings(weights: Float64Array, { heldAt, others }: HoldingPositions, sizes: Float64Array): boolean {
   for (let i = 0; i < heldAt.length; i++) {
     const weight = weights[heldAt[i]!]!;
     if (weight === 0) return false;

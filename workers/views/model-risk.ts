@@ -10,9 +10,9 @@ import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
 import {
-  listHeldByName,
-  createHeldDatapoints,
-  findHeldPositions,
+  listHoldingsByName,
+  createHoldingDatapoints,
+  findHoldingPositions,
   getPositions,
   readRiskWindow,
   formatWindowDates,
@@ -34,8 +34,8 @@ export function measureByModel(
   const { modelId } = measuring;
   const model = findModelInForce(openModels({ [modelId]: measuring })(modelId), day);
   const dated = formatDay(model.observedEnd);
-  const own = listHeldByName(names, held);
-  assertKnown(model, own);
+  const own = listHoldingsByName(names, held);
+  assertKnownSecurities(model, own);
   return measureWithModel(model, {
     own,
     benchmark,
@@ -59,10 +59,10 @@ export function measureByEstimate(
   { held, market, benchmark }: MeasureInput,
 ): MeasuredHoldings {
   const returns = readRiskWindow(held, market);
-  const window = { ...returns, datapoints: createHeldDatapoints(returns, held.header) };
+  const window = { ...returns, datapoints: createHoldingDatapoints(returns, held.header) };
   const { sm, to } = window;
-  const own = listHeldByName(held.weights.names, held.weights.held);
-  const columns = new Set(findHeldPositions(sm, own).keys());
+  const own = listHoldingsByName(held.weights.names, held.weights.held);
+  const columns = new Set(findHoldingPositions(sm, own).keys());
   if (benchmark !== null) for (const column of getPositions(sm, benchmark.weights).keys()) columns.add(column);
   return engine.scope(() => {
     const requests = Int32Array.from(columns).toSorted();
@@ -127,7 +127,7 @@ function computeActiveRisk(model: StoredModel, { own, benchmark: { id, weights }
  * Ensures that a stored model covers at least one of the holdings, because the risk is otherwise unknown, not 0.
  * @throws Refusal MODEL_LACKS_NAMES
  */
-export function assertKnown(
+export function assertKnownSecurities(
   { modelId, names }: Pick<StoredModel, 'modelId' | 'names'>,
   own: ReadonlyMap<string, number>,
 ): void {

@@ -55,7 +55,7 @@ function createIndexLevels(run: RunColumns): Levels {
 
 /** Returns the levels on the dates that the benchmark shares with the run. */
 function createBenchmarkLevels(run: RunColumns): Levels {
-  if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NONE, reference: NONE };
+  if (!run.has('benchmarkDays')) return { days: new Int32Array(0), level: NO_VALUES, reference: NO_VALUES };
   const { days: all, level } = runLevels(run);
   const days = run.i32('benchmarkDays').slice();
   const own = Float64Array.from(days, (day) => level[findLastAtMost(all, day)]!);
@@ -79,4 +79,4 @@ async function readNamedLevels(
   };
 }
 
-const NONE = new Float64Array(0);
+const NO_VALUES = new Float64Array(0);

@@ -43,7 +43,7 @@ export function showLimits(input: InputOfView<'limits'>, { report }: TaskControl
       onDate: () => report(0),
       findings: [
         ...input.findings,
-        ...(issuers ? countOwnIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
+        ...(issuers ? countSeparateIssuers(run, listGroupSpells(market!, by), by) : []), // a grouping by issuers requires a market
         ...('rule' in limits
           ? []
           : [
@@ -92,7 +92,7 @@ const createRowWatch = (run: RunColumns, market: MarketData | null): RowWatch =>
 });
 
 /** Counts securities that are their own issuers on the last date of a run. */
-function countOwnIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
+function countSeparateIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
   const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
@@ -127,7 +127,7 @@ function createRowsByDay(
       const count = held.reduce((sum, is) => sum + is, 0);
       if (known?.count === count) return known.rows;
       const covers = (name: number) => held[name] === 1;
-      const context = { identifiers: header.names, numbers: refuseRead, categories: refuseRead, covers };
+      const context = { identifiers: header.names, numbers: createReadRefusal, categories: createReadRefusal, covers };
       known = { count, rows: createLimitRows(rows, context) };
       return known.rows;
     };
@@ -162,6 +162,6 @@ function createRowsByDay(
   };
 }
 
-function refuseRead(field: string): never {
+function createReadRefusal(field: string): never {
   throw new Error(`a row read ${field}, which no parameter named`);
 }

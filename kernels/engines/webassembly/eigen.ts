@@ -20,17 +20,17 @@ const MAGNITUDE_MIN = 2 ** -400;
 const MAGNITUDE_MAX = 2 ** 401;
 
 /** Minimum order for which the extreme eigenvalues are computed without the others. */
-const ENDS_ORDER = 400;
+const EXTREMES_ORDER_MIN = 400;
 
 /**
  * Function that runs a kernel for a problem of order n, with other threads if they are available and worth the call.
  */
-export type InTeam = (n: number, work: () => number) => number;
+export type TeamRunner = (n: number, work: () => number) => number;
 
 /** Creates the operations for eigenvalue problems. */
 export function createEigenOperations(
   { kernels, arena, operands, run }: Kernels,
-  inTeam: InTeam,
+  inTeam: TeamRunner,
   parts: Omit<ExtremesEngine, 'symmetricEigen'>,
 ): Pick<Engine, 'symmetricEigenvalues' | 'eigenvalueRange' | 'symmetricEigen' | 'largestEigen'> {
   /** Returns true if squares of the entries would exceed the range of float64, or an entry is not finite. */
@@ -77,7 +77,7 @@ export function createEigenOperations(
       return run(() => {
         const pa = operands.input(a);
         if (needsScaling(pa, n)) return findEigenvalueRange(computeSymmetricEigenvalues, a, n);
-        const near = n < ENDS_ORDER ? undefined : findExtremeEigenvalues(solving, arena.view(pa, n * n), n);
+        const near = n < EXTREMES_ORDER_MIN ? undefined : findExtremeEigenvalues(solving, arena.view(pa, n * n), n);
         if (near !== undefined) return near;
         const ends = arena.reserve(2 * BYTES);
         const scratch = arena.reserve(kernels.symmetricEigenvaluesScratch(n));

@@ -46,7 +46,7 @@ export function provideNatives(
     return ffi.QTS_GetFloat64(context, value);
   }
 
-  function createResult(called: NativeFunction, { buffers, lengths, numbers, size }: Call): JSValuePointer {
+  function createResult(called: NativeFunction, { buffers, lengths, numbers, size }: NativeCall): JSValuePointer {
     const result = allocate(size);
     const copies = buffers.map((buffer) => ffi.QTS_GetArrayBuffer(context, buffer));
     if (copies.some((at, k) => at === 0 && lengths[k]! > 0)) throw createListError();
@@ -79,7 +79,7 @@ export function provideNatives(
   }
 }
 
-interface Call {
+interface NativeCall {
   readonly buffers: readonly JSValueConstPointer[];
   readonly lengths: readonly number[];
   readonly numbers: readonly number[];

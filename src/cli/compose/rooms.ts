@@ -32,7 +32,7 @@ import { watchSizes } from '#store/home/home-sizes.js';
 import { findBackupAge } from '#store/home/backup-age.js';
 import { onObjectRequest } from '#base/tracing/object-requests.js';
 import { measureSharedSizes, watchSharedSizes } from '#store/postgres/shared-sizes.js';
-import { readOwnIdentity } from '#store/home/process-identity.js';
+import { readProcessIdentity } from '#store/home/process-identity.js';
 import { guardDocuments } from '#store/reach/guarded-store.js';
 import type { Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -48,7 +48,7 @@ import { openLiveCalendars } from './live-calendars.js';
 import type { FollowingCalendars } from '#services/stored/recorded-closures.js';
 import { openDeliveries, type Messages } from './callbacks.js';
 import { composeMarket, type MarketComponents } from './market.js';
-import { limitPanels, limitReading } from './memory-limits.js';
+import { createPanelLimit, createReadingLimit } from './memory-limits.js';
 import { openApprovals } from './approvals.js';
 import { awaitMarket, reportFailedMarket } from './market-checks.js';
 import { createDatabaseFigures } from './database-figures.js';
@@ -105,7 +105,7 @@ export interface CoreInput {
 
 /** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
 export async function openCore({ role, home, settings, log, onDefect, open }: CoreInput): Promise<Core> {
-  open.push(limitPanels(settings, home), limitReading(settings, log));
+  open.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
   open.push(store, disk);
@@ -294,7 +294,7 @@ async function openWork(input: WorkInput): Promise<Work> {
             market: input.market(),
             lacks: input.lacks(),
             clock_offset_ms: Math.round(shared.clock.offsetMs()),
-            process: readOwnIdentity(),
+            process: readProcessIdentity(),
           }),
         });
   const isFit = (): boolean => shared === undefined || describeClockFault(shared.clock, CLOCK_REFUSED_MS) === undefined;
@@ -315,7 +315,7 @@ async function claimNodeName(
   { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
 ): Promise<string> {
   const name = `${hostname()}:${settings.home}`;
-  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: readOwnIdentity() });
+  const node = await claimNode({ ...shared, name, role, version: buildVersion(), process: readProcessIdentity() });
   if (node !== name)
     log.warn(
       { name, node },

@@ -1,15 +1,15 @@
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
-import { listTakenAtStart } from '../taken-at-start.js';
+import { listStartFindings } from '../taken-at-start.js';
 import { formatTable } from '../terminal.js';
 import {
-  AS_KNOWN,
-  readAsKnown,
+  AS_KNOWN_FLAGS,
+  readAsKnownOn,
   BENCHMARK,
   JOB_FLAGS,
   readJobQuery,
-  FAIL_ON,
+  FAIL_ON_FLAGS,
   parseFailingCodes,
   computeFindingsStatus,
 } from './fields.js';
@@ -36,9 +36,9 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital. Default: 1,000,000.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
-    ...AS_KNOWN,
+    ...AS_KNOWN_FLAGS,
     ...JOB_FLAGS,
-    ...FAIL_ON,
+    ...FAIL_ON_FLAGS,
     'if-stale': {
       type: 'boolean',
       help: 'Run only indices whose stored run is out of date, with the request of that run (dates, capital, costs, benchmark) where no flag overrides it.',
@@ -56,7 +56,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
         initial_capital: flags.number('capital'),
         benchmark: flags.text('benchmark'),
         transaction_cost_bps: flags.number('cost-bps'),
-        ...readAsKnown(flags),
+        ...readAsKnownOn(flags),
         if_stale: flags.isSet('if-stale') ?? false,
       },
     });
@@ -68,7 +68,7 @@ export const backtests: JobCommand<readonly BacktestOutcome[]> = {
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
     if (!result.some(({ outcome }) => outcome === 'done')) return { result };
-    const taken = await listTakenAtStart(client);
+    const taken = await listStartFindings(client);
     return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
   },
   show: (result) => formatTable([HEADER, ...listRows(result).map((row) => row.map((cell) => String(cell ?? '-')))]),

@@ -4,7 +4,7 @@ import type { JobCommand } from '../job-command.js';
 import { EXIT } from '../connection.js';
 import { formatTable } from '../terminal.js';
 import { readDataSource, type DataSource } from './data-source.js';
-import { readAnswers, formatFlag, READING, type Answers } from './reading-flags.js';
+import { readMappingAnswers, formatFlag, READING, type MappingAnswers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Inspect data and propose a mapping for its import.',
@@ -14,7 +14,7 @@ export const inspectData: JobCommand<InspectResult> = {
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
-    return { result: await requestInspection(client, await readDataSource(word), readAnswers(flags)) };
+    return { result: await requestInspection(client, await readDataSource(word), readMappingAnswers(flags)) };
   },
   show: formatProposal,
   notices: (inspection) => [
@@ -35,7 +35,11 @@ export interface StoredMapping {
 }
 
 /** Requests a proposal for the data. @param answers questions that are already answered */
-export function requestInspection(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
+export function requestInspection(
+  client: DivisorClient,
+  source: DataSource,
+  answers: MappingAnswers,
+): Promise<InspectResult> {
   const body =
     source.kind === 'content'
       ? { content: source.content, format: source.format, answers }
@@ -61,14 +65,14 @@ export function removeDamaged({ files, findings }: Pick<InspectResult, 'files' |
 const quoteWord = (text: string) =>
   /^[\w.,@%+=:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-type FindingShown = InspectResult['findings'][number];
+type InspectFinding = InspectResult['findings'][number];
 
 /** Formats a finding as a line of an error. */
-export const formatFinding = ({ code, file, path, message }: FindingShown) =>
+export const formatFinding = ({ code, file, path, message }: InspectFinding) =>
   `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
 
 /** Maximum number of findings, and of preview rows, in the output. */
-const SHOWN_MAX = 10;
+const LISTED_ROWS_MAX = 10;
 
 type Assumptions = Pick<InspectResult, 'basis' | 'unsure'>;
 
@@ -93,9 +97,11 @@ const quoteMark = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : val
 
 /** Formats the first findings, each with its file. */
 export function formatFindings(findings: InspectResult['findings']): string {
-  const rows = findings.slice(0, SHOWN_MAX).map(({ code, path, message, file }) => [code, file ?? '', path, message]);
+  const rows = findings
+    .slice(0, LISTED_ROWS_MAX)
+    .map(({ code, path, message, file }) => [code, file ?? '', path, message]);
   const more = findings.length - rows.length;
-  return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
+  return `Findings${more > 0 ? `, the first ${LISTED_ROWS_MAX} of ${findings.length}` : ''}\n${formatTable(rows)}`;
 }
 
 function formatProposal({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
@@ -117,7 +123,7 @@ function formatProposal({ mapping, preview, findings, questions: _sentences, ...
     ...(preview.data.length === 0
       ? []
       : [
-          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(formatCell))])}`,
+          `Preview\n${formatTable([preview.columns, ...preview.data.slice(0, LISTED_ROWS_MAX).map((row) => row.map(formatCell))])}`,
         ]),
   ].join('\n');
 }

@@ -5,7 +5,7 @@ import type { Flag, FlagValues } from '../command-line.js';
 import { UsageError } from '../usage-error.js';
 
 /** Answers about the data: members of a mapping, and the adjustment. */
-export type Answers = NonNullable<InspectRequest['answers']>;
+export type MappingAnswers = NonNullable<InspectRequest['answers']>;
 
 /** Returns the name of the flag for a member of a mapping, or for the adjustment. */
 export const formatFlag = (field: string) => field.replaceAll('_', '-');
@@ -45,12 +45,12 @@ function describeFlag(schema: z.ZodType): Omit<Flag, 'help'> {
 }
 
 /** Collects the answers of the flags; omits members without a flag. @throws UsageError */
-export function readAnswers(flags: FlagValues): Answers {
+export function readMappingAnswers(flags: FlagValues): MappingAnswers {
   const given = ['adjustment', ...Object.keys(Mapping.shape)].flatMap((field) => {
     const text = flags.text(formatFlag(field));
     return text === undefined ? [] : [[field, parseValue(field, text)] as const];
   });
-  return Object.fromEntries(given) as Answers; // the schema of each member parsed its value
+  return Object.fromEntries(given) as MappingAnswers; // the schema of each member parsed its value
 }
 
 /** Parses the text of a member; `none` means null if the member is nullable. */

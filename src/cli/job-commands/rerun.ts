@@ -6,7 +6,7 @@ import { formatTable } from '../terminal.js';
 import { JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Maximum number of rows on a terminal. */
-const ROWS_SHOWN = 20;
+const LISTED_ROWS_MAX = 20;
 
 export const rerun: JobCommand<RerunView> = {
   summary: 'Run again all indices and strategies whose stored run is stale, as one job.',
@@ -30,7 +30,7 @@ export const rerun: JobCommand<RerunView> = {
   }),
   show(view) {
     const changed = view.rows.filter(({ outcome }) => outcome !== 'current');
-    const shown = changed.slice(0, ROWS_SHOWN);
+    const shown = changed.slice(0, LISTED_ROWS_MAX);
     const left = view.stored + view.refused - shown.length;
     const counts = `  ${formatCount(view.indices, 'index', 'indices')}: ${view.stored} run again, ${view.current} current, ${view.refused} refused\n`;
     if (shown.length === 0) return counts;

@@ -7,7 +7,7 @@ import { formatFigure, JOB_FLAGS, readJobQuery } from './fields.js';
 
 /** Metrics of a row in addition to the metric that ranks the variants. */
 const METRICS = ['total_return', 'annualised_return', 'volatility', 'sharpe_ratio', 'max_drawdown'] as const;
-const ROWS_SHOWN = 20;
+const LISTED_ROWS_MAX = 20;
 
 export const sweep: JobCommand<SweepView> = {
   summary: 'Run many variants of an index and rank them.',
@@ -42,7 +42,7 @@ export const sweep: JobCommand<SweepView> = {
     rows: {
       type: 'number',
       value: 'N',
-      help: `Rows shown on a terminal. Default: ${ROWS_SHOWN}. A pipe gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows returns all.`,
+      help: `Rows shown on a terminal. Default: ${LISTED_ROWS_MAX}. A pipe gets up to 2,000; GET /analytics/sweeps/{sweep_id}/rows returns all.`,
     },
   },
   examples: [
@@ -52,7 +52,7 @@ export const sweep: JobCommand<SweepView> = {
   submit: async (client, [file = ''], flags) => ({
     job: await client.call('startSweep', { query: readJobQuery(flags), body: await readRequest(file, flags) }),
   }),
-  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? ROWS_SHOWN)}\n${formatVerdict(view)}`,
+  show: (view, flags) => `${formatRanking(view, flags.number('rows') ?? LISTED_ROWS_MAX)}\n${formatVerdict(view)}`,
   lines: ({ rows, ...rest }) => ({ event: 'row', records: rows, rest }),
 };
 

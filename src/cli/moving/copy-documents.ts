@@ -19,7 +19,7 @@ export interface CopiedKind {
   readonly unreadable: readonly string[];
 }
 
-export interface DocumentCopy {
+export interface CopiedDocuments {
   readonly source: DocumentSource;
   /** Target that takes the time of each document from `clock`. */
   readonly target: DocumentTarget;
@@ -33,10 +33,10 @@ export interface DocumentCopy {
 const COPIED_KINDS = DOCUMENT_KINDS.filter((kind) => kind !== 'artifact-store');
 
 /** Maximum number of pending writes; their commits reach the disk together. */
-const AT_ONCE = 64;
+const PENDING_WRITES_MAX = 64;
 
 /** Copies every document with its time and the files that it refers to, then reads each again and compares its hash. */
-export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
+export async function copyDocuments(copy: CopiedDocuments): Promise<CopiedKind[]> {
   const copied: CopiedKind[] = [];
   for (const kind of COPIED_KINDS) {
     copy.onKind?.(kind);
@@ -57,10 +57,10 @@ export async function assertEmpty(documents: DocumentSource): Promise<void> {
   }
 }
 
-async function copyKind(kind: DocumentKind, { source, target, clock, files }: DocumentCopy): Promise<CopiedKind> {
+async function copyKind(kind: DocumentKind, { source, target, clock, files }: CopiedDocuments): Promise<CopiedKind> {
   const unreadable: string[] = [];
   const ids = kind === 'job' ? await listInSubmissionOrder(source) : await source.ids(kind);
-  const atOnce = kind === 'job' ? 1 : AT_ONCE; // Jobs are written one after another, because the queue runs them in the order of writing.
+  const atOnce = kind === 'job' ? 1 : PENDING_WRITES_MAX; // Jobs are written one after another, because the queue runs them in the order of writing.
   for (let i = 0; i < ids.length; i += atOnce) {
     const result = await Promise.all(ids.slice(i, i + atOnce).map((id) => source.get(kind, id)));
     const whole: StoredDocument[] = [];

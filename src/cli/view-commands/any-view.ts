@@ -45,13 +45,13 @@ export const view = createViewCommand({
       ...(date === undefined ? {} : { date }),
       ...(identifier === undefined ? {} : { identifier }),
     };
-    const call = client.call as unknown as Call; // The operation is unknown at compile time.
+    const call = client.call as unknown as SendOperation; // The operation is unknown at compile time.
     return call(operation, { params, query: { run_id: flags.text('run-id'), ...query } });
   },
   records: listRows,
 });
 
-type Call = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
+type SendOperation = (operation: string, request: object) => Promise<Readonly<Record<string, unknown>>>;
 
 function parseParameters(text: string): Readonly<Record<string, string>> {
   const parts = text.split(',').filter((part) => part !== '');

@@ -2,7 +2,11 @@ import type { ChangedOverrides, DivisorClient, PriceOverrideRequest } from '#cli
 import { createViewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of the data store.' };
-const PLACE = [STORE, { name: 'SECURITY', help: 'Security.' }, { name: 'DATE', help: 'Session of the price.' }];
+const PRICE_ARGUMENTS = [
+  STORE,
+  { name: 'SECURITY', help: 'Security.' },
+  { name: 'DATE', help: 'Session of the price.' },
+];
 const COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
   reason: { type: 'string', value: 'TEXT', help: 'Why, with the source of the price; required.' },
@@ -40,7 +44,7 @@ const listNotices = ({ job_id: id }: ChangedOverrides): string[] => [
 
 export const overridePrice = createViewCommand({
   summary: 'Override a price of a data store; the source is not changed.',
-  words: PLACE,
+  words: PRICE_ARGUMENTS,
   flags: { price: { type: 'number', value: 'X', help: 'CLOSE in place of that of the source; required.' }, ...REASON },
   examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
   ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
@@ -51,7 +55,7 @@ export const overridePrice = createViewCommand({
 
 export const withdrawOverride = createViewCommand({
   summary: 'Withdraw the override of a price: that of the source applies again.',
-  words: PLACE,
+  words: PRICE_ARGUMENTS,
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],
   ask: (client, words, flags) => change(client, words, { price: null, reason: flags.text('reason') }),

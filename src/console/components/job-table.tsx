@@ -139,6 +139,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
     grow: 4,
     priority: 4,
     value: descriptionOf,
+    showBelow: ({ error }) => error?.message,
     show: (job) => <span title={descriptionOf(job)}>{descriptionOf(job)}</span>,
   },
   {

@@ -50,7 +50,7 @@ function reportIdleAmendment(
     before,
     text,
     amendment,
-  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: SentAmendment },
+  }: { readonly before: UncheckedBody; readonly text: UncheckedBody; readonly amendment: RequestedAmendment },
   k: number,
 ): Finding[] {
   const path = `amendments[${k}]`;
@@ -90,17 +90,17 @@ function reportBookChanges(first: UncheckedBody, text: UncheckedBody): Finding[]
 
 const SHARES_FIXED = 'determines the treatment of index shares on all sessions';
 
-interface SentAmendment {
+interface RequestedAmendment {
   readonly effective_from: string;
   readonly announced?: unknown;
   readonly rebalance?: unknown;
   readonly changes: UncheckedBody;
 }
 
-const isAmendment = (value: unknown): value is SentAmendment =>
+const isAmendment = (value: unknown): value is RequestedAmendment =>
   isObject(value) && typeof value['effective_from'] === 'string' && isObject(value['changes']);
 
-function reportOrder(amendments: readonly SentAmendment[], { base_date: base }: UncheckedBody): Finding[] {
+function reportOrder(amendments: readonly RequestedAmendment[], { base_date: base }: UncheckedBody): Finding[] {
   return amendments.flatMap(({ effective_from: date }, k) => {
     const [before, what] = k === 0 ? [base, 'the base date'] : [amendments[k - 1]!.effective_from, 'the one before'];
     if (typeof before !== 'string' || date > before) return [];
@@ -112,14 +112,14 @@ function reportOrder(amendments: readonly SentAmendment[], { base_date: base }: 
 }
 
 /** Reports an amendment that is announced after its effective date. */
-function reportAnnouncement({ announced, effective_from: date }: SentAmendment, k: number): Finding[] {
+function reportAnnouncement({ announced, effective_from: date }: RequestedAmendment, k: number): Finding[] {
   if (typeof announced !== 'string' || announced <= date) return [];
   const path = `amendments[${k}].announced`;
   const message = `${path} is ${announced}; it must be on or before effective_from, ${date}.`;
   return [createError('INVALID_RANGE', path, message, { value: announced })];
 }
 
-function reportMembers({ changes }: SentAmendment, k: number): Finding[] {
+function reportMembers({ changes }: RequestedAmendment, k: number): Finding[] {
   const path = `amendments[${k}].changes`;
   const unknown = Object.keys(changes).filter((member) => !(AMENDABLE_MEMBERS as readonly string[]).includes(member));
   const { pipeline, universe } = changes;
@@ -157,7 +157,7 @@ function findFixedTreatment(treatment: unknown, path: string): Finding[] {
 
 /** Reports changes of members that must be equal in all versions. */
 function findFixedMembers(first: UncheckedBody, text: UncheckedBody): Finding[] {
-  return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireOneWatch(first, text)];
+  return [...findFixedOverlay(first, text), ...requireFixedCounts(first, text), ...requireSingleWatch(first, text)];
 }
 
 /** Reports changes of the type, the currencies or the underlying indices of an overlay. */
@@ -165,13 +165,13 @@ function findFixedOverlay(first: UncheckedBody, text: UncheckedBody): Finding[] 
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   if (before === undefined || after === undefined) return []; // The checks of that version report a missing overlay.
   if (!isOverlayDocument(before) && !isOverlayDocument(after)) return [];
-  const readKept = (document: IndexDocument): string => {
+  const readUnchanged = (document: IndexDocument): string => {
     if (!isOverlayDocument(document)) return '';
     const type = findOverlayType(document.overlay);
     const { overlay } = document;
     return JSON.stringify([overlay.type, listSources(document), type.currency(overlay), type.weighed(overlay)]);
   };
-  if (readKept(before) === readKept(after)) return [];
+  if (readUnchanged(before) === readUnchanged(after)) return [];
   const message = 'An amendment cannot change the type, the currencies or the underlying indices of an overlay.';
   return [createError('IMMUTABLE_FIELD', 'overlay', message)];
 }
@@ -188,7 +188,7 @@ function requireFixedCounts(first: UncheckedBody, text: UncheckedBody): Finding[
 }
 
 /** Requires the same trigger of changes between reviews, breaches or events, in all versions. */
-function requireOneWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
+function requireSingleWatch(first: UncheckedBody, text: UncheckedBody): Finding[] {
   const [before, after] = [first, text].map((one) => IndexDocument.safeParse(one).data);
   const hasBreachRule = (one: IndexDocument | undefined): boolean => findBreachRule(one?.pipeline?.treatment) !== null;
   const hasMemberChanges = (one: IndexDocument | undefined): boolean => changesMembers(one?.events);

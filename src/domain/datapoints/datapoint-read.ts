@@ -10,7 +10,7 @@ import { listExpressionReads } from './expressions/reads.js';
 import { isField, toFieldRequest, type DatapointExpression } from './expressions/tree.js';
 
 /** Dates of the bars, rows or events on which a value is based. */
-export interface DatapointRead {
+export interface DatapointDates {
   /** First date read; equals `to` for a single value; null if no value was found. */
   readonly from: string | null;
   readonly to: string | null;
@@ -24,7 +24,7 @@ export interface DatapointRead {
 export function readExpression(
   shared: SharedState,
   asked: { readonly field: DatapointExpression; readonly column: number; readonly session: number },
-): DatapointRead {
+): DatapointDates {
   const { field, column, session } = asked;
   const { datapoints } = shared.terms;
   if (isField(field) && !datapoints.has(field.name))
@@ -44,13 +44,13 @@ export function readExpression(
 function readDatapoint(
   shared: SharedState,
   { field, column, session }: { readonly field: FieldRequest; readonly column: number; readonly session: number },
-): DatapointRead {
+): DatapointDates {
   const { sm, terms } = shared;
   const end = session - field.lag;
   const source = createSource(shared, field);
   const earliest = findEarliestSession(sm, { field, source, column });
   const knownFrom = earliest > session ? formatSessionDay(sm, earliest) : null;
-  const nothing: DatapointRead = { from: null, to: null, observations: 0, knownFrom };
+  const nothing: DatapointDates = { from: null, to: null, observations: 0, knownFrom };
   if (end < 0) return nothing;
   const formatSession = (position: number) => formatDay(sm.sessions[position]!);
   const result = resolveName(sm.market, field);

@@ -3,7 +3,7 @@ import { defineObject } from '../schema/define-object.js';
 import { LIMITS } from '../refusals/limits.js';
 
 /** Maximum trailing window and lag of a datapoint: ten years of sessions. */
-export const SESSIONS_BACK_MAX = 2520;
+export const LAG_SESSIONS_MAX = 2520;
 
 /** Default window of VOLATILITY, MOMENTUM and BETA: a year of sessions. */
 export const DEFAULT_WINDOW = 252;
@@ -52,8 +52,8 @@ const fields = {
     .nullable()
     .default(null)
     .meta({ description: 'Null resolves in the order market, reference, derived.' }),
-  lag: z.int().min(0).max(SESSIONS_BACK_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
-  window: z.int().min(1).max(SESSIONS_BACK_MAX).nullable().default(null).meta({
+  lag: z.int().min(0).max(LAG_SESSIONS_MAX).default(0).meta({ description: 'Sessions back from the decision date.' }),
+  window: z.int().min(1).max(LAG_SESSIONS_MAX).nullable().default(null).meta({
     description: 'Trailing sessions; sessions without a price bar are skipped. Required if the aggregate is not last.',
   }),
   aggregate: z.enum(AGGREGATES).default('last'),

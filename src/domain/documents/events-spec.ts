@@ -9,12 +9,12 @@ const RESERVE_MAX = 1_000;
 /** Maximum rank, larger than any universe. */
 const RANK_MAX = 20_000;
 
-const rank = z.int().min(1).max(RANK_MAX);
-const field = z.string().min(1).max(64).default('FREE_FLOAT_MARKET_CAP');
+const rankSchema = z.int().min(1).max(RANK_MAX);
+const fieldSchema = z.string().min(1).max(64).default('FREE_FLOAT_MARKET_CAP');
 
 export const FastEntrySpec = defineObject(() => ({
-  rank: rank.meta({ label: 'Rank', help: 'A new security ranked at or above this enters.' }),
-  field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
+  rank: rankSchema.meta({ label: 'Rank', help: 'A new security ranked at or above this enters.' }),
+  field: fieldSchema.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
   after_sessions: z
     .int()
     .min(0)
@@ -24,8 +24,8 @@ export const FastEntrySpec = defineObject(() => ({
 })).meta({ id: 'FastEntrySpec' });
 
 export const FastExitSpec = defineObject(() => ({
-  rank: rank.meta({ label: 'Rank', help: 'A constituent ranked below this leaves.' }),
-  field: field.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
+  rank: rankSchema.meta({ label: 'Rank', help: 'A constituent ranked below this leaves.' }),
+  field: fieldSchema.meta({ label: 'Ranked by', help: 'Datapoint, largest first, over constituents and candidates.' }),
   schedule: RebalanceSpec.prefault({ frequency: 'monthly' }).meta({
     label: 'Schedule',
     help: 'Dates on which constituents are ranked, in the form of `rebalance` of the document. Default: monthly.',

@@ -114,7 +114,7 @@ export function listWatchlists(universe: UniverseSpec | undefined): string[] {
 }
 
 /** Returns the securities that a universe or its watchlist lists; undefined if it lists none. */
-export function findListedNames(universe: UniverseSpec | undefined): readonly string[] | undefined {
+export function findListedIdentifiers(universe: UniverseSpec | undefined): readonly string[] | undefined {
   return universe?.kind === 'list' || universe?.kind === 'watchlist' ? universe.identifiers : undefined;
 }
 

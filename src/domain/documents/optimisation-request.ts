@@ -95,7 +95,7 @@ const StudyRequest = defineObject(() => ({
   runs: z.array(z.record(z.string(), z.unknown())).min(1).max(LIMITS.MAX_STUDY_RUNS),
 }));
 
-export interface ReadStudy {
+export interface ParsedStudy {
   /** Id of the study; null: generated. */
   readonly studyId: string | null;
   readonly requests: readonly OptimisationRequest[];
@@ -105,7 +105,7 @@ export interface ReadStudy {
 const FAULTY_RUNS_MAX = 100;
 
 /** Reads the requests in the body of a study. @throws Refusal VALIDATION_FAILED, with the path of each finding */
-export function readStudyRequest(body: Body): ReadStudy {
+export function readStudyRequest(body: Body): ParsedStudy {
   const { value, findings } = checkShape(StudyRequest, body);
   assertNoErrors('request', findings);
   if (value === undefined) throw new Error('a request without errors has a value');

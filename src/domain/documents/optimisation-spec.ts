@@ -13,13 +13,13 @@ import { RiskEstimator, RiskModelChoice } from '../risk/risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** Class of a catalogue: its type together with its parameters. */
-const Typed = z.looseObject({ type: z.string().min(1).max(64) });
+const TypedBody = z.looseObject({ type: z.string().min(1).max(64) });
 
 /** Objective as its type only, or as its type with parameters. */
-export const ObjectiveSpec = z.union([z.string().min(1).max(64), Typed]);
+export const ObjectiveSpec = z.union([z.string().min(1).max(64), TypedBody]);
 export type ObjectiveSpec = z.infer<typeof ObjectiveSpec>;
 
-export const ReturnsSpec = Typed;
+export const ReturnsSpec = TypedBody;
 export type ReturnsSpec = z.infer<typeof ReturnsSpec>;
 
 export const CostsSpec = defineObject(() => ({

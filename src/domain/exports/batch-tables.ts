@@ -1,10 +1,10 @@
 import {
-  count,
-  date,
+  countColumn,
+  dateColumn,
   createFractionColumn,
   createMoneyColumn,
-  number,
-  text,
+  numberColumn,
+  textColumn,
   type ExportColumn,
 } from './export-table.js';
 import type { AccountOutcome, SolvedResult } from '../personal/solve-accounts.js';
@@ -12,9 +12,9 @@ import type { AccountOutcome, SolvedResult } from '../personal/solve-accounts.js
 /** Tables of the results of a batch as files. */
 export const BATCH_TABLES = {
   accounts: {
-    account_id: text('Id of the account.'),
-    position: count('Position in the request, from 0.'),
-    status: text('optimal, feasible, infeasible or refused.'),
+    account_id: textColumn('Id of the account.'),
+    position: countColumn('Position in the request, from 0.'),
+    status: textColumn('optimal, feasible, infeasible or refused.'),
     value: createMoneyColumn('Value at the prices of the day.'),
     tracking_error: createFractionColumn('Annual, after the trades.'),
     short_gain: createMoneyColumn('Realised short-term gains.'),
@@ -22,28 +22,28 @@ export const BATCH_TABLES = {
     tax: createMoneyColumn('Tax of the year after the trades.'),
     tax_saved: createMoneyColumn('Compared with selling the oldest lots first.'),
     costs: createMoneyColumn('Trading costs.'),
-    trades: count('Number of trades.'),
-    avoided_wash_sales: count('Trades that the wash sale rule prevented.'),
+    trades: countColumn('Number of trades.'),
+    avoided_wash_sales: countColumn('Trades that the wash sale rule prevented.'),
     one_more_bp_saves: createMoneyColumn('Most that one more basis point of tracking error can save in tax and costs.'),
     gap: createFractionColumn('Gap of the certificate, in shares of the value.'),
-    conflicts: text(
+    conflicts: textColumn(
       'Conflicting rules of an infeasible account, separated by semicolons, with the amounts by which they have to give.',
     ),
-    findings: text('Reasons of a refusal, separated by semicolons.'),
+    findings: textColumn('Reasons of a refusal, separated by semicolons.'),
   },
   trades: {
-    account_id: text('Id of the account.'),
-    identifier: text('Security.'),
-    side: text('buy or sell.'),
-    shares: number('Number of shares.'),
+    account_id: textColumn('Id of the account.'),
+    identifier: textColumn('Security.'),
+    side: textColumn('buy or sell.'),
+    shares: numberColumn('Number of shares.'),
     price: createMoneyColumn('Price per share.'),
     value: createMoneyColumn('Shares times price.'),
-    lot: count('Position of the sold lot in the account.'),
-    acquired: date('Day on which the lot was bought.'),
+    lot: countColumn('Position of the sold lot in the account.'),
+    acquired: dateColumn('Day on which the lot was bought.'),
     cost: createMoneyColumn('Cost basis per share.'),
     gain: createMoneyColumn('Realised gain that is taxed.'),
     disallowed_loss: createMoneyColumn('Loss added to the basis of the replacement.'),
-    term: text('short or long.'),
+    term: textColumn('short or long.'),
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, ExportColumn>>>>;
 

@@ -1,13 +1,13 @@
 import { INDEX_FILE_TABLES } from './index-file-tables.js';
 import { DEFAULT_RISK_WINDOW } from '../analytics/rolling-risk.js';
 import {
-  count,
-  date,
+  countColumn,
+  dateColumn,
   createFractionColumn,
   createMoneyColumn,
-  number,
+  numberColumn,
   createPointsColumn,
-  text,
+  textColumn,
   type ExportColumn,
   type ExportTable,
 } from './export-table.js';
@@ -18,13 +18,13 @@ export const EXPORTS = {
     help: 'Levels, returns and costs of the portfolio, with the index and its return variants.',
     row: 'a date of the run',
     columns: {
-      date: date('Session.'),
+      date: dateColumn('Session.'),
       level: createPointsColumn('The portfolio, rebased to 100.'),
       index_level: createPointsColumn('The index that it follows, rebased to 100.'),
       price: createPointsColumn('The index as a price return, from its base value; null if prices include dividends.'),
       total: createPointsColumn('The index as a total return.'),
       net: createPointsColumn('The index as a net total return; null if prices include dividends.'),
-      divisor: number(
+      divisor: numberColumn(
         'Divisor of the index after the close, with its trades and exits: that of the next opening. Common to all return variants if it reinvests dividends in itself.',
       ),
       dividend_points: createPointsColumn(
@@ -42,8 +42,8 @@ export const EXPORTS = {
     help: 'Holdings at every close.',
     row: 'a security held at the close of a date, by date then identifier',
     columns: {
-      date: date('Session.'),
-      identifier: text('Identifier of the security.'),
+      date: dateColumn('Session.'),
+      identifier: textColumn('Identifier of the security.'),
       weight: createFractionColumn(
         'As in `weights` of the analytics: weight in the index, or in the portfolio of a strategy.',
       ),
@@ -59,15 +59,15 @@ export const EXPORTS = {
     isOfSession: true,
     readsMarket: true,
     columns: {
-      identifier: text('Identifier of the security.'),
-      name: text('NAME of the reference data.'),
-      sector: text('SECTOR of the reference data.'),
-      country: text('COUNTRY of the reference data; null unless the store of the run is active.'),
-      currency: text('Currency of its prices; null unless the store of the run is active.'),
+      identifier: textColumn('Identifier of the security.'),
+      name: textColumn('NAME of the reference data.'),
+      sector: textColumn('SECTOR of the reference data.'),
+      country: textColumn('COUNTRY of the reference data; null unless the store of the run is active.'),
+      currency: textColumn('Currency of its prices; null unless the store of the run is active.'),
       weight: createFractionColumn('As in `weights`.'),
       decided_weight: createFractionColumn('Weight decided at the rebalance in force.'),
       uncapped_weight: createFractionColumn('Decided weight before capping.'),
-      shares: number('Shares in the portfolio, on the share basis of the date.', 'shares'),
+      shares: numberColumn('Shares in the portfolio, on the share basis of the date.', 'shares'),
       price: createMoneyColumn('Price per share: the last close, in the currency of the index.'),
       value: createMoneyColumn('Value of the holding of the portfolio.'),
     },
@@ -77,62 +77,64 @@ export const EXPORTS = {
     help: 'The rebalances of the run, including the one in force at its start.',
     row: 'a rebalance, by date',
     columns: {
-      date: date('Effective date by the schedule.'),
-      decision_date: date(
+      date: dateColumn('Effective date by the schedule.'),
+      decision_date: dateColumn(
         'Last day of the data of the decision: the effective date without an effective lag. Null for a separate rebalance of a strategy, and beyond the latest 400.',
       ),
-      cause: text('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
-      review: text('Reviews that decided it, in order; null for a change between reviews and beyond the latest 400.'),
-      constituents: count('Securities with a weight above 0.'),
-      added: count('Securities with a position that were not held just before; all at the first.'),
-      removed: count('Securities held just before and no longer.'),
+      cause: textColumn('`schedule`, `breach`, or a change between reviews: `replacement`, `fast_exit`, `fast_entry`.'),
+      review: textColumn(
+        'Reviews that decided it, in order; null for a change between reviews and beyond the latest 400.',
+      ),
+      constituents: countColumn('Securities with a weight above 0.'),
+      added: countColumn('Securities with a position that were not held just before; all at the first.'),
+      removed: countColumn('Securities held just before and no longer.'),
       turnover: createFractionColumn(
         'One-way turnover from the weights before the trades; null for the first purchase.',
       ),
       cost: createMoneyColumn('Costs of its session; null for a rebalance before the run.'),
-      gross_constituents: count('Securities with a position, long or short.'),
+      gross_constituents: countColumn('Securities with a position, long or short.'),
     },
   },
   trades: {
     help: 'Trades of the portfolio, at most the latest million.',
     row: 'a trade, by date then identifier',
     columns: {
-      date: date('Session at whose close the trade was made.'),
-      identifier: text('Identifier of the security.'),
-      side: text('`buy` or `sell`.'),
+      date: dateColumn('Session at whose close the trade was made.'),
+      identifier: textColumn('Identifier of the security.'),
+      side: textColumn('`buy` or `sell`.'),
       weight_before: createFractionColumn('Weight before the trades of the session.'),
       weight_after: createFractionColumn('Weight after the trades of the session.'),
       value: createMoneyColumn('Traded.'),
       cost: createMoneyColumn('Paid.'),
-      reason: text('`rebalance`, `retry` of an order that waited for a price, or `delisting`.'),
+      reason: textColumn('`rebalance`, `retry` of an order that waited for a price, or `delisting`.'),
     },
   },
   attribution: {
     help: 'Contribution of each security to the return of the portfolio from `start` to `end`, linked so that they sum to it, including the parts of an overlay.',
     row: 'a security held or traded in the window, by identifier; then a part of an overlay',
     columns: {
-      identifier: text('Identifier of the security, or of the index of a part.'),
+      identifier: textColumn('Identifier of the security, or of the index of a part.'),
       contribution: createFractionColumn('Contribution to the total return.'),
       average_weight: createFractionColumn('Mean over the sessions of the window; 0 for a part.'),
       total_return: createFractionColumn('Return of the security while it was held; null for a part.'),
-      part: text('Part of an overlay that is not a security, such as financing; null for a security.'),
+      part: textColumn('Part of an overlay that is not a security, such as financing; null for a security.'),
     },
   },
   events: {
     help: 'Corporate actions on index holdings, and their effect on the divisor.',
     row: 'an event, by date then identifier',
     columns: {
-      date: date('Session.'),
-      identifier: text('Identifier of the security.'),
-      type: text(
+      date: dateColumn('Session.'),
+      identifier: textColumn('Identifier of the security.'),
+      type: textColumn(
         '`split`, `rights`, `dividend` (ordinary, reinvested in the whole index), `special_dividend` (adjusts the previous close), `cash` (buys more of the paying security), `share_change` (shares or float that changed between reviews), or `exit` of a security that was delisted, acquired, merged or without a price for too long.',
       ),
-      per_share: number(
+      per_share: numberColumn(
         'Share-count multiplier, cash or new shares per share, shares after over shares before; null for an exit.',
       ),
       effect: createFractionColumn('Change of the divisor; changes of a session are additive.'),
-      divisor_before: number('Divisor at the previous close.'),
-      divisor_after: number('Divisor at the close.'),
+      divisor_before: numberColumn('Divisor at the previous close.'),
+      divisor_after: numberColumn('Divisor at the close.'),
     },
   },
   exposures: {
@@ -141,12 +143,12 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'groups',
     columns: {
-      date: date('Session.'),
-      group: text(
+      date: dateColumn('Session.'),
+      group: textColumn(
         'Group as known on the date; UNCLASSIFIED without a value, and for every security unless the store of the run is active. Sectors of the last date are stored with the run.',
       ),
       weight: createFractionColumn('Sum of the weights in `weights`.'),
-      names: count('Number of securities with a weight.'),
+      names: countColumn('Number of securities with a weight.'),
     },
   },
   limits: {
@@ -155,11 +157,11 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'issuers',
     columns: {
-      date: date('Session.'),
-      rule: text('Rule, with the name used in `limits` of the analytics.'),
+      date: dateColumn('Session.'),
+      rule: textColumn('Rule, with the name used in `limits` of the analytics.'),
       headroom: createFractionColumn('Distance to the nearest bound, negative beyond it.'),
-      state: text('`within` or `breached`.'),
-      nearest: text(
+      state: textColumn('`within` or `breached`.'),
+      nearest: textColumn(
         'Security whose price is closest to causing a breach; null beyond a bound, or if none can cause one.',
       ),
       move: createFractionColumn('Smallest relative change of that price that passes a bound, all others unchanged.'),
@@ -171,12 +173,12 @@ export const EXPORTS = {
     readsMarket: true,
     isGrouped: 'issuers',
     columns: {
-      begin: date('First session beyond the bound, possibly before `start`.'),
-      end: date('Last session beyond it; null while it lasts.'),
-      rule: text('The rule.'),
-      row: text('Bound of the rule.'),
-      cause: text('`price`, `action` or `rebalance`.'),
-      worst_date: date('Session with the smallest headroom.'),
+      begin: dateColumn('First session beyond the bound, possibly before `start`.'),
+      end: dateColumn('Last session beyond it; null while it lasts.'),
+      rule: textColumn('The rule.'),
+      row: textColumn('Bound of the rule.'),
+      cause: textColumn('`price`, `action` or `rebalance`.'),
+      worst_date: dateColumn('Session with the smallest headroom.'),
       worst_value: createFractionColumn('Value compared with the bound on that session.'),
       limit: createFractionColumn('The bound.'),
     },
@@ -185,12 +187,12 @@ export const EXPORTS = {
     help: `Risk of the portfolio over the latest ${DEFAULT_RISK_WINDOW} returns, annualised.`,
     row: 'a date with at least that many returns',
     columns: {
-      date: date('Session.'),
+      date: dateColumn('Session.'),
       volatility: createFractionColumn('Volatility of the portfolio.'),
       index_volatility: createFractionColumn('Volatility of the index that it follows.'),
       tracking_error: createFractionColumn('Volatility of the differences of their returns.'),
-      beta: number('Beta of the portfolio to the index.'),
-      correlation: number('Correlation of portfolio and index.'),
+      beta: numberColumn('Beta of the portfolio to the index.'),
+      correlation: numberColumn('Correlation of portfolio and index.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

@@ -1,6 +1,7 @@
-import { date, createFractionColumn, number, text, type ExportTable } from './export-table.js';
+import { dateColumn, createFractionColumn, numberColumn, textColumn, type ExportTable } from './export-table.js';
 
-const definePercentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
+const definePercentile = (share: string, of: string) =>
+  numberColumn(`${share} of the weights ${of} is at or below it.`);
 
 /** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {
@@ -8,8 +9,8 @@ export const EXPOSURE_TABLES = {
     help: 'Weights by group.',
     row: 'a group, by date then in listed order',
     columns: {
-      date: date('Session.'),
-      group: text('Group; OTHERS for those that are not listed.'),
+      date: dateColumn('Session.'),
+      group: textColumn('Group; OTHERS for those that are not listed.'),
       weight: createFractionColumn('Weight in the group.'),
       benchmark_weight: createFractionColumn('Weight of the benchmark in the group.'),
     },
@@ -18,16 +19,16 @@ export const EXPOSURE_TABLES = {
     help: 'Datapoints weighted by the holdings.',
     row: 'a datapoint, by date then in requested order',
     columns: {
-      date: date('Session.'),
-      field: text('The datapoint.'),
-      mean: number('Weighted mean.'),
+      date: dateColumn('Session.'),
+      field: textColumn('The datapoint.'),
+      mean: numberColumn('Weighted mean.'),
       coverage: createFractionColumn('Share of the weights, by their magnitude, that has a value.'),
       p10: definePercentile('10 %', 'held'),
       p25: definePercentile('25 %', 'held'),
       p50: definePercentile('Half', 'held'),
       p75: definePercentile('75 %', 'held'),
       p90: definePercentile('90 %', 'held'),
-      benchmark_mean: number('Mean of the benchmark.'),
+      benchmark_mean: numberColumn('Mean of the benchmark.'),
       benchmark_coverage: createFractionColumn('Coverage of the benchmark.'),
       benchmark_p10: definePercentile('10 %', 'of the benchmark'),
       benchmark_p25: definePercentile('25 %', 'of the benchmark'),
@@ -40,13 +41,13 @@ export const EXPOSURE_TABLES = {
     help: 'Concentration and turnover.',
     row: 'a date',
     columns: {
-      date: date('Session.'),
-      herfindahl: number('Sum of the squared weights.'),
-      effective: number('1 over herfindahl.', 'assets'),
+      date: dateColumn('Session.'),
+      herfindahl: numberColumn('Sum of the squared weights.'),
+      effective: numberColumn('1 over herfindahl.', 'assets'),
       largest: createFractionColumn('The largest weight.'),
       turnover: createFractionColumn('One-way turnover since the previous row.'),
       active_share: createFractionColumn('Half the sum of the differences from the weights of the benchmark.'),
-      gross_effective: number('Squared sum of the absolute weights over herfindahl.', 'positions'),
+      gross_effective: numberColumn('Squared sum of the absolute weights over herfindahl.', 'positions'),
       gross_largest: createFractionColumn('The largest weight by magnitude, long or short.'),
     },
   },

@@ -1,11 +1,11 @@
 import {
-  date,
+  dateColumn,
   createFractionColumn,
   createMoneyColumn,
-  number,
+  numberColumn,
   createStoreColumn,
   createPointsColumn,
-  text,
+  textColumn,
 } from './export-table.js';
 
 /** Reference columns with external identifiers of securities, by their column in a file. */
@@ -28,7 +28,9 @@ export const ID_COLUMNS = {
 export type IdColumn = keyof typeof ID_COLUMNS;
 
 const { isin: _isin, ...others } = ID_COLUMNS;
-const ids = Object.fromEntries(Object.entries(others).map(([column, field]) => [column, createStoreColumn(field)])) as {
+const idColumns = Object.fromEntries(
+  Object.entries(others).map(([column, field]) => [column, createStoreColumn(field)]),
+) as {
   readonly [C in Exclude<IdColumn, 'isin'>]: ReturnType<typeof createStoreColumn>;
 }; // The keys are those of the entries.
 
@@ -39,26 +41,26 @@ export const isCashName = (identifier: string): boolean => identifier.startsWith
 
 /** Columns of an index by index shares on one session. */
 const columns = {
-  date: date('Session.'),
-  identifier: text('The security, or `CASH/USD` for cash in that currency.'),
-  name: text('NAME of the reference data; `Cash` for cash.'),
-  isin: text('ISIN of the reference data; null if the store has none.'),
-  ...ids,
-  currency: text('Currency of its price; null unless the store of the run is active.'),
-  price: number('Price per share, in that currency.', 'money of the security'),
-  fx: number('Price of that currency in the currency of the index.'),
-  shares: number('Shares outstanding; null without a count.', 'shares'),
+  date: dateColumn('Session.'),
+  identifier: textColumn('The security, or `CASH/USD` for cash in that currency.'),
+  name: textColumn('NAME of the reference data; `Cash` for cash.'),
+  isin: textColumn('ISIN of the reference data; null if the store has none.'),
+  ...idColumns,
+  currency: textColumn('Currency of its price; null unless the store of the run is active.'),
+  price: numberColumn('Price per share, in that currency.', 'money of the security'),
+  fx: numberColumn('Price of that currency in the currency of the index.'),
+  shares: numberColumn('Shares outstanding; null without a count.', 'shares'),
   float: createFractionColumn('Free float; 1 without a value, null without a share count.'),
-  weighting_factor: number('Index shares over float-adjusted shares; null without a share count.'),
-  index_shares: number(
+  weighting_factor: numberColumn('Index shares over float-adjusted shares; null without a share count.'),
+  index_shares: numberColumn(
     'Shares of the security in the index; of cash its amount, negative if money is borrowed.',
     'shares',
   ),
   market_value: createMoneyColumn('Index shares times price times fx.'),
   weight: createFractionColumn('Market value over that of the index, cash included.'),
   dividend_points: createPointsColumn('Ordinary dividends of the session before tax, in points of the price return.'),
-  divisor: number('Market value of the index, cash included, divided by this is its level.'),
-  variant: text('Return variant of that level: price, total or net.'),
+  divisor: numberColumn('Market value of the index, cash included, divided by this is its level.'),
+  variant: textColumn('Return variant of that level: price, total or net.'),
 };
 
 const { date: session, dividend_points: _paid, variant: _variant, divisor, ...ofSecurities } = columns;
@@ -87,7 +89,7 @@ export const INDEX_FILE_TABLES = {
     readsDefinition: true,
     columns: {
       date: session,
-      effective_date: date('Day at whose close the composition takes effect.'),
+      effective_date: dateColumn('Day at whose close the composition takes effect.'),
       ...ofSecurities,
       divisor,
     },

@@ -1,4 +1,4 @@
-import { count, date, number, text, type ExportTable } from './export-table.js';
+import { countColumn, dateColumn, numberColumn, textColumn, type ExportTable } from './export-table.js';
 
 /** Tables of limits monitored over a run. Missing values are null. */
 export const LIMIT_TABLES = {
@@ -6,38 +6,38 @@ export const LIMIT_TABLES = {
     help: 'Headroom on every session.',
     row: 'a date',
     columns: {
-      date: date('Session.'),
-      headroom: number('Distance to the nearest bound in its unit, negative beyond it; null if no row applies.'),
-      nearest: text(
+      date: dateColumn('Session.'),
+      headroom: numberColumn('Distance to the nearest bound in its unit, negative beyond it; null if no row applies.'),
+      nearest: textColumn(
         'Security whose price is closest to causing a breach; null beyond a bound, or if none can cause one.',
       ),
-      move: number('Smallest relative change of that price that passes a bound, all others unchanged.'),
+      move: numberColumn('Smallest relative change of that price that passes a bound, all others unchanged.'),
     },
   },
   rows: {
     help: 'Each row over the window.',
     row: 'a bound of a row',
     columns: {
-      row: text('The row.'),
-      side: text('`lower` or `upper`.'),
-      unit: text('`fraction`, `count` or `value`.'),
-      breached_sessions: count('Number of sessions beyond the bound.'),
-      least_date: date('Session with the smallest headroom.'),
-      least_value: number('Value of the row on that session.'),
-      least_limit: number('Bound on that session.'),
+      row: textColumn('The row.'),
+      side: textColumn('`lower` or `upper`.'),
+      unit: textColumn('`fraction`, `count` or `value`.'),
+      breached_sessions: countColumn('Number of sessions beyond the bound.'),
+      least_date: dateColumn('Session with the smallest headroom.'),
+      least_value: numberColumn('Value of the row on that session.'),
+      least_limit: numberColumn('Bound on that session.'),
     },
   },
   breaches: {
     help: 'Breaches.',
     row: 'a breach, by its first session',
     columns: {
-      row: text('The row.'),
-      begin: date('First session beyond the bound, possibly before `start`.'),
-      end: date('Last session beyond it; null while it lasts.'),
-      cause: text('`price`, `action` or `rebalance`.'),
-      worst_date: date('Session with the smallest headroom.'),
-      worst_value: number('Value of the row on that session.'),
-      limit: number('Bound on that session.'),
+      row: textColumn('The row.'),
+      begin: dateColumn('First session beyond the bound, possibly before `start`.'),
+      end: dateColumn('Last session beyond it; null while it lasts.'),
+      cause: textColumn('`price`, `action` or `rebalance`.'),
+      worst_date: dateColumn('Session with the smallest headroom.'),
+      worst_value: numberColumn('Value of the row on that session.'),
+      limit: numberColumn('Bound on that session.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

@@ -1,6 +1,13 @@
-import { count, date, createFractionColumn, number, text, type ExportTable } from './export-table.js';
+import {
+  countColumn,
+  dateColumn,
+  createFractionColumn,
+  numberColumn,
+  textColumn,
+  type ExportTable,
+} from './export-table.js';
 
-const scenario = text('Name of the scenario.');
+const scenario = textColumn('Name of the scenario.');
 
 /** Tables of the scenarios of a composition. Missing values are null. */
 export const SCENARIO_TABLES = {
@@ -12,11 +19,11 @@ export const SCENARIO_TABLES = {
       return: createFractionColumn('Sum of the contributions; null for a window that the data does not cover.'),
       standard_error: createFractionColumn('Standard error from the estimate of the slopes; null without factors.'),
       covered_weight: createFractionColumn('Absolute weight with an own return, over the total absolute weight.'),
-      start: date('Close at which a window starts; null for shocks.'),
-      end: date('Close at which it ends.'),
-      r_squared: number('R-squared of the regression of the composition on the factors; null without factors.'),
-      observations: count('Number of returns in the regression.'),
-      finding: text('Remarks, such as dates that the data does not contain; null if there are none.'),
+      start: dateColumn('Close at which a window starts; null for shocks.'),
+      end: dateColumn('Close at which it ends.'),
+      r_squared: numberColumn('R-squared of the regression of the composition on the factors; null without factors.'),
+      observations: countColumn('Number of returns in the regression.'),
+      finding: textColumn('Remarks, such as dates that the data does not contain; null if there are none.'),
     },
   },
   names: {
@@ -24,12 +31,12 @@ export const SCENARIO_TABLES = {
     row: 'a security in a scenario',
     columns: {
       scenario,
-      identifier: text('Identifier of the security.'),
+      identifier: textColumn('Identifier of the security.'),
       weight: createFractionColumn('Weight on the date.'),
       return: createFractionColumn('Return of the security.'),
       contribution: createFractionColumn('Weight times return.'),
       standard_error: createFractionColumn('Standard error of a response by regression.'),
-      proxy: text('Group whose return it uses, or all securities; null if it has its own return.'),
+      proxy: textColumn('Group whose return it uses, or all securities; null if it has its own return.'),
     },
   },
   groups: {
@@ -37,7 +44,7 @@ export const SCENARIO_TABLES = {
     row: 'a group in a scenario',
     columns: {
       scenario,
-      group: text('The group.'),
+      group: textColumn('The group.'),
       weight: createFractionColumn('Weight on the date.'),
       contribution: createFractionColumn('Sum over its securities.'),
     },
@@ -45,7 +52,7 @@ export const SCENARIO_TABLES = {
   sessions: {
     help: 'The worst sessions of windows, the worst first.',
     row: 'a session of a scenario',
-    columns: { scenario, date: date('Session.'), return: createFractionColumn('Return of the composition.') },
+    columns: { scenario, date: dateColumn('Session.'), return: createFractionColumn('Return of the composition.') },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;
 

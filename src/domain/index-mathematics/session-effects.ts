@@ -10,7 +10,7 @@ import { createKey, findTerms, type GrowthTerms } from './growth-terms.js';
 import type { SessionMarket } from '../market/session-market.js';
 
 /** Effect on a security. */
-export interface PlacedEffect extends SessionEffect {
+export interface SecurityEffect extends SessionEffect {
   readonly column: number;
 }
 
@@ -64,14 +64,14 @@ export function createEffectTable(sm: SessionMarket, terms: GrowthTerms): Effect
 }
 
 /** Returns the effect on a security on a session; undefined without an effect. */
-export function findEffect(table: EffectTable, session: number, column: number): PlacedEffect | undefined {
+export function findEffect(table: EffectTable, session: number, column: number): SecurityEffect | undefined {
   const { columns, starts } = table;
   for (let e = starts[session]!; e < starts[session + 1]!; e++) if (columns[e] === column) return readEffect(table, e);
   return undefined;
 }
 
 /** Returns the effect at a position. */
-export function readEffect(table: EffectTable, position: number): PlacedEffect {
+export function readEffect(table: EffectTable, position: number): SecurityEffect {
   const { columns, ratio, cash, rights, subscription, special, income } = table;
   return {
     column: columns[position]!,
@@ -107,7 +107,7 @@ function hasOpening({ ratio, rights, special }: SessionEffect, terms: GrowthTerm
 }
 
 interface ListedEffect {
-  readonly effect: PlacedEffect;
+  readonly effect: SecurityEffect;
   readonly session: number;
   /** Ordinary dividends before and after tax. */
   readonly ordinary: number;

@@ -261,18 +261,18 @@ export function listUsedPairs(
 ): readonly [] | readonly [string] | readonly [string, string] | undefined {
   const [source, target] = [findMajorUnit(from), findMajorUnit(to)];
   if (source === target) return [];
-  const findHeldPair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
-  const direct = findHeldPair(source, target);
+  const findAvailablePair = (a: string, b: string) => (a === b ? undefined : [`${a}${b}`, `${b}${a}`].find(holds));
+  const direct = findAvailablePair(source, target);
   if (direct !== undefined) return [direct];
   for (const cross of CROSS_CURRENCIES) {
-    const [first, second] = [findHeldPair(source, cross), findHeldPair(cross, target)];
+    const [first, second] = [findAvailablePair(source, cross), findAvailablePair(cross, target)];
     if (first !== undefined && second !== undefined) return [first, second];
   }
   return undefined;
 }
 
 /** Returns true if a store with these pairs has a rate between two currencies. */
-export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
+export function isRateAvailable(holds: (pair: string) => boolean, from: string, to: string): boolean {
   return listUsedPairs(holds, from, to) !== undefined;
 }
 

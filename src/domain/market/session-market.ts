@@ -1,7 +1,7 @@
 import { createExchanges } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../time/days.js';
-import { allocateKeptIntegersBelow } from '#base/memory/kept-memory.js';
+import { allocateRetainedIntegersBelow } from '#base/memory/kept-memory.js';
 import { findFirstAtLeast, findLastAtMost } from '../numbers/search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
@@ -60,12 +60,12 @@ export class BeforeMarket extends Error {
  * @throws BeforeMarket
  */
 export function readPanelRow(sm: Pick<SessionMarket, 'first' | 'securityCount'>, session: number): number {
-  assertThere(sm, session);
+  assertSecurity(sm, session);
   return (session - sm.first) * sm.securityCount;
 }
 
 /** Asserts that a session has rows. @throws BeforeMarket */
-export function assertThere({ first }: Pick<SessionMarket, 'first'>, session: number): void {
+export function assertSecurity({ first }: Pick<SessionMarket, 'first'>, session: number): void {
   if (session < first)
     throw new BeforeMarket(`session ${session} is before ${first}, from which on the market is there`);
 }
@@ -204,7 +204,7 @@ function createLastBars(
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
-  const bars = allocateKeptIntegersBelow(rowOf.length, (rowOf.length - first) * securityCount);
+  const bars = allocateRetainedIntegersBelow(rowOf.length, (rowOf.length - first) * securityCount);
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0)
     for (let i = 0; i < securityCount; i++) bars[i] = hasBar(close, rowOf[0]! * securityCount + i) ? 0 : -1;

@@ -3,16 +3,16 @@ import type { CurvedRow, NormRow } from '../constraints/program-row.js';
 import { computeDotProduct } from '../numbers/dot.js';
 import { computeOutcomes, computeTailAverage, countTailScenarios, type TailGoal } from '../objectives/tail.js';
 import { computeMovedRadius, computeMovedValue, type Assembly } from './assemble.js';
-import type { Origin, PlacedRow, Problem } from './problem.js';
+import type { Origin, RowWithOrigin, Problem } from './problem.js';
 import type { TailCut, TailCuts } from './tails/tail-cuts.js';
 
 /** Row with a limit on a curved measure of the weights: a norm, or the average of a tail. */
-export interface PlacedCurve {
+export interface CurvedLimit {
   readonly origin: Origin;
   readonly row: CurvedRow;
 }
 
-export function isCurve(placed: PlacedRow): placed is PlacedCurve {
+export function isCurve(placed: RowWithOrigin): placed is CurvedLimit {
   return placed.row.form === 'norm' || placed.row.form === 'tail';
 }
 
@@ -25,7 +25,7 @@ export function measureRow(problem: Pick<Problem, 'metric'>, row: CurvedRow, wei
 
 /** Returns the largest allowed measure of a row after changes to it. */
 export function findLargestMeasure(
-  { origin, row }: PlacedCurve,
+  { origin, row }: CurvedLimit,
   { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
   const own = radii?.get(origin);
@@ -57,7 +57,7 @@ const TOLERANCE = 1e-9;
 /** Returns the excess of a measure over its limit; zero if it is only rounding. */
 export function computeExcess(
   problem: Pick<Problem, 'metric'>,
-  placed: PlacedCurve,
+  placed: CurvedLimit,
   weights: Float64Array,
   assembly: Pick<Assembly, 'changes' | 'radii'>,
 ): number {
@@ -115,6 +115,6 @@ function findMostExceededPlane(
 }
 
 /** Returns true if a row is part of the program. A soft row is part of it only if a limit was found for it. */
-function isInProgram({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
+function isInProgram({ origin }: RowWithOrigin, { includes, radii }: Assembly): boolean {
   return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
 }

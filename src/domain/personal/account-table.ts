@@ -146,14 +146,14 @@ interface OpenAccount {
   end(): string;
 }
 
-interface AccountPlace {
+interface AccountLocation {
   readonly unit: TableRows['unit'];
   readonly columns: Columns;
   readonly header: readonly string[];
   readonly line: number;
 }
 
-function openAccount(id: string, { unit, columns, header, line }: AccountPlace): OpenAccount {
+function openAccount(id: string, { unit, columns, header, line }: AccountLocation): OpenAccount {
   const account: Record<string, unknown> = {};
   const [lots, recent]: [object[], object[]] = [[], []];
   const source = { unit, columns: header, line, lines: [] as number[], recent: [] as number[] };

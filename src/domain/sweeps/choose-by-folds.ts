@@ -64,7 +64,7 @@ export interface FoldsTooShort {
 const PERCENTILES = [0.05, 0.25, 0.5, 0.75, 0.95];
 const PATH_METRICS = ['annualised_return', 'max_drawdown', 'sharpe_ratio', 'total_return', 'volatility'] as const;
 /** Minimum number of returns of each group that must remain in a sample, to compute a deviation. */
-const KEPT_MIN = 2;
+const SAMPLE_RETURNS_MIN = 2;
 
 /**
  * Measures the out-of-sample value of choosing the best of several trials. Time is divided into groups of equal length
@@ -105,7 +105,7 @@ export function createFoldStudy({
   const all = Math.max(0, days.length - 1);
   const length = Math.floor(all / folds.groups);
   const left = computeTrim(folds, all);
-  const kept = left.before + left.after + KEPT_MIN;
+  const kept = left.before + left.after + SAMPLE_RETURNS_MIN;
   if (length < kept) return { kind: 'short', observations: all, needed: kept * folds.groups };
   const from = all - length * folds.groups;
   const figures = createTrialFigures(trials, { groups: folds.groups, length, left });

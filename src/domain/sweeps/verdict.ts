@@ -53,7 +53,7 @@ function describeSkill(deflatedSharpe: number, trials: number, overfit: number |
   return `${tested}. The probability of overfitting is ${formatPercent(overfit)}, above one half: the first rank here does not predict the future rank.`;
 }
 
-const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
+const METRIC_PHRASES: Readonly<Record<FoldRanking, string>> = {
   sharpe_ratio: 'Sharpe ratio',
   annualised_return: 'annualised return',
   max_drawdown: 'drawdown',
@@ -73,7 +73,7 @@ function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
       ? `has ${write(outside.mean)} out of sample`
       : `has a median of ${write(outside.percentiles['0.5']!)} out of sample (${write(outside.percentiles['0.05']!)} to ${write(outside.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
   const loss = paths.length === 1 ? '' : `; ${formatPercent(probabilityOfLoss)} of the paths lose`;
-  return `Chosen by ${METRIC_WORDS[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
+  return `Chosen by ${METRIC_PHRASES[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
 }
 
 function formatPercent(fraction: number): string {

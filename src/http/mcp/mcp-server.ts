@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { suggestName } from '#base/text/nearest-name.js';
 import type { Principal } from '../handler.js';
 import { knowsPrefixes } from '../route-access.js';
-import type { Answer } from '../reply.js';
+import type { ResponseParts } from '../reply.js';
 import type { Sdk } from './load-sdk.js';
 import { PROMPTS, type Prompt } from './prompts.js';
 import { parseResourceUri } from './resource-uri.js';
@@ -35,7 +35,7 @@ export interface McpClient {
   /** Aborts when the client cancels or disconnects. */
   readonly signal: AbortSignal;
   /** Answers a request as if the client had sent it. */
-  readonly ask: (request: Request) => Promise<Answer>;
+  readonly ask: (request: Request) => Promise<ResponseParts>;
 }
 
 const INSTRUCTIONS = `Divisor constructs, backtests and analyses equity indices.
@@ -65,7 +65,7 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
   const known = [...tools.values()].filter((tool) => mayCall(tool, catalogue, client));
   server.setRequestHandler(sdk.ListToolsRequestSchema, ({ params }) => {
     const list = known.filter(({ toolset }) => client.toolsets.has(toolset)).map((tool) => tool.listed);
-    const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as Mutable<ListedTool>[];
+    const all = [...(client.toolsets.has('jobs') ? [createWaitTool()] : []), ...list] as MutableDeep<ListedTool>[];
     const { page, ...next } = findListingPage(sdk, groupByBytes(all, LISTING_BYTES_MAX), params?.cursor, 1);
     return { tools: page.flat(), ...next };
   });
@@ -93,7 +93,7 @@ function serveTools(sdk: Sdk, server: SdkServer, catalogue: McpCatalogue, client
 const LISTING_BYTES_MAX = 100_000;
 
 /** Mutable form of a type; lists of the SDK are mutable. */
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+type MutableDeep<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Returns true if the key has the scope of the tool. Other tools are not listed, and their routes refuse a call. */
 function mayCall({ route, listed }: Tool, { isReadOnly }: McpCatalogue, { principal }: McpClient): boolean {

@@ -20,13 +20,13 @@ export function createExportHandlers(exports: Exports): Handlers<typeof exportRo
         ...(stale === null ? {} : { 'X-Run-Stale': listParts(stale).join(', ') }),
       };
       // Body of a 304 for a client with a current copy, for which the file is not written.
-      if (namesEtag(header('if-none-match'), etag)) return { bytes: NOTHING, etag, headers };
+      if (namesEtag(header('if-none-match'), etag)) return { bytes: NO_BYTES, etag, headers };
       return { ...(await open(signal)), type: getContentType(format), etag, headers };
     },
   };
 }
 
-const NOTHING = new Uint8Array(0);
+const NO_BYTES = new Uint8Array(0);
 
 function listParts(stale: StaleState): string[] {
   return (['definition', 'data', 'engine'] as const).filter((part) => stale[part]);

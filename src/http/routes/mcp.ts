@@ -68,7 +68,7 @@ const SESSION_MAX = 64;
 
 const isId = (id: unknown): id is string | number => typeof id === 'string' || typeof id === 'number';
 
-interface AnswerContext {
+interface ResponseContext {
   readonly call: ReturnType<RunningCalls['begin']>;
   readonly catalogue: McpCatalogue;
   readonly answerFor: McpSources['answerFor'];
@@ -77,7 +77,7 @@ interface AnswerContext {
 async function answerMessage(
   request: McpRequest,
   message: Message,
-  { call, catalogue, answerFor }: AnswerContext,
+  { call, catalogue, answerFor }: ResponseContext,
 ): Promise<Reply> {
   const sdk = loadSdk();
   const signal = AbortSignal.any([call.signal, request.signal]);

@@ -5,7 +5,7 @@ import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import type { Handler, Handlers } from '../handler.js';
-import { readAskedRun, type RunParameters } from '../asked-run.js';
+import { readRunParameters, type RunParameters } from '../asked-run.js';
 import { getContentType, parseExportFormat } from '../export-format.js';
 
 type Summaries = Pick<typeof API, 'listSummaries'>;
@@ -29,7 +29,7 @@ function createViewHandler({ view, success }: ViewRoute, views: RunViews): Handl
     const query: Readonly<Record<string, unknown>> = { ...parameters, ...params };
     const format = media === '' ? 'json' : parseExportFormat(media);
     assertFile(query.table as string | undefined, format, success.media);
-    const question = { terms: view, name: readAskedRun(runParameters), query, format, body };
+    const question = { terms: view, name: readRunParameters(runParameters), query, format, body };
     const { bytes, etag } = await views.show(question, signal);
     if (format === 'json') return { bytes, etag };
     const name = [runParameters.params.index_id, view.name, ...(query.table === undefined ? [] : [query.table])].join(

@@ -28,7 +28,7 @@ export const verifyRoutes = defineRoutes({
   },
 });
 
-const NOTHING_ELSE = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
+const STRICT_POLICY = ["base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"];
 
 /** Policy of the page, which requests a bundle from this service and nothing from other servers. */
 export const VERIFY_POLICY = [
@@ -37,7 +37,7 @@ export const VERIFY_POLICY = [
   "style-src 'self'",
   "worker-src 'self'",
   "connect-src 'self'",
-  ...NOTHING_ELSE,
+  ...STRICT_POLICY,
 ].join('; ');
 
 /** Policy of the worker, which has the data and connects to nothing. */
@@ -45,7 +45,7 @@ export const WORKER_POLICY = [
   "default-src 'none'",
   "script-src 'self' 'wasm-unsafe-eval'",
   "connect-src 'none'",
-  ...NOTHING_ELSE,
+  ...STRICT_POLICY,
 ].join('; ');
 
 const PAGE = 'index.html';

@@ -1,11 +1,11 @@
 import { getJobClass, type JobClass } from '../job-class.js';
 import type { LaneLoad } from '../queue.js';
 import type { JobIdentity } from '../job-record.js';
-import type { Life } from '../life-cycle.js';
+import type { JobLife } from '../life-cycle.js';
 
 interface TalliedJob {
   readonly identity: JobIdentity;
-  readonly life: Life;
+  readonly life: JobLife;
 }
 
 /** Counts the waiting and running jobs of each class. @cost one pass over the live jobs */

@@ -29,14 +29,14 @@ export interface NewLease {
   giveUp(): void;
 }
 
-interface HeldLease extends NewLease {
+interface ActiveLease extends NewLease {
   beatMs: number;
 }
 
 export function createLeases(): Leases {
   /** Leases by job. */
-  const leases = new Map<string, HeldLease>();
-  const findCurrent = ({ jobId, sequence, attempt }: Lease): HeldLease | undefined => {
+  const leases = new Map<string, ActiveLease>();
+  const findCurrent = ({ jobId, sequence, attempt }: Lease): ActiveLease | undefined => {
     const own = leases.get(jobId);
     return own?.lease.sequence === sequence && own.lease.attempt === attempt ? own : undefined;
   };

@@ -6,7 +6,7 @@ import { createListing, type LostJobs } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
 import type { JobClass } from '../job-class.js';
-import type { FoundJob, JobListing, JobQuery, JobQueue, LaneLoad } from '../queue.js';
+import type { LocatedJob, JobListing, JobQuery, JobQueue, LaneLoad } from '../queue.js';
 import { countLanes } from './lane-tally.js';
 import type { LiveJobs } from './live-jobs.js';
 import { readSubmission } from './stored-jobs.js';
@@ -26,7 +26,7 @@ export interface TableReaderDependencies {
 
 /** Creates the reads of a table of jobs. */
 export function createTableReader({ store, clock, live, lost }: TableReaderDependencies): TableReader {
-  async function find(jobId: string): Promise<FoundJob | undefined> {
+  async function find(jobId: string): Promise<LocatedJob | undefined> {
     const revision = live.history.revisionOf(jobId);
     const entry = live.get(jobId);
     if (entry !== undefined) {

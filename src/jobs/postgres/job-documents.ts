@@ -25,7 +25,7 @@ import {
   createLife,
   startLife,
   type ImpossibleReason,
-  type Life,
+  type JobLife,
   type LifeEvent,
 } from '../life-cycle.js';
 import { computeLifeLimits } from '../life-limits.js';
@@ -35,22 +35,22 @@ import type { Admission, Waiting } from '../admission.js';
 import { requireInput, renewRecord } from '../renewal.js';
 import type { AttemptKey } from '../attempt-key.js';
 import { listResults } from '../stored-results.js';
-import type { JobRows, QueuePosition, PlaceOfJob, ReservedJob } from './job-rows.js';
+import type { JobRows, QueuePosition, SubmissionPosition, ReservedJob } from './job-rows.js';
 import { formatKind, formatLane } from './queued-kinds.js';
-import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
+import { ABSENT_JOB, type Beat, type DocumentBodyRow, type JobReading } from './seen-job.js';
 
 /** Committed change of a job. */
 export interface JobChange {
   readonly identity: JobIdentity;
-  readonly before: Life;
-  readonly life: Life;
+  readonly before: JobLife;
+  readonly life: JobLife;
   readonly status: JobStatus;
 }
 
 /** Attempt that has started. */
 export interface StartedAttempt extends JobChange {
   /** Stored job; the end of the attempt is based on it. */
-  readonly seen: SeenJob;
+  readonly seen: JobReading;
 }
 
 export interface ChangeOrder {
@@ -60,14 +60,14 @@ export interface ChangeOrder {
   readonly event: LifeEvent;
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
   /** Job as the caller read it; it is read again only if it has changed. */
-  readonly seen?: SeenJob | undefined;
+  readonly seen?: JobReading | undefined;
 }
 
 export interface AddTerms {
   /** Time of the submission, in the wire format. */
   readonly at: string;
   /** State of the queue as the caller read it; it is read again only if the job has changed. */
-  readonly place: PlaceOfJob;
+  readonly place: SubmissionPosition;
   /** Admits a job by the limits of the queue. @throws Refusal of a job that exceeds a limit */
   readonly admit: (place: QueuePosition) => void;
 }
@@ -111,7 +111,7 @@ export interface JobDocumentsDependencies {
 }
 
 interface MoveTerms {
-  readonly seen: SeenJob;
+  readonly seen: JobReading;
   /** Receives the job before its effects are written, which name its author. */
   setBy(record: JobRecord): void;
 }
@@ -123,11 +123,11 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
     tx.putJob({ ...createRow(record), ...(delayMs > 0 && { delay_ms: delayMs }) });
   }
 
-  const findPosition = async (job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob> =>
+  const findPosition = async (job: { readonly jobId: string; readonly owner: string }): Promise<SubmissionPosition> =>
     (await rows.places([job]))[0]!;
 
-  const look = async (jobId: string): Promise<SeenJob> =>
-    (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
+  const look = async (jobId: string): Promise<JobReading> =>
+    (await rows.look([jobId])).get(jobId) ?? { ...ABSENT_JOB, beat: undefined };
 
   /** @returns the change, or the reason why the event came too late */
   async function moveIn(tx: JobTransaction, order: ChangeOrder, { seen, setBy }: MoveTerms) {
@@ -153,7 +153,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
 
   return {
     async add(job, { at, place: known, admit }) {
-      let first: PlaceOfJob | undefined = known;
+      let first: SubmissionPosition | undefined = known;
       return documents.jobTransaction(async (tx) => {
         const { jobId, payload, request, message, origin } = job;
         const url = origin?.callback ?? null;
@@ -229,7 +229,7 @@ export function createJobDocuments({ documents, rows, retryOf }: JobDocumentsDep
       const { identity, life } = splitRecord(record);
       return { identity, before: { ...life, status: 'running' }, life, status: toStatus(identity, life, record) };
     },
-    forget: ({ id, sequence }) => documents.jobTransaction((tx) => forgetIn(tx, id, sequence)),
+    forget: ({ id, sequence }) => documents.jobTransaction((tx) => deleteJobIn(tx, id, sequence)),
   };
 }
 
@@ -245,7 +245,7 @@ async function addCallback(tx: DocumentTransaction, record: JobRecord, url: stri
 const refuseOtherRequest = (jobId: string): Refusal =>
   new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
 
-async function forgetIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
+async function deleteJobIn(tx: JobTransaction, id: string, sequence: number): Promise<void> {
   const stored = await tx.get('job', id);
   const record = recordOf(stored);
   const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
@@ -264,12 +264,12 @@ export function createRow(record: JobRecord, lease?: { readonly node: string; re
 }
 
 /** Parses a stored job; undefined if it is absent or unreadable. */
-export function recordOf(stored: FoundBody): JobRecord | undefined {
+export function recordOf(stored: DocumentBodyRow): JobRecord | undefined {
   return readStored(stored, readJobRecord);
 }
 
 /** Parses a stored job. @throws Refusal DOCUMENT_UNREADABLE */
-export function requireRecord(stored: FoundBody, jobId: string): JobRecord | undefined {
+export function requireRecord(stored: DocumentBodyRow, jobId: string): JobRecord | undefined {
   const record = recordOf(stored);
   if (stored !== undefined && record === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
@@ -277,7 +277,7 @@ export function requireRecord(stored: FoundBody, jobId: string): JobRecord | und
 }
 
 /** Merges the row into a life: the start of its attempt and its last report. */
-export function addBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
+export function addBeat<L extends JobLife>(stored: L, beat: Beat | undefined): L {
   if (beat === undefined) return stored;
   const formatTime = (time: Date): string => formatTimestamp(time.getTime());
   const isBegun = stored.status === 'pending' && beat.started_at !== null;

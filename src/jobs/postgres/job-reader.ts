@@ -2,16 +2,16 @@ import { findCause } from '#store/read-stored.js';
 import { createListing } from '../job-listing.js';
 import { readJobRecord, toStatus } from '../job-record.js';
 import { findStoredResult } from '../life-cycle.js';
-import type { FoundJob, JobListing, JobQuery, JobReader } from '../queue.js';
+import type { LocatedJob, JobListing, JobQuery, JobReader } from '../queue.js';
 import { requireRecord, addBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
-import type { SeenRevision } from './seen-job.js';
+import type { JobRevision } from './seen-job.js';
 
 /** Reads job statuses: their documents, with the last reports of running attempts. */
 export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
-  const look = async (jobId: string): Promise<SeenRevision | undefined> => (await rows.look([jobId])).get(jobId);
+  const look = async (jobId: string): Promise<JobRevision | undefined> => (await rows.look([jobId])).get(jobId);
 
-  async function find(jobId: string): Promise<FoundJob | undefined> {
+  async function find(jobId: string): Promise<LocatedJob | undefined> {
     const seen = await look(jobId);
     return seen && readJobRow(seen, jobId);
   }
@@ -44,7 +44,7 @@ export function createJobReader(rows: JobRows): Omit<JobReader, 'lanes'> {
 }
 
 /** Converts the row and document of a job to its status. @throws Refusal DOCUMENT_UNREADABLE */
-function readJobRow({ found, beat, revision }: SeenRevision, jobId: string): FoundJob | undefined {
+function readJobRow({ found, beat, revision }: JobRevision, jobId: string): LocatedJob | undefined {
   const record = requireRecord(found, jobId);
   if (record === undefined) return undefined;
   return { status: toStatus(record, addBeat(record, beat), record), stored: findStoredResult(record), revision };

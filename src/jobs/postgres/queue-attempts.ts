@@ -16,7 +16,7 @@ import { recordOf, type JobChange, type JobDocuments } from './job-documents.js'
 import type { JobRows, ReservedJob, Start } from './job-rows.js';
 import { createNotificationBuffer } from './notification-buffer.js';
 import { createOffers, type Offers } from './offers.js';
-import { createOwnAttempts } from './own-attempts.js';
+import { createNodeAttemptRecords } from './own-attempts.js';
 import type { Presence } from './presence.js';
 import type { SharedParts } from './shared-parts.js';
 
@@ -63,9 +63,9 @@ export interface QueueAttempts extends Pick<JobQueue, 'claim' | 'heartbeat' | 'c
 }
 
 /** Delay before the end of an attempt retries the database. */
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 /** Events by which another process or the thread ends an attempt. */
-const ENDS_OF_OTHERS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
+const EXTERNAL_END_EVENTS: ReadonlySet<LifeEvent['type']> = new Set(['cancel', 'crash', 'lose']);
 
 export function createQueueAttempts(dependencies: QueueAttemptsDependencies): QueueAttempts {
   const { documents, rows, presence, parts, clock, limits, log } = dependencies;
@@ -73,7 +73,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const hearing = createNotificationBuffer();
-  const own = createOwnAttempts();
+  const own = createNodeAttemptRecords();
   const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews });
 
   function follow({ identity, before, life }: JobChange, event: LifeEvent): void {
@@ -84,14 +84,14 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
       'job changed',
     );
     if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
-    else if (before.status === 'running') leases.end(changed, ENDS_OF_OTHERS.has(event.type));
+    else if (before.status === 'running') leases.end(changed, EXTERNAL_END_EVENTS.has(event.type));
     const ended = endJob(changed);
     if (ended !== undefined) onEnded?.(ended);
     onChange(jobId);
   }
 
   /** Checks at once whether an attempt is still wanted: its row records a cancellation. */
-  function askAgain(lease: Lease | undefined): void {
+  function retryCompletion(lease: Lease | undefined): void {
     if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // a heartbeat tries again
   }
 
@@ -117,7 +117,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     const granted = leases.of(begun);
     if (granted === undefined) return undefined;
     own.start(granted, begun.seen);
-    if (heard.has(granted.jobId)) askAgain(granted);
+    if (heard.has(granted.jobId)) retryCompletion(granted);
     return { lease: granted, job: begun.identity, input };
   }
 
@@ -158,7 +158,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
         if (!isUnavailable(thrown) || isClosed() || thrown === lost) throw thrown;
         lost = thrown;
       }
-      await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => void clock.after(RETRY_DELAY_MS, resolve));
       // A heartbeat shows that the attempt is alive while its end cannot be written.
       if (leases.isHeld(lease)) await beats.prolong(lease).catch(() => {});
     }
@@ -178,7 +178,7 @@ export function createQueueAttempts(dependencies: QueueAttemptsDependencies): Qu
     lose,
     hear(jobId) {
       hearing.hear(jobId); // a job whose start is being written has no lease yet
-      askAgain(leases.ofJob(jobId));
+      retryCompletion(leases.ofJob(jobId));
     },
     takeBack: offers.takeBack,
     claim,

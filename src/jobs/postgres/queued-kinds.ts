@@ -31,7 +31,7 @@ function listClaimedKinds(kinds: readonly JobKindName[]): readonly string[] {
 }
 
 /** SQL expression for the kind of a job in a row of any release. */
-export const kindOfRow = `split_part(kind, '${SEPARATOR}', 1)`;
+export const ROW_KIND = `split_part(kind, '${SEPARATOR}', 1)`;
 
 /**
  * Returns the lane in the row of a job. Each priority has a separate line, in which owners take turns. Nodes of

@@ -1,5 +1,5 @@
 import { parseValidDay } from '#domain/time/days.js';
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { compareActions } from '../content/action-rows.js';
@@ -94,7 +94,7 @@ function holdsValues(content: MarketContent, repair: CellRepair): boolean {
 }
 
 function copyValues(panel: Float64Array): Float64Array {
-  const copy = allocateKeptFloats(panel.length);
+  const copy = allocateRetainedFloats(panel.length);
   copy.set(panel);
   return copy;
 }

@@ -108,7 +108,7 @@ function findLateAnnouncement(action: CorporateAction, { day, member, words }: L
 const ENDING_TYPES: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
 
 /** Number of sessions that are searched for later bars. A later return of the security is a different case. */
-const TRADED_ON_SESSIONS = 20;
+const SEARCHED_SESSIONS = 20;
 
 function findEndWarning(action: CorporateAction, { content, position }: Prices): ActionWarning | undefined {
   const { identifiers, dates, fields } = content;
@@ -116,7 +116,7 @@ function findEndWarning(action: CorporateAction, { content, position }: Prices):
   if (!ENDING_TYPES.has(action.type) || n === undefined) return undefined;
   const close = fields.get('CLOSE')!;
   const first = findFirstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
-  for (let t = first; t < Math.min(first + TRADED_ON_SESSIONS, dates.length); t++) {
+  for (let t = first; t < Math.min(first + SEARCHED_SESSIONS, dates.length); t++) {
     if (Number.isNaN(close[t * identifiers.length + n]!)) continue;
     const [bar, exDate] = [formatDay(dates[t]!), formatDay(action.exDay)];
     return {
@@ -262,18 +262,18 @@ const SHARE_GIVING_TYPES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
 function findRelatedWarning(action: CorporateAction, prices: Prices): ActionWarning | undefined {
   const { type, identifier, related, value, exDay, cash = 0 } = action;
   if (!SHARE_GIVING_TYPES.has(type)) return undefined;
-  const createPriceDoubt = (why: string): ActionWarning => ({
+  const createPriceWarning = (why: string): ActionWarning => ({
     action,
     code: 'ACTION_WITHOUT_PRICE',
     message: `${describeAction(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,
     evidence: { ratio: value, ...(related === null ? {} : { related }) },
   });
-  if (related === null) return createPriceDoubt('and names no related identifier');
-  if (related === identifier) return createPriceDoubt('of itself');
-  if (!prices.position.has(related)) return createPriceDoubt(`of ${related}, of which the market holds no bar`);
+  if (related === null) return createPriceWarning('and names no related identifier');
+  if (related === identifier) return createPriceWarning('of itself');
+  if (!prices.position.has(related)) return createPriceWarning(`of ${related}, of which the market holds no bar`);
   const [own, other] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
   if (type !== 'MERGER' || own === undefined) return undefined;
-  if (other === undefined) return createPriceDoubt(`of ${related}, which has no bar before`);
+  if (other === undefined) return createPriceWarning(`of ${related}, which has no bar before`);
   const { reference } = prices.content;
   const findCurrency = (name: string) => readReference(reference, name, 'CURRENCY', exDay);
   const worth = value * other.price + cash;

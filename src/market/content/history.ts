@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { compareText } from '#domain/refusals/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
-import { BLOCK_DAYS, DIGEST_BYTES, type KnownBlocks } from '../panels/day-blocks.js';
+import { BLOCK_DAYS, DIGEST_BYTES, type CachedBlockDigests } from '../panels/day-blocks.js';
 
 /**
  * Fact about one day from the tables of a store: an action, reference values that take effect, or a membership that
@@ -23,7 +23,7 @@ type Tables = Pick<MarketData, 'dates' | 'reference' | 'actions' | 'universes' |
  * @param known digests to reuse.
  * @cost O(rows of the tables)
  */
-export function computeHistoryDigests({ dates, ...tables }: Tables, known?: KnownBlocks): Uint8Array {
+export function computeHistoryDigests({ dates, ...tables }: Tables, known?: CachedBlockDigests): Uint8Array {
   const blocks = Math.ceil(dates.length / BLOCK_DAYS);
   if (blocks === 0) return new Uint8Array(0); // a refresh may add tables but no bars
   const whole = known === undefined ? 0 : Math.floor(known.days / BLOCK_DAYS); // the last block may have gained days

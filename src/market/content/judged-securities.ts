@@ -26,7 +26,7 @@ export interface Rejection {
 }
 
 /** Decision of a refresh about each security. Securities in neither map keep their history and gain later bars. */
-export interface Judgement {
+export interface SecurityJudgement {
   readonly rejected: ReadonlyMap<string, Rejection>;
   /** Securities with their split; all data of the source is accepted for them. */
   readonly restated: ReadonlyMap<string, SplitRestatement>;
@@ -57,7 +57,7 @@ export function judgeSecurities(
   fresh: Panels,
   actions: readonly CorporateAction[],
   options: JudgeOptions,
-): Judgement {
+): SecurityJudgement {
   const until = options.until ?? Infinity;
   const lastOf = findLastDays(held);
   const nothing = { changed: new Map<string, ChangedBars>(), late: new Map<string, number>() };

@@ -73,11 +73,14 @@ function computeDigest(
 /** Returns the tables of a market without some securities. */
 function removeSecurities(market: MarketData, names: ReadonlySet<string>): MarketData {
   const { reference, actions, universes } = market;
-  const isOther = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
+  const isOtherName = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
   return {
     ...market,
-    reference: { ...reference, rows: new Map([...reference.rows].filter(([identifier]) => isOther({ identifier }))) },
-    actions: actions.filter(isOther),
-    universes: universes.filter(isOther),
+    reference: {
+      ...reference,
+      rows: new Map([...reference.rows].filter(([identifier]) => isOtherName({ identifier }))),
+    },
+    actions: actions.filter(isOtherName),
+    universes: universes.filter(isOtherName),
   };
 }

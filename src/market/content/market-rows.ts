@@ -9,7 +9,7 @@ import {
   type Heading,
 } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
-import type { OnDuplicate } from './repeated-rows.js';
+import type { DuplicatePolicy } from './repeated-rows.js';
 import { describeBadDay, formatNonPositivePrice, quoteText } from '../tables/key-problems.js';
 import { ROWS_MAX, RowsFault } from './market-limits.js';
 import { createIdentifierCodes } from './identifier-codes.js';
@@ -85,7 +85,7 @@ export interface MarketRowsOptions {
   /** True if the rows are only a part of a source, which may be empty. */
   readonly isPart?: boolean;
   readonly rowsMax?: number;
-  readonly onDuplicate?: OnDuplicate;
+  readonly onDuplicate?: DuplicatePolicy;
   /** Merges rows of several files for one security and date into one bar if each file supplies different fields. */
   readonly isJoined?: boolean;
 }

@@ -40,11 +40,11 @@ export function mergeContents(
 function mergeSeries(held: SeriesTable = new Map(), added: SeriesTable = new Map(), problems: Problems): SeriesTable {
   const merged = [...new Set([...held.keys(), ...added.keys()])]
     .toSorted(compareText)
-    .map((identifier) => mergeOne(identifier, [held.get(identifier), added.get(identifier)], problems));
+    .map((identifier) => mergeField(identifier, [held.get(identifier), added.get(identifier)], problems));
   return new Map(merged.map((series) => [series.identifier, series]));
 }
 
-function mergeOne(
+function mergeField(
   identifier: string,
   [held, added]: readonly [PriceSeries | undefined, PriceSeries | undefined],
   problems: Problems,

@@ -1,14 +1,19 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { allocateGrowablePanel, removeEmptyLines, type Panels } from '../panels/panels.js';
-import type { Judgement } from './judged-securities.js';
+import type { SecurityJudgement } from './judged-securities.js';
 
 /**
  * Returns merged panels with changes on stored days. A restated security takes the bars of the source; a rejected
  * security keeps the stored bars; any other security has the stored bars followed by the later bars of the source.
  * @cost one pass over the cells of both, and a copy
  */
-export function mergeRestatedPanels(held: Panels, fresh: Panels, judgement: Judgement, until: Day | null): Panels {
+export function mergeRestatedPanels(
+  held: Panels,
+  fresh: Panels,
+  judgement: SecurityJudgement,
+  until: Day | null,
+): Panels {
   const last = until ?? Infinity;
   const lastDay = held.dates.at(-1)!;
   const identifiers = [...new Set([...held.identifiers, ...fresh.identifiers])].sort(compareText);
@@ -64,7 +69,7 @@ interface Span {
 function listSpans(
   identifiers: readonly string[],
   { held, fresh }: { readonly held: Panels; readonly fresh: Panels },
-  { rejected, restated, lastOf }: Judgement,
+  { rejected, restated, lastOf }: SecurityJudgement,
   { last, lastDay }: { readonly last: number; readonly lastDay: Day },
 ): Span[] {
   const [own, other] = [held, fresh].map(

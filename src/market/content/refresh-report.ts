@@ -6,7 +6,7 @@ import type { TableKind } from '../tables/table-kinds.js';
 import { compareBars, hasAnyValue, type MarketChanges } from './market-changes.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { DividendError } from './dividend-errors.js';
-import type { Judgement, Rejection } from './judged-securities.js';
+import type { SecurityJudgement, Rejection } from './judged-securities.js';
 import {
   createColumnFindings,
   reportLateBars,
@@ -93,7 +93,7 @@ export interface Versions {
 
 export interface ReportTerms extends Pick<RefreshOptions, 'full'> {
   /** Decision about each security; undefined with `full`. */
-  readonly judgement: Judgement | undefined;
+  readonly judgement: SecurityJudgement | undefined;
   /** Ignored new columns with values on stored days. */
   readonly columns: readonly string[];
 }

@@ -1,6 +1,6 @@
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
-import { isMet, findValueConflict, type OnDuplicate } from './repeated-rows.js';
+import { isMet, findValueConflict, type DuplicatePolicy } from './repeated-rows.js';
 import { describeRepeatedKey } from '../tables/key-problems.js';
 import { refuseSize } from './market-limits.js';
 import { createDayPositions } from '../panels/day-positions.js';
@@ -24,7 +24,7 @@ export interface CollectedRows {
 
 interface PanelsOptions {
   readonly isPart: boolean;
-  readonly onDuplicate: OnDuplicate;
+  readonly onDuplicate: DuplicatePolicy;
   readonly isJoined: boolean;
 }
 

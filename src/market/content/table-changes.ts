@@ -31,7 +31,7 @@ const ROWS: Record<RowTable, (content: ContentTables) => Rows> = {
   universes: ({ universes }) => listMembershipRows(universes),
 };
 
-export interface HeldBars {
+export interface StoredBars {
   /** Securities with bars. */
   readonly identifiers: readonly string[];
   /** Last day with a bar. */
@@ -47,7 +47,7 @@ export interface HeldBars {
 export function compareTables(
   before: ContentTables,
   after: ContentTables,
-  held: HeldBars,
+  held: StoredBars,
 ): Record<SideTable, TableChanges> {
   const names = new Set(held.identifiers);
   const isLiteral = held.isLiteral === true;

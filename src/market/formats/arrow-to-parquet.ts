@@ -28,7 +28,7 @@ compressionRegistry.set(CompressionType.LZ4_FRAME, {
   },
 });
 
-const READ_BYTES = 8 << 20;
+const READ_BUFFER_BYTES = 8 << 20;
 
 /** Number of rows per row group; short record batches are combined, because each group has a cost for readers. */
 const GROUP_ROWS = 1 << 17;
@@ -74,7 +74,7 @@ function* readBytes(path: string): Generator<Uint8Array> {
   const file = openSync(path, 'r');
   try {
     for (;;) {
-      const chunk = new Uint8Array(READ_BYTES);
+      const chunk = new Uint8Array(READ_BUFFER_BYTES);
       const count = readSync(file, chunk);
       if (count === 0) return;
       yield chunk.subarray(0, count);

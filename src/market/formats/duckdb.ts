@@ -50,7 +50,7 @@ export function prepareDuckDb(): void {
  * Creates a separate DuckDB in memory that can read only the given files or the attached database: no network, no other
  * file, no extension, and no statement that could change that.
  */
-export async function openDuckDb(readable: Readable): Promise<DuckDb> {
+export async function openDuckDb(readable: ReadableFiles): Promise<DuckDb> {
   const coming = prepared ?? DuckDBInstance.create(':memory:');
   prepared = undefined;
   const instance = await coming;
@@ -85,7 +85,7 @@ function findLockFault(error: unknown): Error | undefined {
 }
 
 /** Files and databases that a DuckDB may read. */
-interface Readable {
+interface ReadableFiles {
   readonly files?: readonly string[];
   readonly attach?: { readonly path: string; readonly name: string };
   /** Further settings, as SQL statements. Default: none. */
@@ -96,7 +96,7 @@ interface Readable {
  * Returns the statements that restrict a DuckDB to permitted files. Its file cache is disabled: the operating system
  * caches files already, and touching new memory costs more than reading again.
  */
-export function formatSettings({ files = [], attach, settings = '' }: Readable): string {
+export function formatSettings({ files = [], attach, settings = '' }: ReadableFiles): string {
   return `
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
@@ -193,7 +193,7 @@ export function readIntegers(chunk: DuckDBDataChunk, column: number): Int32Array
   return new Int32Array(buffer, byteOffset, chunk.rowCount);
 }
 
-/** Returns the texts of a column in place, in the form of `createShortNames`. */
+/** Returns the texts of a column in place, in the form of `createNameTable`. */
 export function readTexts(chunk: DuckDBDataChunk, column: number): Int32Array {
   const { buffer, byteOffset } = readData(chunk, column, TEXT_BYTES);
   return new Int32Array(buffer, byteOffset, (chunk.rowCount * TEXT_BYTES) / Int32Array.BYTES_PER_ELEMENT);

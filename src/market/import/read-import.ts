@@ -10,8 +10,8 @@ import { countRowsByTable, findTable, type TableKind } from '../tables/table-kin
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { formatCellPath, type Problem, type Problems } from '../tables/problems.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
-import type { SourceRead } from '../sources/source-read.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
+import type { SourceResult } from '../sources/source-read.js';
 import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
 import {
   readArchivedFiles,
@@ -30,9 +30,9 @@ export type ImportSource =
   | { readonly kind: ImportFormat; readonly bytes: Uint8Array };
 
 /** Imported content, with the numbers of rows read. */
-export interface ImportRead {
+export interface ImportedContent {
   readonly content: MarketContent;
-  readonly rows: SourceRead['rows'];
+  readonly rows: SourceResult['rows'];
   readonly derived: DerivedActions | null;
 }
 
@@ -40,8 +40,8 @@ export interface ImportRead {
 export async function readImport(
   source: ImportSource,
   problems: Problems,
-  terms: MarketInterpretation = PLAIN_TERMS,
-): Promise<ImportRead | undefined> {
+  terms: MarketInterpretation = DEFAULT_TERMS,
+): Promise<ImportedContent | undefined> {
   const rows = createContentRows(problems, terms);
   const { mapping } = terms;
   try {
@@ -76,7 +76,7 @@ const MAPPING_HINT =
   'Without a mapping every column of market holds numbers, except the columns named date and identifier. A mapping ({} is enough) excludes each column of text with one finding; it also states the date format and the names of columns. POST /data/inspect proposes a mapping.';
 
 /** Inputs for the readers of the tables of one import. */
-interface Reading {
+interface TableReadInput {
   readonly rows: ContentRows;
   readonly mapping: Mapping | null;
   readonly problems: Problems;
@@ -90,7 +90,7 @@ const labelOf = (table: TableKind, name: string) => (findTableKind(name) === tab
  */
 function createSheetSink(
   { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
-  { rows, mapping, problems }: Reading,
+  { rows, mapping, problems }: TableReadInput,
   about: Parameters<ContentRows['beginCells']>[3],
 ): SheetSink {
   const addRow = rows.beginCells(table, label, columns, about);
@@ -98,7 +98,7 @@ function createSheetSink(
   return addRow && createSheetReader({ label, columns, mayBeLonger, problems }, addRow);
 }
 
-async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
+async function readSheets(bytes: Uint8Array, reading: TableReadInput): Promise<void> {
   const { rows, mapping, problems } = reading;
   const read = new Set<string>();
   await readWorkbook(
@@ -123,12 +123,12 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
 }
 
 /** Archive of files, or a single CSV file. */
-interface Archive {
+interface ImportArchive {
   readonly kind: 'csv' | 'csv.zip';
   readonly bytes: Uint8Array;
 }
 
-async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<void> {
+async function readArchive({ kind, bytes }: ImportArchive, reading: TableReadInput): Promise<void> {
   const { rows, mapping, problems } = reading;
   const { members, areWorkbooks } = await readArchivedFiles(bytes, kind, mapping);
   const readWorkbookOf = createWorkbookReader();
@@ -194,7 +194,7 @@ function createUnknownTableProblem(name: string, kind: string): Problem {
   };
 }
 
-function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
+function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: TableReadInput, kind: string): void {
   if ([...names].some((name) => findTableKind(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',

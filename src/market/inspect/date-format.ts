@@ -1,5 +1,5 @@
 import { readText, type Cell } from '../formats/cells.js';
-import { createDayReader, USUAL_FORMATS } from '../mapping/date-formats.js';
+import { createDayReader, COMMON_FORMATS } from '../mapping/date-formats.js';
 
 /** Format of dates; null for YYYY-MM-DD. */
 export interface DateFormat {
@@ -28,7 +28,7 @@ export function detectDateFormat(cells: readonly (Cell | undefined)[]): DateForm
     });
   };
   if (fits(null)) return { format: null, others: [] };
-  const usual = USUAL_FORMATS.filter(fits);
+  const usual = COMMON_FORMATS.filter(fits);
   if (usual.length > 0)
     return { format: usual[0]!, others: usual.slice(1).filter((format) => !isSame(usual[0]!, format)) };
   // Epoch units from seconds to nanoseconds differ by factors of a thousand: at most one of them gives days in this

@@ -36,7 +36,7 @@ export interface ProposalDraft {
 }
 
 /** Returns true if a question already has an answer. Columns are checked individually. */
-export const isAnswered = (answers: Answers, field: Question['field']) =>
+export const hasAnswer = (answers: Answers, field: Question['field']) =>
   field !== 'columns' && answers[field] !== undefined;
 
 export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
@@ -51,7 +51,7 @@ export const hasDays = (answers: Answers, { rows }: Sample) =>
 type QuestionDraft = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
 
 export function ask(draft: ProposalDraft, asked: QuestionDraft): void {
-  if (!isAnswered(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
+  if (!hasAnswer(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
 }
 
 export const listTexts = (row: readonly (Cell | undefined)[]) => row.map((cell) => readText(cell) ?? '');

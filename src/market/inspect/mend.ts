@@ -2,12 +2,12 @@ import { ENCODINGS, type Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import type { Problems } from '../tables/problems.js';
 import type { RowConflict } from '../tables/row-conflicts.js';
-import { isNamedWhole } from '../mapping/market-tables.js';
+import { isWholeName } from '../mapping/market-tables.js';
 import { isGroupedCount, findThousandsMark, splitUnits } from '../mapping/written-numbers.js';
-import { isAnswered } from './draft.js';
+import { hasAnswer } from './draft.js';
 import { createCountsQuestion, createUnitsQuestion } from './number-marks.js';
 import type { Answers, Question } from './question.js';
-import { isOfEncoding, USUAL_ENCODING } from './sample.js';
+import { isOfEncoding, DEFAULT_ENCODING } from './sample.js';
 
 interface CorrectedMapping {
   readonly mapping: Mapping;
@@ -26,7 +26,7 @@ export function correctMapping(
   const findings = problems.findings();
   const errors = findings.filter(({ severity }) => severity === 'error');
   const listFindings = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
-  const isFree = (field: keyof Mapping) => !isAnswered(answers, field);
+  const isFree = (field: keyof Mapping) => !hasAnswer(answers, field);
   if (
     isFree('zero_prices') &&
     mapping.zero_prices === 'refuse' &&
@@ -112,11 +112,11 @@ function describeConflicts(conflicts: readonly RowConflict[]): string {
 }
 
 function addEncoding(mapping: Mapping, { file, path }: Finding): CorrectedMapping {
-  const question = `The text of ${file ?? path} is not UTF-8: read as ${USUAL_ENCODING}.`;
-  const others = ENCODINGS.filter((encoding) => encoding !== USUAL_ENCODING && encoding !== 'utf-8');
+  const question = `The text of ${file ?? path} is not UTF-8: read as ${DEFAULT_ENCODING}.`;
+  const others = ENCODINGS.filter((encoding) => encoding !== DEFAULT_ENCODING && encoding !== 'utf-8');
   return {
-    mapping: { ...mapping, encoding: USUAL_ENCODING },
-    question: { field: 'encoding', question, taken: USUAL_ENCODING, others, required: false },
+    mapping: { ...mapping, encoding: DEFAULT_ENCODING },
+    question: { field: 'encoding', question, taken: DEFAULT_ENCODING, others, required: false },
   };
 }
 
@@ -148,7 +148,7 @@ const getColumn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ??
 
 /** Explains several rows per day of a source without an identifier column, which was then not recognised. */
 const explainMissingIdentifier = (mapping: Mapping) =>
-  isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
+  isWholeName(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
 /** Formats the total count of some findings with its noun. */
 function countText(findings: readonly Finding[], one: string, many: string): string {
@@ -179,7 +179,7 @@ function removeColumns(mapping: Mapping, wordy: readonly Finding[], answers: Ans
   if (adjusted !== null && columns.includes(adjusted)) {
     const at = wordy.find((finding) => getColumn(finding) === adjusted)!; // `adjusted` is one of these columns
     const question = `Some of ${adjusted} are no finite numbers (${formatLocation(at)}): left out, and no dividends are derived.${removeFiles(mapping, wordy)}`;
-    if (isAnswered(answers, 'adjusted_close')) return undefined;
+    if (hasAnswer(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
       question: { field: 'adjusted_close', question, taken: null, others: [], required: true },

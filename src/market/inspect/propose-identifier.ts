@@ -27,7 +27,7 @@ export function proposeIdentifier(draft: ProposalDraft, named: string | undefine
       proposeTextIdentifier(draft, tables) ||
       proposeFileIdentifier(draft, tables)
     );
-  if (draft.answers.identifier_from !== undefined || !isKeptByFile(named, tables.column(named), tables.samples))
+  if (draft.answers.identifier_from !== undefined || !isIdentifiedByFile(named, tables.column(named), tables.samples))
     return true;
   const { identifier: _written, ...others } = draft.mapping.columns!; // set together with the roles
   if (proposeFileIdentifier(draft, tables)) draft.mapping.columns = others;
@@ -81,7 +81,7 @@ export const isWorded = (cells: readonly (Cell | undefined)[]) =>
  * Returns true if a column with an identifier heading contains no valid identifiers: each file contains one security,
  * and the column its company name.
  */
-const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
+const isIdentifiedByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
   samples.length > 1 &&
   findRole(name) === 'identifier' &&
   cells.every((cell) => !isAssetIdentifier(readText(cell) ?? ''));
@@ -145,12 +145,12 @@ function proposeFileIdentifier(draft: ProposalDraft, { date, column, samples, na
 }
 
 /** Matches suffixes that vendors add to the name of an instrument: Stooq, Investing.com. */
-const ENDINGS_OF_ONE = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
+const NAME_SUFFIX = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
 
 function findCommonPattern(names: readonly string[], namedBy: TableNameSource): string {
   if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
   const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
-  if (names.length === 1) return `{identifier}${ENDINGS_OF_ONE.exec(names[0]!)?.[0] ?? ending}`;
+  if (names.length === 1) return `{identifier}${NAME_SUFFIX.exec(names[0]!)?.[0] ?? ending}`;
   const countSharedLetters = (a: string, b: string) => {
     let length = 0;
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;

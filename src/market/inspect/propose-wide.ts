@@ -1,5 +1,5 @@
 import { readText } from '../formats/cells.js';
-import { WORD } from '../mapping/wide-columns.js';
+import { LABEL_WITHOUT_DIGITS } from '../mapping/wide-columns.js';
 import { ask, proposeDays, isDay, isNumber, MAJORITY, PREAMBLE_MAX, listTexts, type ProposalDraft } from './draft.js';
 import { setBasisFromFiles, findFileRole } from './file-words.js';
 import { askCurrency } from './currency-question.js';
@@ -102,7 +102,8 @@ const TERMS_MAX = 4;
  */
 function findIdentifierRow(rows: Sample['rows'], at: number): number {
   const readLabel = (i: number) => readText(rows[i]?.[0]) ?? '';
-  const isOther = readLabel(at) !== '' && findRole(readLabel(at)) === undefined && WORD.test(readLabel(at));
+  const isOther =
+    readLabel(at) !== '' && findRole(readLabel(at)) === undefined && LABEL_WITHOUT_DIGITS.test(readLabel(at));
   if (!isOther) return at;
   for (let i = at - 1; i >= Math.max(0, at - TERMS_MAX); i--)
     if (findRole(readLabel(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;

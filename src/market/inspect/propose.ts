@@ -79,7 +79,7 @@ function createProposal(
   const lacking = left.some((name) => dated.some((each) => each.name === name))
     ? 'No days, or no identifiers,'
     : 'No days';
-  if (left.length > 0) leaveOut(draft, left, lacking);
+  if (left.length > 0) excludeColumn(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...getAdjustment(draft), mapping: applyAnswers(mapping, answers) };
 }
@@ -100,7 +100,7 @@ function listForeignTables(
 }
 
 /** Ignores tables without days, or with days but without identifiers, such as notes and lists of securities. */
-function leaveOut(draft: ProposalDraft, names: readonly string[], lacking: string): void {
+function excludeColumn(draft: ProposalDraft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
   const question = `${lacking} in ${names.join(', ')}: ignored.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });

@@ -27,11 +27,11 @@ export interface Sample {
 }
 
 /** Most frequent encoding of text that is not UTF-8. */
-export const USUAL_ENCODING: TextEncoding = 'windows-1252';
+export const DEFAULT_ENCODING: TextEncoding = 'windows-1252';
 
 /** Returns true if a finding suggests a different text encoding. */
 export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
-  code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
+  code === 'UNREADABLE_FILE' && accepted?.includes(DEFAULT_ENCODING) === true;
 
 /** Origin of table names: files or sheets; null if names cannot contain an identifier. */
 export type TableNameSource = 'file' | 'sheet' | null;
@@ -85,7 +85,7 @@ async function readTextRows(file: SourceFile, problems: Problems, terms: SampleT
   const result = createProblems();
   const rows = await readEncodedRows(file, result, terms);
   if (terms.encoding === null && result.findings().some(isOfEncoding))
-    return readTextRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
+    return readTextRows(file, problems, { ...terms, encoding: DEFAULT_ENCODING });
   problems.take(result.findings());
   return rows;
 }
@@ -276,7 +276,7 @@ async function readMemberRows(member: ZipMember, encoding: TextEncoding | null):
   } catch (enough) {
     if (!(enough instanceof SampleCheck || enough instanceof CsvFault)) throw enough;
     if (encoding === null && 'accepted' in enough && enough.accepted !== undefined)
-      return readMemberRows(member, USUAL_ENCODING);
+      return readMemberRows(member, DEFAULT_ENCODING);
   }
   return { rows, delimiter };
 }

@@ -16,12 +16,14 @@ const UNITS_PER_DAY: Readonly<Record<(typeof EPOCH_FORMATS)[number], number>> = 
 const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 
 /** First two-digit year of the 20th century, as in POSIX. */
-const CENTURY_FROM = 69;
+const CENTURY_PIVOT = 69;
 
 type Part = 'year' | 'month' | 'day';
 
 /** Minimum and maximum number of digits of each token; a month in letters has none. */
-const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: readonly [number, number] | null }>> = {
+const DIGITS_BY_TOKEN: Readonly<
+  Record<string, { readonly part: Part; readonly digits: readonly [number, number] | null }>
+> = {
   YYYY: { part: 'year', digits: [4, 4] },
   YY: { part: 'year', digits: [2, 2] },
   MMM: { part: 'month', digits: null },
@@ -35,7 +37,7 @@ const PARTS: Readonly<Record<string, { readonly part: Part; readonly digits: rea
 const TEXT_MAX = 80;
 
 /** Formats that may be proposed, the most common first. If several fit, only the data can decide. */
-export const USUAL_FORMATS = [
+export const COMMON_FORMATS = [
   'YYYY-MM-DD',
   'YYYYMMDD',
   'M/D/YYYY',
@@ -83,7 +85,7 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
     for (const token of tokens) {
       const length = matchToken(token, text, at);
       if (length === 0) return undefined;
-      const known = PARTS[token];
+      const known = DIGITS_BY_TOKEN[token];
       if (known !== undefined) parts[known.part] = text.slice(at, at + length);
       at += length;
     }
@@ -96,7 +98,7 @@ function createPatternReader(format: string): (text: string) => Day | undefined 
  * Returns the number of characters at a position that match a token of a format, as many as possible; 0 if none match.
  */
 function matchToken(token: string, text: string, at: number): number {
-  const known = PARTS[token];
+  const known = DIGITS_BY_TOKEN[token];
   if (known === undefined) {
     if (/\s/.test(token)) return run(text, at, TEXT_MAX, isSpace);
     return text[at] === token ? 1 : 0;
@@ -143,7 +145,7 @@ const padTwo = (number: number) => String(number).padStart(2, '0');
 
 function parseYear(text: string): number {
   const year = Number(text);
-  return text.length > 2 ? year : year + (year >= CENTURY_FROM ? 1900 : 2000);
+  return text.length > 2 ? year : year + (year >= CENTURY_PIVOT ? 1900 : 2000);
 }
 
 function parseMonth(text: string): number {

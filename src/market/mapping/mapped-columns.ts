@@ -3,7 +3,7 @@ import { suggestName, findNearestName } from '#base/text/nearest-name.js';
 import { getColumnName, REQUIRED_COLUMNS } from '../tables/table-kinds.js';
 import { nameFileColumns } from '../tables/named-columns.js';
 import type { Problems } from '../tables/problems.js';
-import { isNamedWhole } from './market-tables.js';
+import { isWholeName } from './market-tables.js';
 
 const isSameName = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
@@ -28,7 +28,7 @@ export function mapColumns(
   written: readonly string[],
   problems: Problems,
 ): string[] | undefined {
-  const isNamedByTable = isNamedWhole(mapping);
+  const isNamedByTable = isWholeName(mapping);
   const names = renameColumns(mapping, written);
   const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
   const before = problems.errors;
@@ -117,7 +117,7 @@ export function renameColumns(mapping: Mapping, written: readonly string[]): str
     const at = findPosition(written, mapping.adjusted_close);
     if (at >= 0) names[at] = ADJUSTED_CLOSE;
   }
-  const isNamedByTable = isNamedWhole(mapping);
+  const isNamedByTable = isWholeName(mapping);
   const taken = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;

@@ -7,7 +7,7 @@ import type { Panels } from '../panels/panels.js';
 import { describeColumns, createMappedCells, type MappedFile } from './mapped-cells.js';
 import { createWideRows, type WideFile } from './wide-rows.js';
 import { createTableNames } from './table-names.js';
-import { createOwnDividends } from './own-dividends.js';
+import { createDividendReader } from './own-dividends.js';
 import { createUnreadTerms } from './unread-terms.js';
 import { mapColumns } from './mapped-columns.js';
 import { createTextColumns } from './text-columns.js';
@@ -20,7 +20,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     isJoined: mapping.layout === 'wide',
   });
   const nameOf = createTableNames(mapping, problems);
-  const reports = [createOwnDividends(mapping, problems), createUnreadTerms(mapping, problems)];
+  const reports = [createDividendReader(mapping, problems), createUnreadTerms(mapping, problems)];
   const texts = createTextColumns(problems);
   const cells = createMappedCells(mapping, problems, { rows, texts });
   const wide = createWideRows(mapping, problems, { rows, texts, cells });

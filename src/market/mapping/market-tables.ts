@@ -19,7 +19,7 @@ export function findFileIdentifier(pattern: string, name: string): string | unde
 }
 
 /** Returns true if all rows of a table belong to one security, stated by its name or heading. */
-export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
+export const isWholeName = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
 
 /** Returns the identifier of a table from its name or heading; undefined if neither states it. */
 export function findTableIdentifier(from: string, name: string, heading: Heading): string | undefined {

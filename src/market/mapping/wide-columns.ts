@@ -131,8 +131,8 @@ function createColumn(mapping: Mapping, [field, identifier]: readonly [string, s
 
 /** Returns true if the first of two levels contains the fields, judged by the number of known fields. */
 function areFields(mapping: Mapping, first: readonly string[], second: readonly string[]): boolean {
-  const countKnown = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
-  const [a, b] = [countKnown(first), countKnown(second)];
+  const countFields = (names: readonly string[]) => names.filter((name) => isField(mapping, name)).length;
+  const [a, b] = [countFields(first), countFields(second)];
   return a === b ? new Set(first).size <= new Set(second).size : a > b;
 }
 
@@ -148,4 +148,4 @@ export function getField({ columns, adjusted_close: adjusted }: Mapping, written
 }
 
 /** Matches a label without digits, such as the label of an attribute row between the identifiers and the first day. */
-export const WORD = /^[\p{L} ._-]+$/u;
+export const LABEL_WITHOUT_DIGITS = /^[\p{L} ._-]+$/u;

@@ -4,10 +4,16 @@ import type { MarketFile, NamedMarketRows } from '../content/market-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
 import { readText, formatWrittenCell, type Cell } from '../formats/cells.js';
 import { describeColumns, PRICES, type MappedCells, type MappedFile } from './mapped-cells.js';
-import { createSlashlessNames } from './slashless-names.js';
+import { createNameRestorer } from './slashless-names.js';
 import { isMarketTable } from './market-tables.js';
 import type { createTextColumns } from './text-columns.js';
-import { createFieldColumns, findTupleColumns, createTwoRowColumns, WORD, type WideColumns } from './wide-columns.js';
+import {
+  createFieldColumns,
+  findTupleColumns,
+  createTwoRowColumns,
+  LABEL_WITHOUT_DIGITS,
+  type WideColumns,
+} from './wide-columns.js';
 
 /** Wide table with one column per security. Its columns are known when its header is complete. */
 export interface WideFile extends MarketFile {
@@ -40,7 +46,7 @@ export function createWideRows(
   problems: Problems,
   { rows, texts, cells }: WideRowsDependencies,
 ): WideRows {
-  const slashless = createSlashlessNames(problems);
+  const slashless = createNameRestorer(problems);
 
   function beginFile(label: string, written: readonly string[], table: string): WideFile | undefined {
     const field = findTableField(mapping, table);
@@ -135,7 +141,7 @@ export function createWideRows(
  */
 function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
   const { readers } = file as MappedFile; // files are opened as MappedFile
-  const isTerms = WORD.test(readText(cells[date]) ?? '');
+  const isTerms = LABEL_WITHOUT_DIGITS.test(readText(cells[date]) ?? '');
   return cells.every(
     (cell, i) => columns[i] === undefined || readText(cell) === null || (isTerms && readers[i]!(cell) === undefined),
   );

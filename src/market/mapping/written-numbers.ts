@@ -38,7 +38,7 @@ const EXPONENTS: Readonly<Record<string, string>> = { K: 'e3', M: 'e6', B: 'e9',
 /** Fields that contain share counts, which have no fraction. */
 export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
-type ReadNumber = (cell: Cell | undefined) => number | undefined;
+type NumberReader = (cell: Cell | undefined) => number | undefined;
 
 /** Returns the number in a cell with a decimal comma, NaN or undefined as in `readNumber`. */
 export function readCommaNumber(cell: Cell | undefined): number | undefined {
@@ -57,7 +57,7 @@ export function findThousandsMark(cell: unknown): Exclude<Thousands, '.'> | unde
 
 /** Returns a reader of numbers with the given thousands mark and a decimal point, otherwise like `readNumber`. */
 const createThousandsReader =
-  (mark: Thousands): ReadNumber =>
+  (mark: Thousands): NumberReader =>
   (cell) => {
     const { number, marks } = GROUPED_NUMBERS[mark];
     return readNumber(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
@@ -69,7 +69,7 @@ export const parseAnyThousands = (cell: Cell | undefined): number | undefined =>
 
 /** Returns a reader of whole numbers in which the decimal mark separates thousands. Fractions are rejected. */
 const countIn =
-  (mark: ',' | '.'): ReadNumber =>
+  (mark: ',' | '.'): NumberReader =>
   (cell) => {
     if (typeof cell !== 'string') return readNumber(cell);
     const text = cell.trim();
@@ -93,7 +93,7 @@ export function splitUnits(
 }
 
 /** Returns a reader that also accepts a currency sign and a unit: 59.83M is 59,830,000, rounded once. */
-function addUnits(read: ReadNumber): ReadNumber {
+function addUnits(read: NumberReader): NumberReader {
   return (cell) => {
     const units = splitUnits(cell);
     return read(units === undefined ? cell : units.number + units.exponent);
@@ -104,13 +104,17 @@ function addUnits(read: ReadNumber): ReadNumber {
  * Returns the number reader of a field. Units are read only in bar fields and fields named by the mapping, because 3M
  * may be a company elsewhere.
  */
-export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
+export function createNumberReader({ decimal, thousands, units, columns }: Mapping, field: string): NumberReader {
   const read = createPlainReader(decimal, thousands, COUNTS.has(field));
   const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
   return units === 'read' && isNamed ? addUnits(read) : read;
 }
 
-function createPlainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {
+function createPlainReader(
+  decimal: Mapping['decimal'],
+  thousands: Mapping['thousands'],
+  isCount: boolean,
+): NumberReader {
   if (thousands === decimal && isCount) return countIn(decimal);
   if (decimal === ',') return readCommaNumber;
   return thousands === null || thousands === '.' ? readNumber : createThousandsReader(thousands);

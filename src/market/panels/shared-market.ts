@@ -4,7 +4,7 @@ import type { PagedFile } from '#kernels/memory/paged-memory.js';
 /**
  * Messages by which the reading process transfers a market to the serving process, in batches of days, through files.
  */
-export type HandOver =
+export type TransferMessage =
   /** Panels of this shape follow; panels sent before are discarded. */
   | {
       readonly kind: 'shape';
@@ -61,7 +61,7 @@ const CALL_BYTES_MAX = 8 << 20;
  * file
  * @throws Error if the file ends early, and errors of `call`
  */
-export async function transferAll(
+export async function transferMarket(
   pieces: readonly Uint8Array[],
   offset: number,
   call: (pieces: Uint8Array[], offset: number) => Promise<number>,

@@ -7,7 +7,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
-import type { ImportAnswer } from '../import/import-answer.js';
+import type { ImportResponse } from '../import/import-answer.js';
 import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../tables/table-kinds.js';
 import { digestContent, countTableRows } from '../content/content.js';
@@ -15,11 +15,11 @@ import { recountMarketRows } from '../mapping/kept-rows.js';
 import type { DividendError } from '../content/dividend-errors.js';
 import type { MarketContent } from '../content/market-content.js';
 import { overridePrices } from '../content/override-prices.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../mapping/mapped-content.js';
 import { createProblems, type Problems } from '../tables/problems.js';
 import type { FileDigest } from '../formats/digest-file.js';
 import { readSource } from '../sources/read-source.js';
-import type { SourceRead } from '../sources/source-read.js';
+import type { SourceResult } from '../sources/source-read.js';
 import type { SqlInputs } from '../sql/sql-order.js';
 import { prepareDuckDb } from '../formats/duckdb.js';
 import { formatReason } from '../tables/fault-reason.js';
@@ -78,7 +78,7 @@ class WriteFault extends Error {
 }
 
 /** Asks how to handle an import and waits for the answer. */
-const ask = (header: ImportHeader) => answerTo<ImportAnswer>({ kind: 'question', header });
+const ask = (header: ImportHeader) => answerTo<ImportResponse>({ kind: 'question', header });
 
 /** Reports a question and waits for its answer. */
 function answerTo<A>(question: MarketTaskReport): Promise<A> {
@@ -137,7 +137,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
   });
   if (result === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
   const { content, rows, rowsRead } = result;
-  const handOver = async () =>
+  const transfer = async () =>
     result.isServed === false
       ? undefined
       : outgoing?.finish(content).catch((cause: unknown) => {
@@ -157,7 +157,7 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
     return { ...digested, warnings, readWarnings };
   };
   // Meanwhile, the threads for file access write the rest of the transfer.
-  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), result.files(), check()]);
+  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([transfer(), result.files(), check()]);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -180,8 +180,8 @@ async function runWith(growing: GrowingDigests, request: MarketTaskRequest): Pro
 interface WrittenContent {
   readonly content: MarketContent;
   readonly adjustment: Adjustment;
-  readonly rows: SourceRead['rows'];
-  readonly rowsRead?: SourceRead['rows'];
+  readonly rows: SourceResult['rows'];
+  readonly rowsRead?: SourceResult['rows'];
   readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
   readonly dividendErrors?: readonly DividendError[];
@@ -242,8 +242,8 @@ async function perform(
 
 /** Applies the mapping and the overrides to the content of a read. */
 function createWrittenContent(
-  read: SourceRead,
-  { mapping, adjustment, overrides }: MarketInterpretation = PLAIN_TERMS,
+  read: SourceResult,
+  { mapping, adjustment, overrides }: MarketInterpretation = DEFAULT_TERMS,
 ): Omit<WrittenContent, 'files'> {
   const kept = recountMarketRows(read, mapping);
   return { ...kept, content: overridePrices(kept.content, overrides), adjustment };

@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { isPaged, findPagedFile, type PagedFile } from '#kernels/memory/paged-memory.js';
 import { shareMarket } from '#domain/market/handle.js';
-import { settleAll } from '../panels/settle-all.js';
+import { awaitAll } from '../panels/settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { computePanelBytes, type Panels } from '../panels/panels.js';
@@ -10,9 +10,9 @@ import {
   listEdges,
   isFull,
   computeBatchDays,
-  transferAll,
+  transferMarket,
   type Extent,
-  type HandOver,
+  type TransferMessage,
 } from '../panels/shared-market.js';
 
 /** Market that is being sent to another process. */
@@ -57,7 +57,10 @@ interface OutputFile {
  * files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
-export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
+export function createOutgoingMarket(
+  paths: readonly string[],
+  report: (step: TransferMessage) => void,
+): OutgoingMarket {
   const places: Promise<OutputFile>[] = [];
   const queues = Array.from({ length: WRITE_CONCURRENCY }, () => Promise.resolve());
   let turn = 0;
@@ -86,7 +89,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       const offset = place.end;
       place.end += pieces.reduce((sum, { length }) => sum + length, 0);
       try {
-        await transferAll(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
+        await transferMarket(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
         return { file: place.path, offset };
       } catch (error) {
         const isLast = places.length === opened;
@@ -140,7 +143,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     const { file, offset } = await write([...pieces, ...edges]);
     let end = offset;
     const createExtent = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
-    await settleAll(queues);
+    await awaitAll(queues);
     report({
       kind: 'rest',
       file,

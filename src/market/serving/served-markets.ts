@@ -4,7 +4,7 @@ import { openMarketGently, reopenMarket, type MarketHandle } from '#domain/marke
 import { createIdentity, createMarketKey, type MarketIdentity } from '#domain/market/market-identity.js';
 import { refuseWhileLoading } from '#domain/market/dataset-loading.js';
 import { Refusal, type ErrorDetail } from '#domain/refusals/refusal.js';
-import type { KnownFile } from '../sources/known-files.js';
+import type { VersionFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
 import { getLookup } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
@@ -149,7 +149,7 @@ export function describeFailure({ datasetId, error }: FailedLoad): string {
 export async function prepareServedMarket(
   handle: MarketHandle,
   loadedAt: string,
-  files: readonly KnownFile[] = [],
+  files: readonly VersionFile[] = [],
 ): Promise<ServedMarket> {
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
@@ -162,7 +162,7 @@ export function prepareServedAgain(
   handle: MarketHandle,
   { handle: { tables }, market: held }: ServedMarket,
   loadedAt: string,
-  files: readonly KnownFile[],
+  files: readonly VersionFile[],
 ): ServedMarket {
   reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);

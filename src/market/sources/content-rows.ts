@@ -6,7 +6,7 @@ import { createMarketRecords, describeRow, readTextCells } from './csv.js';
 import {
   completeMappedContent,
   createMarketRowsOn,
-  PLAIN_TERMS,
+  DEFAULT_TERMS,
   type CompleteContent,
 } from '../mapping/mapped-content.js';
 import type { TableKind } from '../tables/table-kinds.js';
@@ -53,7 +53,7 @@ export interface ContentRows {
   toContent(): CompleteContent | undefined;
 }
 
-export function createContentRows(problems: Problems, terms = PLAIN_TERMS): ContentRows {
+export function createContentRows(problems: Problems, terms = DEFAULT_TERMS): ContentRows {
   const market = createMarketRowsOn(terms, problems);
   const records = createMarketRecords(market);
   const tables = {

@@ -153,10 +153,11 @@ async function mapFiles(
   mapping: Mapping,
   listing: Listing,
 ): Promise<SourceFile[]> {
-  const isOwn = (name: string) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
+  const isEngineFile = (name: string) =>
+    !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
   // A workbook next to text or Parquet files is documentation and not data.
   for (const areWorkbooks of [false, true]) {
-    const isRead = (name: string) => isOwn(name) && isWorkbook(name) === areWorkbooks;
+    const isRead = (name: string) => isEngineFile(name) && isWorkbook(name) === areWorkbooks;
     const own = names
       .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
       .toSorted(compareText);

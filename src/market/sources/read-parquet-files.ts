@@ -13,17 +13,17 @@ import { reportColumns } from './parquet/parquet-checks.js';
 import { isBarKey, reportKeys } from './parquet/parquet-keys.js';
 import { addZones, type ZonedFiles } from './parquet/parquet-zones.js';
 import { reportMarketProblems } from './parquet/parquet-problems.js';
-import { readTypedMarket, type MarketRead, type OnSecurities } from './read-typed-market.js';
+import { readTypedMarket, type TypedMarketResult, type OnSecurities } from './read-typed-market.js';
 import type { CheckedRows } from '../content/table-rows.js';
 import type { Problem, Problems } from '../tables/problems.js';
-import type { ReadState } from './source-read.js';
+import type { SourceReadState } from './source-read.js';
 
 export async function readParquetMarket(
   listed: readonly SourceFile[],
-  { digests, problems, follower, terms, duck: open, onNames }: ReadState & { readonly onNames: OnSecurities },
+  { digests, problems, follower, terms, duck: open, onNames }: SourceReadState & { readonly onNames: OnSecurities },
   isPart: boolean,
   onProgress: (fraction: number) => void,
-): Promise<MarketRead | undefined> {
+): Promise<TypedMarketResult | undefined> {
   const refuse = (error: unknown) =>
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -99,7 +99,7 @@ function startThreads(files: readonly SourceFile[]): Scattering | undefined {
 async function checkFiles(
   connection: DuckDBConnection,
   listed: readonly SourceFile[],
-  { mapping }: ReadState['terms'],
+  { mapping }: SourceReadState['terms'],
   problems: Problems,
 ): Promise<ZonedFiles<SourceFile> | undefined> {
   const before = problems.errors;
@@ -125,7 +125,7 @@ function describeReaderFault(error: unknown): string | undefined {
 /** Reports each file with unreadable columns. @returns true if there is any */
 async function reportUnreadable(
   files: readonly SourceFile[],
-  open: ReadState['duck'],
+  open: SourceReadState['duck'],
   problems: Problems,
 ): Promise<boolean> {
   const before = problems.errors;
@@ -140,7 +140,7 @@ async function reportUnreadable(
 export async function readParquetTable<T>(
   files: readonly SourceFile[],
   rows: CheckedRows<T>,
-  { digests, problems, duck }: ReadState,
+  { digests, problems, duck }: SourceReadState,
 ): Promise<void> {
   const label = files[0]!.label.split('/')[0]!;
   await digestFiles(files, digests);

@@ -2,10 +2,10 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { AssetIdentifier } from '#domain/schema/shape.js';
-import { settleAll } from '../panels/settle-all.js';
+import { awaitAll } from '../panels/settle-all.js';
 import { readDay, TEXT_BYTES_MAX } from '../formats/cells.js';
 import { toCell, streamChunks, readIntegers, quoteName, quoteText, readTexts, type DuckDb } from '../formats/duckdb.js';
-import { createShortNames } from '../formats/short-names.js';
+import { createNameTable } from '../formats/short-names.js';
 import { refuseSize } from '../content/market-limits.js';
 import { createNoPanels, removeEmptyLines, type Panels } from '../panels/panels.js';
 import { formatDayExpression, type MarketColumns, type TypedColumn } from './parquet/parquet.js';
@@ -29,7 +29,7 @@ interface TypedSource extends NumberedSource {
   readonly scattering?: Scattering | undefined;
 }
 
-export interface MarketRead {
+export interface TypedMarketResult {
   readonly panels: Panels;
   readonly rows: number;
 }
@@ -53,12 +53,12 @@ export async function readTypedMarket(
   problems: Problems,
   onProgress: (fraction: number) => void,
   follower?: DayFollower,
-): Promise<MarketRead | undefined> {
+): Promise<TypedMarketResult | undefined> {
   const { columns, scan, isPart = false } = source;
   const { connection } = duck;
   const identifier = quoteName(columns.identifier);
   const beside = await duck.connect(); // connects first, because a failing scan that is not yet awaited would end the process
-  const [spellings, rowsByDay] = await settleAll([
+  const [spellings, rowsByDay] = await awaitAll([
     // Identifiers above the maximum length are invalid, and their bytes are not copied from DuckDB.
     readDistinctTexts(
       connection,
@@ -125,7 +125,7 @@ async function fillPanels(
 ): Promise<ScatterResult> {
   const columnOf = new Map(target.identifiers.map((name, n) => [name, n]));
   const positions = new Map(spellings.toSorted(compareText).map((text) => [text, columnOf.get(text.trim())!]));
-  const short = createShortNames(positions);
+  const short = createNameTable(positions);
   const { scattering } = source;
   if (scattering !== undefined && short !== undefined && (await scattering.areReady())) {
     const parts = divideScan(source, computeBorders(target.rowsOfDay, scattering.parts)).map((part) =>
@@ -146,7 +146,7 @@ async function openStreams(
     rows,
   }: Pick<Destination, 'rows'> & {
     readonly positions: ReadonlyMap<string, number>;
-    readonly short: ReturnType<typeof createShortNames>;
+    readonly short: ReturnType<typeof createNameTable>;
   },
 ): Promise<RowStream[]> {
   if (short === undefined) await writeAxis(duck.connection, positions);

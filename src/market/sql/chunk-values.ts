@@ -19,7 +19,7 @@ interface VectorMemory {
 }
 
 /** Function that reads the values of a column, chunk by chunk. */
-export type ReadValues = (vector: Vector, count: number) => ResultColumn;
+export type ColumnReader = (vector: Vector, count: number) => ResultColumn;
 
 /** Name of a result column, and its type in exported files. */
 export interface TypedColumn {
@@ -28,7 +28,7 @@ export interface TypedColumn {
 }
 
 /** Returns the reader of a column. Infinities become missing values, because JSON cannot represent them. */
-export function createReader({ name, type }: TypedColumn): ReadValues {
+export function createReader({ name, type }: TypedColumn): ColumnReader {
   switch (type) {
     case 'date':
     case 'count':

@@ -77,7 +77,7 @@ export function computeEndingGrowth(
 
 export type EndingAction = (type: ActionType, session: number, value: number, more?: Partial<CorporateAction>) => void;
 
-export function endLife(
+export function endCompany(
   ending: CompanyEnding,
   { t, lastClose, act }: { readonly t: number; readonly lastClose: number; readonly act: EndingAction },
 ): void {

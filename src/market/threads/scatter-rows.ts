@@ -1,5 +1,5 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
-import { settleAll } from '../panels/settle-all.js';
+import { awaitAll } from '../panels/settle-all.js';
 import { BLOCK_DAYS } from '../panels/day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../tables/table-kinds.js';
 import { readDoubles, readIntegers } from '../formats/duckdb.js';
@@ -103,7 +103,7 @@ export async function writeRows(
   }
 
   follower?.begin(whole);
-  await settleAll(streams.map(drain)).finally(room.settled);
+  await awaitAll(streams.map(drain)).finally(room.settled);
   return {
     panels: whole,
     rows,

@@ -40,8 +40,8 @@ export interface StripeListener {
 }
 
 /** Represents an unknown stripe number. */
-const UNKNOWN = -1;
-const NONE = -2;
+const UNKNOWN_STRIPE = -1;
+const NO_STRIPE = -2;
 
 /** Placeholders for the first stripe: not yet known, or closed. */
 export interface Stripes {
@@ -58,7 +58,7 @@ export interface Stripes {
 const STRIPE_BYTES_MAX = 2 << 20;
 
 /** Maximum number of stripes that a thread stages; the lower maximum applies if stripes are blocks. */
-const STAGED_MAX = 4;
+const STAGED_STRIPES_MAX = 4;
 export const STAGED_BLOCKS_MAX = 2;
 
 /** Share of its rows below which an evicted stripe shows that rows are unordered. */
@@ -92,7 +92,7 @@ export function sumRowGroups(rowsOfDay: Int32Array, days: number): Int32Array {
  */
 export function createStripes(target: StripeTarget, listener: StripeListener): Stripes {
   const { panels, assets, batchDays, stripeDays, filled, hashed } = target;
-  const stagedMax = hashed === null ? STAGED_MAX : STAGED_BLOCKS_MAX;
+  const stagedMax = hashed === null ? STAGED_STRIPES_MAX : STAGED_BLOCKS_MAX;
   const uncached = hashed === null ? undefined : openUncachedWrites(panels.map(({ buffer }) => buffer));
   const stripeCells = stripeDays * assets;
   const expected = sumRowGroups(target.rowsOfDay, stripeDays);
@@ -101,7 +101,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
   const staged = new Map<number, Stage>();
   const spare: Stage[] = [];
   /** First stripe since the last flush, as long as it may become complete: another thread may have its first rows. */
-  let first = UNKNOWN;
+  let first = UNKNOWN_STRIPE;
   let isDirect = false;
   let isSound = true;
 
@@ -122,11 +122,11 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
         flush();
         return undefined;
       }
-      if (oldest === first) first = NONE;
+      if (oldest === first) first = NO_STRIPE;
     }
     const stage = spare.pop() ?? createStage(panels.length, stripeCells);
     stage.begin((room, f) => uncached?.beginIn(room, panels[f]!.buffer, computeByte(stripe, f)) ?? 0);
-    if (first === UNKNOWN) first = stripe;
+    if (first === UNKNOWN_STRIPE) first = stripe;
     staged.set(stripe, stage);
     return stage;
   }
@@ -201,7 +201,7 @@ export function createStripes(target: StripeTarget, listener: StripeListener): S
 
   function flush(): void {
     for (const stripe of staged.keys()) close(stripe);
-    first = UNKNOWN;
+    first = UNKNOWN_STRIPE;
   }
 
   return { take, flush, isSound: () => isSound, end: () => uncached?.close() };

@@ -1,4 +1,4 @@
-import { allocateKeptFloats } from '#base/memory/kept-memory.js';
+import { allocateRetainedFloats } from '#base/memory/kept-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { applyListChange, type ListChange } from './list-change.js';
@@ -32,8 +32,8 @@ export function restoreContent(last: MarketContent, changes: readonly ContentCha
   let overlays = new Map<string, Overlay>([...last.fields].map(([name, base]) => [name, { base, cells: new Map() }]));
   let tables: TableTexts | undefined;
   for (const change of changes) {
-    stepBack(dates, change.dates);
-    stepBack(identifiers, change.identifiers);
+    applyReverseChange(dates, change.dates);
+    applyReverseChange(identifiers, change.identifiers);
     overlays = new Map(
       change.fields.map((field) => {
         const overlay = overlays.get(field.name) ?? { base: undefined, cells: new Map<number, number>() };
@@ -57,7 +57,7 @@ export function restoreContent(last: MarketContent, changes: readonly ContentCha
 
 const createAxis = <T>(names: T[]): Axis<T> => ({ names, ids: names.map((_, i) => i) });
 
-function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
+function applyReverseChange<T>(axis: Axis<T>, change: ListChange<T>): void {
   axis.ids = applyListChange(change, axis.ids, (name) => axis.names.push(name) - 1);
 }
 
@@ -78,7 +78,7 @@ function buildPanel({ base, cells }: Overlay, { rows, columns, of }: Axes): Floa
   const isSameAxis = columns.length === width && columns.every((id, i) => id === i);
   const isBeginning = isSameAxis && rows.every((id, i) => id === i);
   if (base !== undefined && isBeginning && cells.size === 0) return base.subarray(0, rows.length * width);
-  const panel = allocateKeptFloats(rows.length * columns.length);
+  const panel = allocateRetainedFloats(rows.length * columns.length);
   for (let t = 0; t < rows.length; t++) {
     const from = rows[t]! < height ? rows[t]! * width : -1;
     for (let n = 0; n < columns.length; n++) {

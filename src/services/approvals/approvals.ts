@@ -30,7 +30,7 @@ export interface ProposedChange {
 }
 
 /** Approval of a change, for its record. */
-export interface Agreement {
+export interface ApprovalAgreement {
   /** Number of the approval; null for a change that needs no approval. */
   readonly approval_id: number | null;
   /** Names of the persons who approved the change. */
@@ -43,7 +43,7 @@ export interface Agreement {
  */
 export interface Admission {
   /** Admits a change inside its transaction, which uses up the approval. */
-  admit(tx: DocumentTransaction, requested: ProposedChange | undefined): Promise<Agreement>;
+  admit(tx: DocumentTransaction, requested: ProposedChange | undefined): Promise<ApprovalAgreement>;
   /** Checks the approval before work that precedes the transaction, without using it up. */
   foresee(reader: Pick<DocumentReader, 'get'>, requested: ProposedChange | undefined): Promise<void>;
 }
@@ -177,7 +177,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
   return {
     rules,
     ruleOf: (action) => rules[action],
-    async guarded(by = NOBODY, work) {
+    async guarded(by = SYSTEM_AUTHORSHIP, work) {
       try {
         return await work(createAdmission(by));
       } catch (thrown) {
@@ -217,7 +217,7 @@ export function createApprovals({ documents, rules, hours, now }: ApprovalsDepen
 }
 
 /** Author of work without an author. */
-const NOBODY: Authorship = { author: 'local', note: null, requestId: '' };
+const SYSTEM_AUTHORSHIP: Authorship = { author: 'local', note: null, requestId: '' };
 
 const computeDigest = ({ action, subject, content }: ProposedChange): string =>
   createHash('sha256').update(toCanonicalJson({ action, subject, content })).digest('hex');

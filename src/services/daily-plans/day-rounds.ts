@@ -52,7 +52,7 @@ export function createDayRounds({
   }
 
   /** Performs a round of a day that this process has claimed. */
-  async function perform(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {
+  async function performDay(day: DayDocument, carried: readonly HeldIndex[]): Promise<void> {
     const keeper = keepDay(day, { days, holder });
     const lost = new AbortController();
     const renewal = setInterval(() => void keeper.change((now) => now).catch(() => lost.abort()), LEASE_MS / 3);
@@ -109,7 +109,7 @@ export function createDayRounds({
     return sortFamily(ids, (id) => parents.get(id) ?? []);
   }
 
-  return perform;
+  return performDay;
 }
 
 const describeFailure = (thrown: unknown): string =>

@@ -38,12 +38,12 @@ export async function performRound(terms: PerformTerms): Promise<RoundEnd> {
     const step = keeper.step(position);
     if (step.state === 'done' && !findStepKind(spec.type).repeats) continue;
     const outcome = await performStep(position, spec, terms);
-    const held = listHeldIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
+    const held = listBlockedIndices(keeper.day().steps.slice(0, position + 1), { carried, order, date });
     if (outcome.state === 'failed') return { state: 'blocked', reason: `${spec.type}: ${outcome.message}`, held };
     if (outcome.state === 'waiting') return { state: 'waiting', reason: outcome.message, held };
     if (plan.on_failure === 'stop' && held.length > 0) return endOf(held, keeper.day());
   }
-  return endOf(listHeldIndices(keeper.day().steps, { carried, order, date }), keeper.day());
+  return endOf(listBlockedIndices(keeper.day().steps, { carried, order, date }), keeper.day());
 }
 
 async function performStep(position: number, spec: Step, terms: PerformTerms): Promise<StepOutcome> {
@@ -86,7 +86,7 @@ function createContext(position: number, spec: Step, terms: PerformTerms): StepC
   const { keeper, order, carried, timestamp, signal } = terms;
   const heldBefore = new Set(carried.map(({ index_id }) => index_id));
   /** Returns true if an earlier day or step holds back an index. */
-  const isHeld = (id: string): boolean =>
+  const isBlocked = (id: string): boolean =>
     heldBefore.has(id) ||
     keeper
       .day()
@@ -101,7 +101,8 @@ function createContext(position: number, spec: Step, terms: PerformTerms): StepC
     spec,
     day: keeper.day,
     waves: order.waves,
-    isOpen: (id) => !isHeld(id) && ![...order.ancestors.get(id)!].some((above) => isHeld(above) || isStopped(above)),
+    isOpen: (id) =>
+      !isBlocked(id) && ![...order.ancestors.get(id)!].some((above) => isBlocked(above) || isStopped(above)),
     ancestorsOf: (id) => order.ancestors.get(id)!,
     item: (key) => keeper.step(position).items.find((item) => item.key === key),
     put: (key, indexId, result) => keeper.putItem(position, createItem(key, indexId, result, timestamp())),
@@ -120,14 +121,17 @@ function createItem(key: string, indexId: string | null, result: ItemResult, at:
   return { key, index_id: indexId, state, code, message, at, job_id, file, detail, artifact };
 }
 
-interface HeldTerms {
+interface BlockedIndicesTerms {
   readonly carried: readonly HeldIndex[];
   readonly order: FamilyOrder;
   readonly date: string;
 }
 
 /** Returns the indices that items hold back, each with its first reason, and the indices that depend on them. */
-function listHeldIndices(steps: readonly StoredStep[], { carried, order, date }: HeldTerms): readonly HeldIndex[] {
+function listBlockedIndices(
+  steps: readonly StoredStep[],
+  { carried, order, date }: BlockedIndicesTerms,
+): readonly HeldIndex[] {
   const held = new Map(carried.map((index) => [index.index_id, index]));
   for (const { type, items } of steps)
     for (const { index_id: id, state, code, message } of items)

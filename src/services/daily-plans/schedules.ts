@@ -98,7 +98,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
     page: (query) => family.page(query, async (id) => (await get(id)).schedule),
     ids: () => documents.ids('schedule'),
     async put(id, body, ifMatch, by) {
-      assertOwn(body);
+      assertOwnSchedule(body);
       const findings = await listFindings(id, body);
       if (findings.length > 0) throw refuseWithFindings('schedule', findings);
       // A write without `start` keeps the start of the schedule.
@@ -125,7 +125,7 @@ export function createSchedules({ documents, calendars, now }: SchedulesDependen
 }
 
 /** Refuses indices that a client may read but not run or publish. @throws Refusal FORBIDDEN_ID */
-function assertOwn({ indices }: ScheduleBody): void {
+function assertOwnSchedule({ indices }: ScheduleBody): void {
   const reach = findCurrentReach();
   const other = reach && indices.find((id) => !isWithin(reach, id));
   if (other !== undefined) throw outside(reach!, 'index', other);

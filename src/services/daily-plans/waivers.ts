@@ -53,7 +53,7 @@ function selectFindings(
  * Refuses to accept findings that the checks did not report. Before and during the checks, any finding may be accepted.
  * @throws Refusal VALIDATION_FAILED
  */
-export function assertFound(day: DayDocument, waived: WaiverRequest): void {
+export function assertFindingExists(day: DayDocument, waived: WaiverRequest): void {
   const { check, index_id: index, identifier } = waived;
   const { date, plan, state, steps, schedule_id: scheduleId } = day;
   const refuse = (code: Finding['code'], path: string, message: string, value: string): never => {

@@ -20,12 +20,12 @@ import { getLookup } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { SecurityBars, SeriesRequest } from '#market/serving/price-series.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { refuseUnknownIdentifier, parseWindow, assertKnown } from './window.js';
+import { refuseUnknownIdentifier, parseWindow, assertKnownIdentifier } from './window.js';
 import { createReference, createReferenceBatch } from './reference.js';
 import { listCorporateActions } from './actions.js';
 import { type ServedDataset, describeCoverage } from '../datasets/coverage.js';
 import { listFields } from './fields.js';
-import { searchNames, searchSeries } from './search.js';
+import { searchSecurities, searchSeries } from './search.js';
 
 export interface DataDependencies {
   readonly markets: Markets;
@@ -72,7 +72,7 @@ export interface Data {
 }
 
 /** Columns in the usual order of price bars; other columns follow in the order of the files. */
-const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
+const STANDARD_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
 export function createData({ markets, jobs, dataVersions, datasetInUse, now }: DataDependencies): Data {
   const getToday = (): Day => Math.floor(now() / 86_400_000);
@@ -87,14 +87,14 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     const lookup = getLookup(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw refuseUnknownIdentifier(identifier, handle.datasetId);
-    const held = series === undefined ? listHeldColumns(market) : ['CLOSE'];
+    const held = series === undefined ? listAvailableColumns(market) : ['CLOSE'];
     const request: SeriesRequest = {
       ...parseWindow(query),
       interval: query.interval,
       columns: query.columns ?? held,
       adjust: query.adjust,
     };
-    assertKnown(request.columns, held, 'columns');
+    assertKnownIdentifier(request.columns, held, 'columns');
     const own =
       series === undefined
         ? { ...selectBars(market, lookup.positionOf(identifier)), actions: lookup.actionsOf(identifier) }
@@ -117,7 +117,7 @@ export function createData({ markets, jobs, dataVersions, datasetInUse, now }: D
     },
     coverageHistory: async (signal) =>
       (await jobs.query('coverage', { market: markets.require().handle }, signal)).bytes,
-    search: (query) => searchNames(markets.require().market, query),
+    search: (query) => searchSecurities(markets.require().market, query),
     series: (query) => searchSeries(markets.require().market, query),
     fields: () => listFields(markets.require()),
     source() {
@@ -147,7 +147,10 @@ function convertSeriesToBars({ days, closes }: PriceSeries): Omit<SecurityBars, 
   return { dates: days, fields: [{ name: 'CLOSE', values: closes }], names: 1, position: 0, actions: [] };
 }
 
-function listHeldColumns({ fields }: MarketData): string[] {
+function listAvailableColumns({ fields }: MarketData): string[] {
   const held = [...fields.keys()];
-  return [...USUAL_COLUMNS.filter((name) => fields.has(name)), ...held.filter((name) => !USUAL_COLUMNS.includes(name))];
+  return [
+    ...STANDARD_COLUMNS.filter((name) => fields.has(name)),
+    ...held.filter((name) => !STANDARD_COLUMNS.includes(name)),
+  ];
 }

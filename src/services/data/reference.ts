@@ -5,7 +5,7 @@ import { type MarketData, type Membership, type ReferenceValue, readReference } 
 import { computeTrailingDividend } from '#market/content/dividends.js';
 import { getLookup, findValueAt } from '#market/serving/market-lookup.js';
 import type { ServedMarket } from '#market/serving/markets.js';
-import { LATEST, refuseUnknownIdentifier, assertKnown } from './window.js';
+import { LATEST, refuseUnknownIdentifier, assertKnownIdentifier } from './window.js';
 
 const DERIVED = ['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'VALUE_TRADED'] as const;
 type DerivedField = (typeof DERIVED)[number];
@@ -36,7 +36,7 @@ export function createReferenceBatch(
   { identifiers, fields, as_of }: BatchQuery,
 ): BatchReferenceResponse {
   const names = fields ?? market.reference.columns;
-  assertKnown(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
+  assertKnownIdentifier(names, [...market.reference.columns, ...market.fields.keys(), ...DERIVED], 'fields');
   const day = as_of === undefined ? LATEST : parseValidDay(as_of);
   const entries = identifiers.map((identifier) => {
     const found = getLookup(market).holds(identifier);

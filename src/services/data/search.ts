@@ -7,7 +7,7 @@ import { getFieldAt } from './reference.js';
 import { LATEST } from './window.js';
 
 /** Returns securities of the store with an identifier or name that contains a text. */
-export function searchNames(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
+export function searchSecurities(market: MarketData, { q, limit, after }: SearchQuery): IdentifierSearch {
   const lookup = getLookup(market);
   const wanted = q?.toLowerCase();
   const matching: string[] = [];
@@ -50,12 +50,12 @@ function createListedSecurity(market: MarketData, identifier: string): Identifie
 /** Returns series of the store with an identifier or name that contains a text. */
 export function searchSeries(market: MarketData, { q, limit, after }: SearchQuery): SeriesCollection {
   const wanted = q?.toLowerCase();
-  const isWanted = ({ identifier, name }: PriceSeries): boolean =>
+  const matchesSearch = ({ identifier, name }: PriceSeries): boolean =>
     wanted === undefined ||
     identifier.toLowerCase().includes(wanted) ||
     (name?.toLowerCase().includes(wanted) ?? false);
   const all = [...(market.series?.values() ?? [])].filter(
-    (one) => (after === undefined || one.identifier > after) && isWanted(one),
+    (one) => (after === undefined || one.identifier > after) && matchesSearch(one),
   );
   const page = all.slice(0, limit);
   return {

@@ -88,7 +88,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
   const readView = async (document: DatasetDocument) =>
     toDataStore(document, { isServed: isServed(document.store_id), activity: await readActivity(document.store_id) });
 
-  async function requireKnown(datasetId: string) {
+  async function requireStoredDataset(datasetId: string) {
     const stored = await requireDataset(documents, datasetId);
     if (await isAbandoned(stored.document)) throw refuseMissingDataset(datasetId);
     return stored;
@@ -107,7 +107,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
       throw new Refusal('STORE_REFRESHING', `The data store ${datasetId} is being refreshed.`);
   }
 
-  async function assertNoneLoads(): Promise<void> {
+  async function assertNoLoading(): Promise<void> {
     const [first] = [...(resumed === undefined ? [] : [resumed]), ...reading, ...(await listLiveLoads(jobs))];
     if (first !== undefined) throw refuseBusy(first, 'is already loading');
   }
@@ -120,14 +120,14 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
 
   const admitLoad = <T>(begin: () => Promise<T>): Promise<T> =>
     runInTurn(async () => {
-      await assertNoneLoads();
+      await assertNoLoading();
       return begin();
     });
 
   const beginReading = (datasetId: string, { isLoad }: { readonly isLoad: boolean }): Promise<void> =>
     runInTurn(async () => {
       if (reading.has(datasetId) || resumed === datasetId) throw refuseBusy(datasetId, 'is being read or written');
-      if (isLoad) await assertNoneLoads();
+      if (isLoad) await assertNoLoading();
       reading.add(datasetId);
     });
 
@@ -174,9 +174,9 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     isServed,
     isAbandoned,
     view: readView,
-    requireKnown,
+    requireKnown: requireStoredDataset,
     assertIdle,
-    assertNoneLoads,
+    assertNoneLoads: assertNoLoading,
     admitLoad,
     beginReading,
     assertFree,

@@ -8,8 +8,8 @@ import { prepareServedMarket, type ServedMarkets } from '#market/serving/served-
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import {
-  refuseKnownLater,
-  refuseNotKept,
+  createLaterVersionRefusal,
+  createPurgedRefusal,
   refuseUnreadable,
   refuseMissingVersion,
   type VersionPath,
@@ -19,7 +19,7 @@ import { readStoredVersion } from './listed-versions.js';
 import { refuseMissingDataset, readDataset } from '../stored/dataset-documents.js';
 
 /** Maximum number of earlier contents kept in memory. */
-const HELD_MAX = 2;
+const CACHED_CONTENTS_MAX = 2;
 
 interface EarlierContentsDependencies {
   readonly documents: DocumentStore;
@@ -68,12 +68,12 @@ export function createEarlierContents({
       else high = middle - 1;
     }
     if (found !== undefined) return found;
-    throw refuseKnownLater(datasetId, time, (await requireVersion(datasetId, getFirst(head))).known_at);
+    throw createLaterVersionRefusal(datasetId, time, (await requireVersion(datasetId, getFirst(head))).known_at);
   }
 
   async function refuseLost(datasetId: string, version: number): Promise<Refusal> {
     const latest = (await readHistory(documents, datasetId))?.latest ?? version;
-    return refuseNotKept(datasetId, version, {
+    return createPurgedRefusal(datasetId, version, {
       kept: (await requireStore(documents, datasetId))?.versions_kept ?? null,
       latest,
     });
@@ -86,7 +86,7 @@ export function createEarlierContents({
     held.delete(key);
     held.set(key, known);
     known.catch(() => held.delete(key));
-    if (held.size > HELD_MAX) held.delete(held.keys().next().value!);
+    if (held.size > CACHED_CONTENTS_MAX) held.delete(held.keys().next().value!);
     return known;
   }
 

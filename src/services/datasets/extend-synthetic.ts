@@ -8,7 +8,7 @@ import { countRows } from './activate.js';
 import { recordCopy, recordDataVersion } from '../stored/data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from '../stored/dataset-documents.js';
-import { createLoadedFields, failRead } from './loading.js';
+import { createLoadedFields, recordFailure } from './loading.js';
 import { assertAccepted, findNewWarnings } from './rejected-refresh.js';
 import { createSyntheticSpec } from './synthetic-dataset.js';
 import type { GenerateRequest, RefreshPayload } from '#domain/jobs/payloads.js';
@@ -30,7 +30,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
     const end = lastDay > document.end! ? lastDay : document.end!;
     const served = markets.served();
     const isServed = served?.handle.datasetId === datasetId;
-    const held = isServed ? served : (await createHeldVersion(document, attempt)).served!;
+    const held = isServed ? served : (await createUnchangedVersion(document, attempt)).served!;
     const folder = await folders.create(datasetId);
     try {
       const outcome = await readGenerated(document, { ...request, end }, { folder, attempt });
@@ -102,13 +102,13 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         signal: attempt.signal,
       },
     );
-    if (result.kind === 'refused') throw failRead(result.findings, 'location');
+    if (result.kind === 'refused') throw recordFailure(result.findings, 'location');
     return result;
   }
 
-  async function createHeldVersion(document: DatasetDocument, attempt: Attempt) {
+  async function createUnchangedVersion(document: DatasetDocument, attempt: Attempt) {
     const read = await loading.read(document, { serve: true, signal: attempt.signal });
-    if (read.kind === 'refused') throw failRead(read.findings, 'location');
+    if (read.kind === 'refused') throw recordFailure(read.findings, 'location');
     return read;
   }
 

@@ -8,7 +8,7 @@ import type { Origin } from '#jobs/origin.js';
 import { findCell, type PriceLocation } from '#market/content/override-prices.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
-import type { Agreement, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
+import type { ApprovalAgreement, ApprovalGate, ProposedChange } from '../approvals/approvals.js';
 import { requireDataset } from '../stored/dataset-documents.js';
 import type { StoreMarkets } from './store-markets.js';
 import type { DatasetSubmissions } from './submissions.js';
@@ -66,7 +66,7 @@ export function createPriceOverriding(dependencies: PriceOverridingDependencies)
       readonly request: PriceOverrideRequest;
       readonly close: number | null;
       readonly by: Authorship;
-      readonly agreement: Agreement;
+      readonly agreement: ApprovalAgreement;
     },
   ): Promise<void> {
     const { document } = await requireDataset(tx, storeId);

@@ -16,7 +16,7 @@ export interface LoadOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface RefusedRead {
+export interface ReadRefusal {
   readonly kind: 'refused';
   readonly findings: readonly Finding[];
 }

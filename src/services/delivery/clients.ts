@@ -27,7 +27,7 @@ export interface StoredClient {
 }
 
 /** Client in the form that deliveries read. */
-export interface ReadClient {
+export interface ClientRecord {
   readonly id: string;
   readonly document: ClientDocument;
   readonly version: number | null;
@@ -38,7 +38,7 @@ export interface ReadClient {
 export interface ClientReader {
   ids(): Promise<readonly string[]>;
   /** Returns a client; undefined if it was deleted or is unreadable. */
-  find(id: string): Promise<ReadClient | undefined>;
+  find(id: string): Promise<ClientRecord | undefined>;
 }
 
 /** Receivers of files, with their entitlements and targets. */
@@ -78,7 +78,9 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
   async function get(id: string): Promise<StoredClient> {
     const { document, etag, updatedAt } = await family.get(id);
     const kept = await readSecrets(documents, id);
-    const stored = document.targets.filter((target) => findKept(kept, target) !== undefined).map(({ name }) => name);
+    const stored = document.targets
+      .filter((target) => findStoredSecret(kept, target) !== undefined)
+      .map(({ name }) => name);
     return { client: { client_id: id, ...document, updated_at: updatedAt, secrets: stored }, etag };
   }
 
@@ -91,7 +93,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       body.targets.flatMap((target) => {
         const sent = readSecret(target);
         const owner = findSecretOwner(target);
-        const next = sent === null ? findKept(kept, target) : { owner, sealed: secrets.seal(sent) };
+        const next = sent === null ? findStoredSecret(kept, target) : { owner, sealed: secrets.seal(sent) };
         return next === undefined ? [] : [[target.name, next]];
       }),
     );
@@ -143,7 +145,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
       return { ...page, shown: page.shown.filter(isFor) };
     },
     async put(id, body, ifMatch, by) {
-      assertOwn(body);
+      assertOwnClient(body);
       const findings = await validateBody(body, listNextSecrets(body, await readSecrets(documents, id)));
       if (findings.length > 0) throw refuseWithFindings('client', findings);
       await documents.transaction(
@@ -173,7 +175,7 @@ export function createClients({ documents, secrets, places }: ClientsDependencie
         document,
         version: version === 0 ? null : version,
         secretOf(target) {
-          const result = findKept(kept, target);
+          const result = findStoredSecret(kept, target);
           return result && secrets.open(result.sealed);
         },
       };
@@ -193,7 +195,7 @@ async function readSecrets(reader: Pick<DocumentReader, 'get'>, id: string): Pro
  * Returns the stored secret of a target. A secret that was stored for another address is not used, so that it is never
  * sent elsewhere.
  */
-const findKept = (kept: Secrets, target: Target): Secrets[string] | undefined =>
+const findStoredSecret = (kept: Secrets, target: Target): Secrets[string] | undefined =>
   kept[target.name]?.owner === findSecretOwner(target) ? kept[target.name] : undefined;
 
 /** Tables that files may contain: those of exports, and rendered reports. */
@@ -210,7 +212,7 @@ function listUnknownTables({ entitlements, targets }: ClientBody): readonly (rea
 }
 
 /** Limits a key with prefixes to indices with these prefixes, which it must name. @throws Refusal FORBIDDEN_ID */
-function assertOwn({ entitlements }: ClientBody): void {
+function assertOwnClient({ entitlements }: ClientBody): void {
   const reach = findCurrentReach();
   if (reach === undefined) return;
   for (const { indices } of entitlements)

@@ -7,7 +7,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { parseValidDay } from '#domain/time/days.js';
 import type { ArtifactStore } from '#store/port.js';
-import type { ReadClient } from './clients.js';
+import type { ClientRecord } from './clients.js';
 import type { DeliveryDestinations } from './delivery-places.js';
 import type { RecordKeeper } from './delivery-records.js';
 import { getMedia } from './media-of.js';
@@ -25,7 +25,7 @@ export interface DayFile {
 }
 
 export interface DeliveryTerms {
-  readonly client: ReadClient;
+  readonly client: ClientRecord;
   readonly target: Target;
   readonly schedule: string;
   readonly date: string;
@@ -144,7 +144,7 @@ export function createDeliverFiles(dependencies: DeliverDependencies): DeliverFi
       if (signal.aborted || !(thrown instanceof DeliveryFault)) throw thrown;
       mayHelp ||= !thrown.isFinal;
       const left = files.flatMap(({ path }) => record.file(target.name, path)!).filter(({ state }) => isOpen(state));
-      await failAll(terms, left, thrown);
+      await failFiles(terms, left, thrown);
     }
     return mayHelp;
   }
@@ -159,7 +159,7 @@ const isOpen = (state: DeliveredFile['state']): boolean => state === 'waiting' |
 const getFailure = (fault: DeliveryFault) =>
   ({ state: 'waiting', code: fault.code, message: fault.message }) satisfies Partial<DeliveredFile>;
 
-async function failAll(
+async function failFiles(
   { target, record, timestamp }: DeliveryTerms,
   files: readonly DeliveredFile[],
   fault: DeliveryFault,
@@ -169,7 +169,7 @@ async function failAll(
   await record.flush();
 }
 
-function findSecret(client: ReadClient, target: Target): string | undefined {
+function findSecret(client: ClientRecord, target: Target): string | undefined {
   try {
     return client.secretOf(target);
   } catch (thrown) {

@@ -1,5 +1,5 @@
 import type { TargetType } from '#domain/delivery/target-catalogue.js';
-import type { PostSigned } from '../operations/send-callback.js';
+import type { SignedPostSender } from '../operations/send-callback.js';
 import type { DeliveryDestinations } from './delivery-places.js';
 import type { Sender } from './sender.js';
 import { createBucketSender } from './targets/bucket.js';
@@ -12,7 +12,7 @@ export type Senders = { readonly [T in TargetType]: Sender<T> };
 
 export interface SenderDependencies {
   readonly places: DeliveryDestinations;
-  readonly post: PostSigned;
+  readonly post: SignedPostSender;
   readonly mailServer: MailServer | undefined;
 }
 

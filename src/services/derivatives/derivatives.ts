@@ -32,7 +32,7 @@ import {
   isAnnounced,
   type AnnouncedDividends,
   type DividendTerms,
-  type Life,
+  type FutureSpan,
 } from './futures-dividends.js';
 
 /** Index levels of the latest stored run in points; for a derived index, levels of the derived book. */
@@ -85,7 +85,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
   }
 
   /** Returns the discrete dividends up to the last expiry. */
-  async function listDividends(terms: DividendTerms, life: Life): Promise<readonly PointDividend[]> {
+  async function listDividends(terms: DividendTerms, life: FutureSpan): Promise<readonly PointDividend[]> {
     const given = readDividends(terms, life);
     return isAnnounced(terms) ? selectAnnouncedUntil(await announcedDividends(terms.index_id), life) : given;
   }

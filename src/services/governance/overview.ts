@@ -15,9 +15,9 @@ type Statement = GovernanceOverview['statements'][number];
 /** Number of newest entries of a register in the overview. */
 const LATEST = 5;
 /** Number of latest decisions of each schedule among which decisions with a reason are searched. */
-const READ = 20;
+const SEARCHED_DECISIONS = 20;
 /** Number of publication logs that are read at the same time. */
-const READ_TOGETHER = 16;
+const READ_CONCURRENCY = 16;
 
 /**
  * Counts the entries of all registers, and reads the newest ones.
@@ -55,8 +55,8 @@ async function listStatements(documents: Documents): Promise<Statement[]> {
   const ids = await documents.ids('index');
   const published = new Set(await documents.ids('publication-head'));
   const statements: Statement[] = [];
-  for (let from = 0; from < ids.length; from += READ_TOGETHER) {
-    const read = ids.slice(from, from + READ_TOGETHER).map(async (id): Promise<Statement> => {
+  for (let from = 0; from < ids.length; from += READ_CONCURRENCY) {
+    const read = ids.slice(from, from + READ_CONCURRENCY).map(async (id): Promise<Statement> => {
       const log = published.has(id) ? await readPublished(documents, id) : { published_through: null, entries: 0 };
       return { index_id: id, ...log, errors: errors.get(id) ?? 0 };
     });
@@ -89,7 +89,7 @@ const listNewest = <E extends { readonly at: string }>(entries: readonly E[]): E
 /** Returns the latest decisions about a schedule that have a reason, newest first. */
 async function readLatestReasoned(documents: Documents, scheduleId: string): Promise<readonly Judgement[]> {
   const found: Judgement[] = [];
-  for await (const judgement of readJudgements(documents, scheduleId, READ)) {
+  for await (const judgement of readJudgements(documents, scheduleId, SEARCHED_DECISIONS)) {
     if (judgement.reason !== null) found.push(judgement);
     if (found.length === LATEST) break;
   }

@@ -10,7 +10,7 @@ export interface AuditNotes {
   /** Records a refused key, at most once per minute and address. Never rejects. */
   refusedKey(refused: RefusedKey): void;
   /** Records a response, if reads are logged. Never rejects. */
-  read(read: LoggedRead): void;
+  read(read: AuditedRead): void;
 }
 
 export interface RefusedKey {
@@ -18,7 +18,7 @@ export interface RefusedKey {
   readonly requestId: string;
 }
 
-export interface LoggedRead {
+export interface AuditedRead {
   readonly operation: string;
   /** Path of the resource that was read. */
   readonly path: string;

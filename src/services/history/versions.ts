@@ -10,7 +10,7 @@ import { createMethodology } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
 import { hasVersions, readHead, loadVersion, type HistoryHead, type StoredVersion } from '#store/history/history.js';
 import type { DocumentStore, DocumentTransaction, UnreadableCause } from '#store/port.js';
-import { forgetRuns } from '../stored/kept-runs.js';
+import { deleteRuns } from '../stored/kept-runs.js';
 import { readAdjustment } from '../stored/declared-adjustment.js';
 import { countSkipped } from '../shared/skipped.js';
 
@@ -141,7 +141,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       documents.transaction(
         async (tx) => {
           if ((await tx.get(kind, id)) !== undefined) return undefined;
-          const purgedRuns = await forgetRunsLeft(tx, { kind, id });
+          const purgedRuns = await deleteOrphanedRuns(tx, { kind, id });
           return (await tx.delete(kind, id)) || purgedRuns > 0 ? { purgedRuns } : undefined;
         },
         { by: { ...by, purges: true } },
@@ -150,13 +150,13 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 }
 
 /** Removes the published runs of a deleted index or strategy. @returns the number of removed runs */
-async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
-  const other = OTHER_WITH_RUNS[kind];
+async function deleteOrphanedRuns(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
+  const other = SIBLING_KINDS[kind];
   // An index and a strategy with the same id share run ids; the runs of the other kind are kept.
-  return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : forgetRuns(tx, id, { all: true });
+  return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : deleteRuns(tx, id, { all: true });
 }
 
-const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
+const SIBLING_KINDS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
 /** Returns the document of a version as clients see it, without the passwords in URLs of data sources. */
 function toClientForm({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {

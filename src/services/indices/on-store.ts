@@ -37,7 +37,7 @@ export async function runOnStoreOf<T>(
   definition: Body | IndexDocument,
   work: () => Promise<T>,
 ): Promise<T> {
-  return stores.within(await findNamedStore(documents, definition, getCallMarket()?.identity.datasetId), work);
+  return stores.within(await findReferencedStore(documents, definition, getCallMarket()?.identity.datasetId), work);
 }
 
 /**
@@ -45,7 +45,7 @@ export async function runOnStoreOf<T>(
  * @param asked store in the request
  * @throws Refusal VALIDATION_FAILED if they name several stores
  */
-export async function findNamedStore(
+export async function findReferencedStore(
   reader: Pick<DocumentReader, 'get'>,
   definition: Body | IndexDocument,
   asked?: string,

@@ -65,13 +65,13 @@ export function createPluginPreviews({
     return { ...whole, plugins: { [NAME]: use } };
   }
 
-  interface Asked {
+  interface PluginQuery {
     readonly served: ServedMarket;
     readonly document: IndexDocument;
     readonly request: PluginPreviewRequest;
   }
 
-  async function readValues({ served, document, request }: Asked, signal: AbortSignal): Promise<PluginPreview> {
+  async function readValues({ served, document, request }: PluginQuery, signal: AbortSignal): Promise<PluginPreview> {
     const question = {
       market: served.handle,
       documents: { [TERMS]: document },

@@ -9,8 +9,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import { checkStrategy, validateStrategy, type StrategyContext } from '#domain/checks/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
-import { forgetRuns } from '../stored/kept-runs.js';
-import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
+import { deleteRuns } from '../stored/kept-runs.js';
+import { cancelJobsAbout, deleteJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertIdOfPath } from '../shared/document-ids.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from '../stored/stored-indices.js';
@@ -139,8 +139,8 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, toDocumentPrecondition(ifMatch));
         await tx.delete('strategy', strategyId);
-        const runsForgotten = await forgetRuns(tx, strategyId, { all: by?.purges });
-        const jobsForgotten = (await forgetJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
+        const runsForgotten = await deleteRuns(tx, strategyId, { all: by?.purges });
+        const jobsForgotten = (await deleteJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
           backtest_record_deleted: runsForgotten > 0,
@@ -164,7 +164,7 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
   }
 }
 
-const MARK = '.';
+const ETAG_SEPARATOR = '.';
 
 /**
  * Returns the etag of a response, which begins with the etag of the document and also changes with the rest of the
@@ -173,12 +173,12 @@ const MARK = '.';
 function computeEtag(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;
   const rest = createHash('sha256').update(toCanonicalJson({ problems, has_run, run_at })).digest('hex');
-  return `${document}${MARK}${rest.slice(0, 16)}`;
+  return `${document}${ETAG_SEPARATOR}${rest.slice(0, 16)}`;
 }
 
 /** Converts a client's precondition with the ETag of any response to a precondition on the document itself. */
 function toDocumentPrecondition(ifMatch: Precondition | undefined): Precondition | undefined {
-  return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(MARK)[0]!);
+  return ifMatch === undefined || ifMatch === '*' ? ifMatch : ifMatch.map((etag) => etag.split(ETAG_SEPARATOR)[0]!);
 }
 
 /** Returns the capture time of a stored run; null if the record has none. */

@@ -44,7 +44,7 @@ interface SharedDocument {
 export function createAccess({ documents, isHidden }: AccessDependencies): Access {
   let known: { readonly revision: number; readonly shared: readonly SharedDocument[] } | undefined;
 
-  async function listAllShared(): Promise<readonly SharedDocument[]> {
+  async function listSharedDocuments(): Promise<readonly SharedDocument[]> {
     const revision = await documents.revision('sharing');
     if (known?.revision === revision) return known.shared;
     const { documents: shared } = await documents.list('sharing', (body, subject) => {
@@ -84,7 +84,7 @@ export function createAccess({ documents, isHidden }: AccessDependencies): Acces
       if (prefixes === undefined) return undefined;
       const names = isSubject === true ? [keyId] : [keyId, name];
       const own = (shared: SharedDocument) => names.some((word) => word !== null && shared.with.has(word));
-      const shared = (await runUnrestricted(listAllShared)).filter(own).map(({ subject }) => subject);
+      const shared = (await runUnrestricted(listSharedDocuments)).filter(own).map(({ subject }) => subject);
       return { prefixes, shared: new Set(shared), isHidden };
     },
     read,

@@ -13,12 +13,12 @@ export interface CallbackDestinationOptions {
 /** Permitted destinations of messages. */
 export interface CallbackDestinations {
   /** Returns the reason why callbacks to a URL are not permitted; undefined if they are permitted. */
-  problemOf(url: string): Problem | undefined;
+  problemOf(url: string): AddressProblem | undefined;
   /** Returns true if connections to an IP address are allowed. */
   isAddressAllowed(address: string): boolean;
 }
 
-interface Problem {
+interface AddressProblem {
   readonly reason: string;
   readonly isFinal: true;
 }
@@ -93,4 +93,4 @@ function getFamily(address: string): 'ipv4' | 'ipv6' {
   return isIP(address) === 6 ? 'ipv6' : 'ipv4';
 }
 
-const createProblem = (reason: string): Problem => ({ reason, isFinal: true });
+const createProblem = (reason: string): AddressProblem => ({ reason, isFinal: true });

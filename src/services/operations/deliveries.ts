@@ -64,9 +64,9 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
   const due = new Set<string>();
   const sending = new Map<string, Promise<void>>();
   const closing = new AbortController();
-  const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => become(id));
+  const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => updateDelivery(id));
 
-  function become(id: string): void {
+  function updateDelivery(id: string): void {
     if (closing.signal.aborted) return;
     waiting.delete(id);
     due.add(id);
@@ -98,7 +98,7 @@ export function createDeliveries(dependencies: DeliveriesDependencies): Deliveri
     if (closing.signal.aborted) return;
     waiting.set(
       id,
-      clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => become(id)),
+      clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => updateDelivery(id)),
     );
   }
 

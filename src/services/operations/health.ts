@@ -14,7 +14,7 @@ export interface Check {
   readonly unready?: ErrorCode;
 }
 
-export type HealthRead = Omit<Health, 'limits'>;
+export type HealthReport = Omit<Health, 'limits'>;
 
 export interface HealthService {
   /** Version of the running engine. */
@@ -23,7 +23,7 @@ export interface HealthService {
    * Returns everything except the limits, which are constant. Callers in the same turn of the event loop get the same
    * response. A finished response is returned without a promise.
    */
-  health(): HealthRead | Promise<HealthRead>;
+  health(): HealthReport | Promise<HealthReport>;
   /**
    * Reads the state that health reports during an outage, and records changes of it. Does not reject during an outage.
    */
@@ -49,10 +49,10 @@ export interface HealthDependencies {
 }
 
 /** Parts of health that are read from documents and jobs. */
-type ReadHealth = Pick<Health, 'store' | 'jobs'>;
+type StoredHealth = Pick<Health, 'store' | 'jobs'>;
 
 const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
-const NOTHING_READ: ReadHealth = {
+const UNREAD_HEALTH: StoredHealth = {
   store: { active: null, status: null, end: null, partial_dates: null },
   jobs: { pending: 0, running: 0, lanes: createLanes({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
 };
@@ -68,7 +68,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
   const read = createReader(dependencies);
   const startedMs = monotonic();
   const started = formatTimestamp(startedAt.getTime());
-  const lookAll = (): HealthCheck[] =>
+  const runChecks = (): HealthCheck[] =>
     checks.map(({ name, look, note }) => {
       const fault = look();
       return { name, ok: fault === undefined, message: fault ?? note?.() ?? null };
@@ -81,9 +81,9 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     const since = formatTimestamp(startedAt.getTime() + Math.round(monotonic() - startedMs));
     states = [...states.slice(1 - STATES_MAX), { since, status, reason }];
   };
-  const tell = async (): Promise<HealthRead> => {
+  const tell = async (): Promise<HealthReport> => {
     const { store, jobs } = await read();
-    const seen = lookAll();
+    const seen = runChecks();
     const reason = findReason(store.active, seen);
     const status = reason === null ? 'ok' : 'degraded';
     noteState(status, findCause(reason, seen));
@@ -100,7 +100,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       states,
     };
   };
-  let told: HealthRead | Promise<HealthRead> | undefined;
+  let told: HealthReport | Promise<HealthReport> | undefined;
   return {
     version,
     async look() {
@@ -118,7 +118,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     },
     readiness() {
       if (draining()) throw new Refusal('DRAINING', 'The service is stopping.');
-      const seen = lookAll();
+      const seen = runChecks();
       for (const [i, { ok, name, message }] of seen.entries()) {
         const code = checks[i]?.unready;
         if (!ok && code !== undefined) throw new Refusal(code, `The check ${name} fails: ${message}`, { checks: seen });
@@ -132,8 +132,8 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
  * Creates a reader of documents and jobs for the health report; while they are unavailable, it returns the previous
  * values.
  */
-function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<ReadHealth> {
-  const last = { ...NOTHING_READ };
+function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<StoredHealth> {
+  const last = { ...UNREAD_HEALTH };
   async function readStore(): Promise<void> {
     last.store = await store();
   }

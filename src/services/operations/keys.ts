@@ -91,7 +91,7 @@ export interface KeysDependencies {
 }
 
 /** Minimum interval between writes of the last use of a key. */
-const USE_WRITTEN_MS = 60_000;
+const USE_INTERVAL_MS = 60_000;
 
 /** Digest that is compared if no key has the id, so that an unknown key takes as long as a wrong key. */
 const NO_DIGEST = Buffer.alloc(32);
@@ -274,7 +274,7 @@ async function createKeyUses(documents: DocumentStore, now: () => number) {
     note(id: string): void {
       const at = now();
       const last = uses.get(id);
-      if (last !== undefined && at - last < USE_WRITTEN_MS) return;
+      if (last !== undefined && at - last < USE_INTERVAL_MS) return;
       uses.set(id, at);
       const write = documents.transaction((tx) => tx.put('key-use', id, { at: formatTimestamp(at) }));
       write.catch(() => {}); // The next use is written again; a full disk must not refuse a reader.

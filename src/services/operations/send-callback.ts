@@ -28,11 +28,11 @@ export interface SignedPost {
 }
 
 /** Attempts to send a request once. @returns undefined if the receiver accepted it, otherwise the failure */
-export type PostSigned = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
+export type SignedPostSender = (post: SignedPost, signal: AbortSignal) => Promise<Failure | undefined>;
 
 /** Creates the function that sends messages about jobs. */
 export const createSend =
-  (post: PostSigned): SendDelivery =>
+  (post: SignedPostSender): SendDelivery =>
   ({ url, delivery_id: id, body, traceparent }, closing) => {
     const headers = { 'Content-Type': 'application/json', ...(traceparent !== undefined && { traceparent }) };
     return post({ url, id, body, headers }, closing);
@@ -43,7 +43,7 @@ export const createSend =
  * not read, and the connection uses an address that was checked after its look-up.
  * @source Standard Webhooks specification 1.0.0, standardwebhooks.com
  */
-export function createPost({ places, secrets, now, userAgent }: SendOptions): PostSigned {
+export function createPost({ places, secrets, now, userAgent }: SendOptions): SignedPostSender {
   const lookUpChecked: LookupFunction = (host, options, done) => {
     lookup(host, { ...options, all: true }, (failure, addresses) => {
       if (failure !== null) return done(failure, '');

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { countHeldBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/kept-memory.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { assertDecides } from '#domain/checks/validate-overlay.js';
 import { checkOnMarket } from '#domain/checks/index-on-market.js';
@@ -162,5 +162,5 @@ export function createOptimisationId(now: number): string {
  */
 export function estimateOptimisationBytes({ dates, identifiers }: MarketData): number {
   const names = Math.min(identifiers.length, 3000);
-  return 128 * 2 ** 20 + 2 * countHeldBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
+  return 128 * 2 ** 20 + 2 * countRetainedBytes(8 * dates.length * identifiers.length) + 8 * 4 * names * names;
 }

@@ -9,7 +9,7 @@ import type { JobStatus } from '#jobs/status.js';
 import { getCallMarket } from '#market/serving/call-market.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { findNamedStore } from '../indices/on-store.js';
+import { findReferencedStore } from '../indices/on-store.js';
 import { assertOwnName, prefixName } from '../operations/access.js';
 import { limitJobs } from '../operations/reachable-jobs.js';
 import { readRows } from '../runs/result-rows.js';
@@ -102,7 +102,7 @@ export function createStudies(dependencies: StudiesDependencies): Studies {
         targets.push(await requireTarget(documents, id));
       const asked = getCallMarket()?.identity.datasetId;
       const named = new Set<string | null>();
-      for (const { document } of targets) named.add(await findNamedStore(documents, document, asked));
+      for (const { document } of targets) named.add(await findReferencedStore(documents, document, asked));
       if (named.size > 1) throw createSeveralStoresRefusal([...named]);
       return stores.within([...named][0]!, () => submit(terms, targets, origin));
     },

@@ -23,7 +23,7 @@ export interface BatchResultsDependencies {
 }
 
 /** Number of a block of 100 accounts, with its batch. */
-interface WantedBlock {
+interface BlockRequest {
   readonly batchId: string;
   readonly block: number;
 }
@@ -36,10 +36,10 @@ export interface BatchResults {
    * @throws Refusal JOB_NOT_FOUND, VALIDATION_FAILED, DOCUMENT_UNREADABLE; JOB_RUNNING for a block that is not solved
    * yet
    */
-  accounts(wanted: WantedBlock): Promise<Uint8Array<ArrayBuffer>>;
+  accounts(wanted: BlockRequest): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns a block as a table. @throws the refusals of `accounts` */
   table(
-    wanted: WantedBlock & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
+    wanted: BlockRequest & { readonly table: BatchTable; readonly format: Exclude<ExportFormat, 'json'> },
   ): Promise<Uint8Array<ArrayBuffer>>;
   /** Returns the common data as JSON. @throws Refusal JOB_NOT_FOUND, DOCUMENT_UNREADABLE */
   common(batchId: string): Promise<Uint8Array<ArrayBuffer>>;
@@ -60,7 +60,7 @@ export function createBatchResults({ documents, jobs, artifacts, kind }: BatchRe
   };
 
   /** Returns the text of a block, with its accounts separated by commas. */
-  async function readAccounts({ batchId, block }: WantedBlock) {
+  async function readAccounts({ batchId, block }: BlockRequest) {
     const { status, volumes } = await findBatch(batchId);
     if (volumes !== undefined) return finishBlock(volumes.slice(1), block);
     if (status !== 'pending' && status !== 'running') throw removeResults(batchId, status);

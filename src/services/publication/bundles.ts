@@ -10,8 +10,8 @@ import { signHash } from '#store/publication/signing.js';
 import { hashOf } from '#store/publication/statement-hash.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
-import type { KnownFiles } from '#jobs/tasks/files.js';
-import type { DataVersions, KnownMarket } from '../datasets/data-versions.js';
+import type { EarlierContentFiles } from '#jobs/tasks/files.js';
+import type { DataVersions, VersionedMarket } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
 import type { RunStates } from '../runs/run-states.js';
 import { readRunList } from '../stored/kept-runs.js';
@@ -21,7 +21,7 @@ import { findIndex } from '../stored/stored-indices.js';
 import { addDefaultsToPlan } from '#domain/checks/plan-defaults.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 import { resolveRunModelFiles } from '../stored/used-models.js';
-import type { PublicationCall, Publications } from './publications.js';
+import type { PublicationRequest, Publications } from './publications.js';
 
 /** Archive as a sequence of parts. */
 export interface Bundle {
@@ -36,7 +36,7 @@ export interface Bundles {
    * @throws Refusal NOTHING_PUBLISHED, INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH,
    * VERSION_NOT_FOUND, NO_DATA_KNOWN, NOT_REPRODUCED
    */
-  of(indexId: string, asked: PublicationCall): Promise<Bundle>;
+  of(indexId: string, asked: PublicationRequest): Promise<Bundle>;
 }
 
 export interface BundlesDependencies {
@@ -65,7 +65,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Returns the content that a run was computed from. */
-  async function readMarket(run: RunDocument): Promise<KnownMarket> {
+  async function readMarket(run: RunDocument): Promise<VersionedMarket> {
     const now = await dataVersions.at(undefined);
     const isNow = now.served.identity.contentHash === run.store_content_hash;
     const known = isNow || run.store_version == null ? now : await dataVersions.at(run.store_version);
@@ -74,7 +74,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
   }
 
   /** Returns the files of the contents before a version. */
-  async function readKnownFiles(version: number | null): Promise<KnownFiles> {
+  async function readVersionFiles(version: number | null): Promise<EarlierContentFiles> {
     const { knownOn, earlier } = await dataVersions.before(version);
     const files = earlier.map(async ({ artifact, ...content }) => ({
       ...content,
@@ -117,7 +117,7 @@ export function createBundles(dependencies: BundlesDependencies): Bundles {
           plan,
           entries,
           ...(await resolveRunModelFiles(artifacts, plan.models, run.artifacts.models)),
-          ...(plan.request.as_known === undefined ? {} : { known: await readKnownFiles(version) }),
+          ...(plan.request.as_known === undefined ? {} : { known: await readVersionFiles(version) }),
         };
       });
       const { files, hashes, securities, dates } = await jobs.query('publication-bundle', input, signal);

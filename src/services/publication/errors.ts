@@ -154,13 +154,13 @@ function formatNotice({
     left: `${indexId}: ${dates} ${differ} immaterially and ${stand} as published.`,
   }[decision];
   if (largest === null) return `${what} ${reason}`;
-  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${shown(largest.published)} to ${shown(largest.run)}.`;
+  const size = `Largest change: ${largest.variant} return level of ${largest.date} from ${roundShown(largest.published)} to ${roundShown(largest.run)}.`;
   const rest = same === 0 ? '' : ` The levels of ${same} of them are the same within rounding.`;
   return `${what} ${size}${rest} ${reason}`;
 }
 
 /** Returns a level with eight significant digits, which show a difference of a ten-thousandth of a basis point. */
-const shown = (level: number | null): number | null => level && Number(level.toPrecision(8));
+const roundShown = (level: number | null): number | null => level && Number(level.toPrecision(8));
 
 const KIND = 'publication-error';
 

@@ -57,7 +57,7 @@ export interface Publications {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
    *   PARTIAL_CLOSES, APPROVAL_REQUIRED, OVERLOADED
    */
-  publish(indexId: string, body: () => PublishRequest, asked: PublicationCall): Promise<Publication>;
+  publish(indexId: string, body: () => PublishRequest, asked: PublicationRequest): Promise<Publication>;
   /**
    * Returns the entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE
    */
@@ -69,7 +69,7 @@ export interface Publications {
   rotateKey(by: Authorship): Promise<PublicKey>;
 }
 
-export interface PublicationCall {
+export interface PublicationRequest {
   readonly by: Authorship;
   readonly signal: AbortSignal;
   /** Day of the schedule that publishes. */

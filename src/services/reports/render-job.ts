@@ -17,7 +17,7 @@ import { loadVersion } from '#store/history/history.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { findIndex } from '../stored/stored-indices.js';
 import { assertUndamaged } from '../stored/damaged-runs.js';
-import { getColumns, toHashedReference, requireRun, type AskedRun } from '../stored/run-documents.js';
+import { getColumns, toHashedReference, requireRun, type RequestedRun } from '../stored/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
@@ -100,7 +100,7 @@ export function createRenderJob({
     return readIndex(JSON.parse(version.content));
   }
 
-  async function requireRunNow(name: AskedRun): Promise<RunDocument> {
+  async function requireRunNow(name: RequestedRun): Promise<RunDocument> {
     const { subject } = name;
     try {
       return await requireRun(documents, name);

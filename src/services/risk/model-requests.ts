@@ -65,7 +65,7 @@ export function createModelRequests({
     if (runId === null) {
       const identifiers = [...new Set(request.identifiers)].toSorted(compareText);
       assertFewSecurities(identifiers.length, 'identifiers');
-      assertKnown(market, request.identifiers);
+      assertKnownSecurities(market, request.identifiers);
       return { model_id: modelId, request, identifiers, run: null };
     }
     return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await readTerms(runId)) } };
@@ -120,7 +120,7 @@ export function findIndexId({ identifiers, index_id: indexId }: RiskModelRequest
 }
 
 /** Refuses securities that the store lacks, with one finding per security. @throws Refusal VALIDATION_FAILED */
-function assertKnown(market: MarketData, identifiers: readonly string[]): void {
+function assertKnownSecurities(market: MarketData, identifiers: readonly string[]): void {
   const lookup = getLookup(market);
   const findings = identifiers.flatMap((identifier, i): Finding[] => {
     if (lookup.positionOf(identifier) !== undefined) return [];

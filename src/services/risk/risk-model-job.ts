@@ -3,9 +3,14 @@ import { reportUnreadFields } from '#domain/documents/idle-settings.js';
 import { locateParts } from '#domain/numbers/even-parts.js';
 import { hasPanelForm } from '#domain/risk/estimate-risk-model.js';
 import type { MatrixFiles } from '#domain/risk/matrix-files.js';
-import { assertFewSecurities, EIGENVALUES_PART, PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import {
+  assertFewSecurities,
+  EIGENVALUES_PART,
+  PART_COUNT,
+  SINGLE_THREAD_SECURITIES_MAX,
+} from '#domain/risk/model-parts.js';
 import type { RiskModelDocument } from '#domain/risk/risk-model-document.js';
-import { describeLeftOut } from '#domain/risk/excluded-securities.js';
+import { describeExclusion } from '#domain/risk/excluded-securities.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
 import { createJobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-kind.js';
 import type { PartOutput, WrittenParts } from '#jobs/offered-parts.js';
@@ -28,7 +33,7 @@ export interface RiskModelJobDependencies {
   readonly dataVersions: Pick<DataVersions, 'at'>;
   /** Number of threads of the pool. */
   readonly workers: number;
-  /** Maximum number of securities of a model that one thread estimates as a whole. Default: `WHOLE_MODEL_MAX`. */
+  /** Maximum number of securities of a model that one thread estimates as a whole. Default: `SINGLE_THREAD_SECURITIES_MAX`. */
   readonly wholeMax?: number;
 }
 
@@ -48,7 +53,7 @@ export function createRiskModelJob({
   markets,
   dataVersions,
   workers,
-  wholeMax = WHOLE_MODEL_MAX,
+  wholeMax = SINGLE_THREAD_SECURITIES_MAX,
 }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
   async function resolveUniverse({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
@@ -157,7 +162,7 @@ function formatMessage(
   return [
     `${assetIds.length} ${assetIds.length === 1 ? 'security' : 'securities'}, ${diagnostics.observations} observations.`,
     ...reportUnreadFields(request).map(({ message }) => message),
-    describeLeftOut(new Map(Object.entries(excluded))),
+    describeExclusion(new Map(Object.entries(excluded))),
   ]
     .filter((sentence) => sentence !== '')
     .join(' ');

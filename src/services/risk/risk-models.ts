@@ -8,7 +8,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { AnswerBytes } from '#jobs/tasks/files.js';
+import type { ResponseBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
@@ -41,7 +41,7 @@ export interface RiskModelReading {
   /** Returns a RiskModelView as JSON, which is generated while it is read. */
   json(signal?: AbortSignal): ReadableStream<Uint8Array>;
   /** Returns the covariance as an Arrow stream. */
-  arrow(signal?: AbortSignal): Promise<AnswerBytes>;
+  arrow(signal?: AbortSignal): Promise<ResponseBytes>;
 }
 
 export interface RiskModels {

@@ -6,7 +6,7 @@ import { parseBenchmark, type BenchmarkRef } from '#domain/documents/benchmark-r
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { findStore, removeStores } from '#domain/documents/store-of-documents.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
-import { countHeldBytes } from '#base/memory/kept-memory.js';
+import { countRetainedBytes } from '#base/memory/kept-memory.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusals/refusal.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
@@ -156,5 +156,5 @@ const PANELS_PER_RUN = 10;
 
 /** Estimates the maximum memory of a backtest on a market. */
 export function estimateBacktestBytes({ dates, identifiers }: MarketData): number {
-  return 64 * 2 ** 20 + PANELS_PER_RUN * countHeldBytes(8 * dates.length * identifiers.length);
+  return 64 * 2 ** 20 + PANELS_PER_RUN * countRetainedBytes(8 * dates.length * identifiers.length);
 }

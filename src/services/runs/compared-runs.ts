@@ -1,6 +1,6 @@
 import type { Finding } from '#domain/refusals/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
-import type { AskedRun } from '../stored/run-documents.js';
+import type { RequestedRun } from '../stored/run-documents.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { refuseWithFindings } from '#domain/refusals/refusal.js';
 
@@ -12,7 +12,7 @@ export function assertComparable(runIds: readonly string[], benchmark: string | 
 }
 
 /** Parses the name of a run: an id for the newest run, or ID@RUN. */
-export function findComparedRun(name: string): AskedRun {
+export function findComparedRun(name: string): RequestedRun {
   const [subject = '', id] = name.split('@');
   return { subject, id };
 }

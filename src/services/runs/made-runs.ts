@@ -32,7 +32,7 @@ export interface RunMakerDependencies {
 /**
  * Links the matrices of stored risk models under names of the run, so that they remain when a model is estimated again.
  */
-async function link(
+async function linkRunFiles(
   attempt: Attempt<PortableTaskName>,
   artifacts: Pick<ArtifactStore, 'newName'>,
   matrices: Readonly<Record<string, MatrixFiles>>,
@@ -177,7 +177,7 @@ export function createRunMaker({
       ...(asked === undefined ? {} : { asked }),
       artifacts: {
         ...files,
-        ...(plan.models === undefined ? {} : { models: await link(attempt, artifacts, matrices) }),
+        ...(plan.models === undefined ? {} : { models: await linkRunFiles(attempt, artifacts, matrices) }),
       },
     };
   }

@@ -67,7 +67,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
     filesOf: ({ run }) => (run === null ? [] : listArtifacts(run)),
   });
 
-  async function store(tx: DocumentTransaction, made: readonly MadeRerun[]): Promise<void> {
+  async function store(tx: DocumentTransaction, made: readonly CompletedRerun[]): Promise<void> {
     for (const { run, previous } of made) {
       if (await putRunAfter(tx, run, { after: previous, runsKept }))
         tx.publish({ type: 'run-stored', run_id: run.run_id });
@@ -80,7 +80,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
       const { rerun_id: id, engine_version: engineVersion } = payload;
       const summary = { kind: 'rerun', id, total: 'indices', outcomes: OUTCOMES, engineVersion } as const;
       const { result, entries } = await parts.run(createRowsOrder(payload), summary, attempt);
-      const made = entries.filter((entry): entry is MadeRerun => entry.run !== null);
+      const made = entries.filter((entry): entry is CompletedRerun => entry.run !== null);
       return { result, effect: (tx) => store(tx, made) };
     },
     async (payload, some, attempt) => ({
@@ -89,7 +89,7 @@ export function createRerunJob(dependencies: RerunJobDependencies): JobKind<Reru
   );
 }
 
-type MadeRerun = RerunEntry & { readonly run: RunDocument };
+type CompletedRerun = RerunEntry & { readonly run: RunDocument };
 
 const reachOf = ({ reach }: RerunPayload) =>
   reach === null ? undefined : { prefixes: reach.prefixes, shared: new Set(reach.shared), isHidden: false };

@@ -55,7 +55,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
     await markets.settled();
     const { positions } = divideEvenly(order.count);
     const count = parts.reduce((sum, part) => sum + positions(part).length, 0);
-    const own = toOneOf(attempt, share / count);
+    const own = toAlternative(attempt, share / count);
     const output = [];
     for (const part of parts) {
       const entries = [];
@@ -104,7 +104,7 @@ export function createRowsInParts({ artifacts, markets, workers }: RowsInPartsDe
  * Returns an attempt for one of many items, which fills a share of the progress; the job continues to compute after the
  * item.
  */
-const toOneOf = (attempt: RowAttempt, share: number): RowAttempt => ({
+const toAlternative = (attempt: RowAttempt, share: number): RowAttempt => ({
   ...attempt,
   compute: (task, input, part = 1) => attempt.compute(task, input, part * share),
   computed: () => {},

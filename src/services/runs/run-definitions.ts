@@ -11,7 +11,7 @@ import { toCanonicalJson } from '#domain/json/canonical-json.js';
 import type { Finding } from '#domain/refusals/findings.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { ArtifactStore, DocumentKind, DocumentStore, FoundDocument } from '#store/port.js';
+import type { ArtifactStore, DocumentKind, DocumentStore, DocumentLookup } from '#store/port.js';
 import { ALL_CLOSURES, type FollowingCalendars } from '../stored/recorded-closures.js';
 import { readStoredPlan } from '../stored/stored-plans.js';
 import { createBacktestPlans, type PlannedRun } from './backtest-plans.js';
@@ -54,7 +54,7 @@ const DEFINITION_KINDS = [
 const REMEMBERED_MAX = 10_000;
 
 /** State of a document: its ETag, its absence, or the reason why it is unreadable. */
-interface DocumentRead {
+interface DocumentState {
   readonly kind: DocumentKind;
   readonly id: string;
   readonly found: string;
@@ -70,7 +70,7 @@ export interface DefinitionState {
 interface CachedComparison extends DefinitionState {
   /** Revision of the documents when they were last found unchanged. */
   revision: string;
-  readonly reads: readonly DocumentRead[];
+  readonly reads: readonly DocumentState[];
 }
 
 export function createRunDefinitions({
@@ -94,7 +94,7 @@ export function createRunDefinitions({
       known.revision = revision;
       return known;
     }
-    const reads: DocumentRead[] = [];
+    const reads: DocumentState[] = [];
     const definition = await compareDefinitions(run, reads);
     compared.delete(key);
     compared.set(key, { revision, reads, ...definition });
@@ -102,14 +102,14 @@ export function createRunDefinitions({
     return definition;
   }
 
-  async function areUnchanged(reads: readonly DocumentRead[]): Promise<boolean> {
+  async function areUnchanged(reads: readonly DocumentState[]): Promise<boolean> {
     for (const { kind, id, found } of reads)
       if (formatFoundDocument(await documents.get(kind, id)) !== found) return false;
     return true;
   }
 
   /** @param reads records the documents that are read */
-  function compareDefinitions(run: RunDocument, reads: DocumentRead[]): Promise<DefinitionState> {
+  function compareDefinitions(run: RunDocument, reads: DocumentState[]): Promise<DefinitionState> {
     return compareWith(run, {
       async get(kind, id) {
         const document = await documents.get(kind, id);
@@ -171,7 +171,7 @@ export function getRequested({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // the request was parsed when it was sent
 }
 
-function formatFoundDocument(document: FoundDocument): string {
+function formatFoundDocument(document: DocumentLookup): string {
   if (document === undefined) return 'absent';
   return 'unreadable' in document ? document.unreadable : document.etag;
 }

@@ -15,7 +15,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { listKnownFilesBefore } from '../datasets/known-files.js';
+import { listVersionFilesBefore } from '../datasets/known-files.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from '../stored/kept-runs.js';
 import {
@@ -117,7 +117,7 @@ export function createRunDifferenceJob({
         const known =
           plan.request.as_known === undefined
             ? {}
-            : { known: await listKnownFilesBefore({ artifacts, dataVersions }, version) };
+            : { known: await listVersionFilesBefore({ artifacts, dataVersions }, version) };
         const input = { market, plan, ...(await findModels(plan, [from, to])), ...known };
         return (await attempt.compute('total-return', input, 0.2)).totalReturn;
       } catch (refusal) {

@@ -15,7 +15,7 @@ export interface RunStoresDependencies {
 /** Codes of refusals after which a read may succeed later, so that the store remains the right one. */
 const TEMPORARY_CODES: ReadonlySet<string> = new Set<ErrorCode>(['STORE_UNAVAILABLE', 'OVERLOADED', 'STORAGE_FULL']);
 
-interface KnownDatasets {
+interface DatasetsByContent {
   /** Revision of the documents when they were read. */
   readonly revision: number;
   readonly contents: readonly (MarketIdentity & { readonly isActive: boolean })[];
@@ -31,13 +31,13 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
     if (datasetId !== undefined) return datasetId;
     const served = markets.served()?.handle;
     if (served?.contentHash === hash) return served.datasetId;
-    return (await readKnownDatasets()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
+    return (await readDatasetsByContent()).contents.find(({ contentHash }) => contentHash === hash)?.datasetId;
   }
 
-  let datasets: KnownDatasets | undefined;
+  let datasets: DatasetsByContent | undefined;
 
   /** Reads the contents of all stores, unless no store has changed since the last read. */
-  async function readKnownDatasets(): Promise<KnownDatasets> {
+  async function readDatasetsByContent(): Promise<DatasetsByContent> {
     const revision = await documents.revision('store');
     if (datasets?.revision === revision) return datasets;
     const { documents: all } = await documents.list('store', readDataset);
@@ -57,7 +57,7 @@ export function createRunStores({ documents, markets, stores }: RunStoresDepende
   async function readCurrentContent(storeId: string | null): Promise<MarketIdentity | undefined> {
     const served = markets.served()?.handle;
     if (served !== undefined && (storeId === null || storeId === served.datasetId)) return served;
-    const { contents } = await readKnownDatasets();
+    const { contents } = await readDatasetsByContent();
     return contents.find(({ isActive, datasetId }) => (storeId === null ? isActive : datasetId === storeId));
   }
 

@@ -5,7 +5,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { RunTextInput, StoredText } from '#jobs/tasks/runs.js';
-import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentLookup } from '#store/port.js';
 import { readStored } from '#store/read-stored.js';
 import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from '../stored/stored-bytes.js';
@@ -189,7 +189,7 @@ export function computeRecordEtag(run: RunDocument): string {
 }
 
 /** Ensures that If-Match names the stored record. @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED */
-export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
+export function assertRecordNamed(runId: string, found: DocumentLookup, ifMatch: Precondition | undefined): void {
   if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
   if (ifMatch === undefined || ifMatch === '*') return;
   const run = readStored(found, readRun);

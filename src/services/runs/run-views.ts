@@ -9,7 +9,7 @@ import { addUnreadable } from '../shared/skipped.js';
 import { resolveColumnsFile, readRun, requireRun, type RunName } from '../stored/run-documents.js';
 import type { CheckedBytes } from '../stored/stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import type { RunCall, NeedSources } from './need.js';
+import type { RunRequest, NeedSources } from './need.js';
 import { createStoredState } from './run-states.js';
 import { NEEDS } from './view-needs.js';
 
@@ -48,7 +48,7 @@ export interface RunViews {
 }
 
 /** Number of rows computed concurrently, because a row is little work for a thread. */
-const ROWS_AT_ONCE = 8;
+const ROW_CONCURRENCY = 8;
 
 export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   const { documents, artifacts, states, maker, nextRebalance, comingRebalance } = dependencies;
@@ -74,9 +74,9 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const request = runs.filter(({ run_id }) => after === undefined || run_id > after).slice(0, limit ?? runs.length);
       const summaries: RunSummaryCollection['summaries'] = [];
       let damaged = 0;
-      for (let at = 0; at < request.length; at += ROWS_AT_ONCE) {
+      for (let at = 0; at < request.length; at += ROW_CONCURRENCY) {
         const rows = await Promise.all(
-          request.slice(at, at + ROWS_AT_ONCE).map((run) => readRow(run, signal).catch(toDamaged)),
+          request.slice(at, at + ROW_CONCURRENCY).map((run) => readRow(run, signal).catch(toDamaged)),
         );
         const readable = rows.filter((row) => row !== null);
         summaries.push(...readable);
@@ -97,7 +97,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     },
   };
 
-  async function lookUpRun(terms: RunViewTerms, asked: Omit<RunCall, 'afterwards'>) {
+  async function lookUpRun(terms: RunViewTerms, asked: Omit<RunRequest, 'afterwards'>) {
     const given: object = {};
     const afterwards: (() => void)[] = [];
     for (const need of terms.needs)
@@ -107,11 +107,13 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
 }
 
 /** Parameters that select the run or are resolved by a need. */
-const LOOKED_UP = new Set(['index_id', 'run_id', 'benchmark']);
+const RESOLVED_PARAMETERS = new Set(['index_id', 'run_id', 'benchmark']);
 
 /** Returns the parameters that the view receives. */
 const getParameters = (query: Readonly<Record<string, unknown>>) =>
-  Object.fromEntries(Object.entries(query).filter(([name, value]) => value !== undefined && !LOOKED_UP.has(name)));
+  Object.fromEntries(
+    Object.entries(query).filter(([name, value]) => value !== undefined && !RESOLVED_PARAMETERS.has(name)),
+  );
 
 /** Converts an error of one run to null, so that it does not hide other runs. */
 function toDamaged(thrown: unknown): null {

@@ -24,7 +24,7 @@ const QUESTIONS_MAX = 96;
 const CELLS = { latest: 900_000, windows: 300_000, beta: 130_000 } as const;
 
 /** Datapoints over one-year windows, which are computed after all other datapoints and in this order. */
-const COSTLY = new Map<string, number>([
+const EXPENSIVE_STYLES = new Map<string, number>([
   ['MOMENTUM', CELLS.windows],
   ['VOLATILITY', CELLS.windows],
   ['BETA', CELLS.beta],
@@ -63,7 +63,7 @@ function listStyleFields(market: MarketData): string[] {
   return [...derived, ...stored];
 }
 
-const countCells = (field: string): number => COSTLY.get(field) ?? CELLS.latest;
+const countCells = (field: string): number => EXPENSIVE_STYLES.get(field) ?? CELLS.latest;
 
 /** Returns the number of one-year windows per request; 0 if a single window would take much too long. */
 function countWindowsAtOnce({ identifiers }: MarketData, field: string): number {

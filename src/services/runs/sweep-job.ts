@@ -39,7 +39,7 @@ export function createSweepJob({
     const { base, documents: reached, models, data_version } = payload;
     await markets.settled();
     const content = await dataVersions.at(data_version);
-    const known = isAsKnown(payload) ? { known: await dataVersions.before(content.version) } : {};
+    const known = hasDatedData(payload) ? { known: await dataVersions.before(content.version) } : {};
     const references = createModelReferences(models, await findPlannedFiles(documents, artifacts, models));
     const { identity: market } = content.served;
     return { market, base, documents: reached, ...references, ...known, areChecked: !payload.is_unchecked };
@@ -90,7 +90,7 @@ export function createSweepJob({
 const createVariation = ({ grid, patches }: SweepPayload): Variation => ({ grid, patches });
 
 /** Returns true if some variants decide on the data known at the time. */
-function isAsKnown({ base, grid, patches }: SweepPayload): boolean {
+function hasDatedData({ base, grid, patches }: SweepPayload): boolean {
   const pointer = '/request/as_known';
   const isVaried = grid === null ? patches?.some((patch) => pointer in patch) === true : pointer in grid;
   return base.request.as_known !== undefined || isVaried;

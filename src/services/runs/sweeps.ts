@@ -35,7 +35,7 @@ import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { resolveReached } from '../indices/reached-documents.js';
 import { selectVersion, type DataVersions } from '../datasets/data-versions.js';
 import type { StoreMarkets } from '../datasets/store-markets.js';
-import { assertAnyKnown } from './known-decisions.js';
+import { assertSomeVersion } from './known-decisions.js';
 import { addStoredParts } from '../indices/stored-parts.js';
 import { requireIndex, createStoredIndices, type IndexLookup } from '../stored/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
@@ -158,7 +158,7 @@ export function createSweeps({
     const { market } = known.served;
     assertNoErrors('sweep', checkLevels(request, countSessions(market, base)));
     if (request.request.as_known !== undefined)
-      assertAnyKnown(await dataVersions.before(known.version), {
+      assertSomeVersion(await dataVersions.before(known.version), {
         market,
         end: request.request.end,
         documents: { base: base.document },

@@ -6,7 +6,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { BacktestPlans, PlannedRun } from './backtest-plans.js';
 
 /** Backtest as requested. */
-export interface AskedBacktest {
+export interface RequestedBacktest {
   readonly request: BacktestRequest;
   readonly asKnownOn?: AsKnownOn | undefined;
 }

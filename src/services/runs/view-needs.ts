@@ -6,15 +6,15 @@ import { createHashCells } from '#jobs/hash-cells.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import { listNamedFiles } from '../stored/run-documents.js';
 import { readRunDefinition } from '../stored/run-definition.js';
-import { resolveRiskMeasure, type AskedMeasure } from '../stored/used-models.js';
-import { readCompared, addModels, type RunCall, type NeedResolver, type NeedSources } from './need.js';
+import { resolveRiskMeasure, type RequestedMeasure } from '../stored/used-models.js';
+import { readCompared, addModels, type RunRequest, type NeedResolver, type NeedSources } from './need.js';
 import { resolveFactorMeasure } from './factor-measure.js';
 import { resolveIssuers, resolveScenarios, resolveWatchedRows } from './holding-needs.js';
 import { resolveExposures } from './exposure-needs.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { resolveRollingMemory } from './rolling-needs.js';
 
-const readBenchmark = async (sources: NeedSources, { run, query }: RunCall): Promise<ComparedWith | null> =>
+const readBenchmark = async (sources: NeedSources, { run, query }: RunRequest): Promise<ComparedWith | null> =>
   query.benchmark === undefined ? null : readCompared(sources, run, query.benchmark as string);
 
 /** Look-ups of the needs. Parameters have the types that the routes declare. */
@@ -55,7 +55,7 @@ export const NEEDS: Readonly<Record<RunViewNeed, NeedResolver>> = {
   async risk(sources, asked) {
     const { documents, artifacts, states } = sources;
     const { run, query } = asked;
-    const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as AskedMeasure);
+    const measure = await resolveRiskMeasure(documents, artifacts, query as unknown as RequestedMeasure);
     const benchmark = await readBenchmark(sources, asked);
     const isNeeded = benchmark !== null || measure.risk;
     const market = await (isNeeded ? states.requireMarket(run) : states.findMarket(run));

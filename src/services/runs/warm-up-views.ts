@@ -1,5 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
-import { OWN_GROUPS } from '#domain/market/market-groups.js';
+import { SINGLE_GROUPS } from '#domain/market/market-groups.js';
 import { createHashCells } from '#jobs/hash-cells.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
@@ -102,7 +102,7 @@ export async function* prepareViews(
     columns,
     ...window,
     limits: { rule: null },
-    by: OWN_GROUPS,
+    by: SINGLE_GROUPS,
     findings: [],
     market: null,
   }));

@@ -10,7 +10,7 @@ export interface PageQuery {
   readonly after?: string | undefined;
 }
 
-export interface StoredOne<D> {
+export interface StoredEntry<D> {
   readonly document: D;
   readonly etag: string;
   readonly updatedAt: string;
@@ -19,7 +19,7 @@ export interface StoredOne<D> {
 /** Documents of one kind, each of which is read, written and removed as a whole. */
 export interface StoredFamily<D> {
   /** Returns a document. @throws the refusal of the kind for an absent document, DOCUMENT_UNREADABLE */
-  get(id: string): Promise<StoredOne<D>>;
+  get(id: string): Promise<StoredEntry<D>>;
   /** Returns a page of readable documents in the order of their ids, each converted by `show`. */
   page<T>({ limit, after }: PageQuery, show: (id: string) => Promise<T>): Promise<StoredPage<T>>;
   /** Creates or replaces a document. @throws Refusal PRECONDITION_FAILED */

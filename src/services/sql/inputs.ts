@@ -17,7 +17,7 @@ import { runIdOf } from '#store/run-id.js';
 import { createIndexList } from '../indices/index-list.js';
 import type { ExportBody, Exports } from '../runs/exports.js';
 import { readRun } from '../stored/run-documents.js';
-import type { HeldFile, InputFiles } from './input-files.js';
+import type { LeasedFile, InputFiles } from './input-files.js';
 
 export interface SqlInputsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids' | 'list' | 'revision'>;
@@ -42,7 +42,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     view: SqlNeeds['runs'][number]['view'],
     subject: string,
     signal: AbortSignal,
-  ): Promise<HeldFile> {
+  ): Promise<LeasedFile> {
     const { etag, open } = await exports.export({ subject, id: undefined }, { table: view, format: 'parquet' });
     return files.hold(etag, async (path) => writeBody(path, await open(signal)));
   }
@@ -93,7 +93,7 @@ export function createSqlInputs({ documents, exports, jobs, markets, files }: Sq
     runs: () => documents.ids('run'),
     columns: async (): Promise<SqlOrder['columns']> => createColumns(markets.current()?.market),
     open(signal: AbortSignal): OpenInputs {
-      const all: HeldFile[] = [];
+      const all: LeasedFile[] = [];
 
       async function runFiles(wanted: SqlNeeds['runs'], allowed: ReadonlySet<string>): Promise<string[]> {
         const paths: string[] = [];

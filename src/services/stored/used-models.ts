@@ -2,10 +2,10 @@ import { listMatrixFiles, type MatrixFiles } from '#domain/risk/matrix-files.js'
 import { RiskModelDocument, type Estimator } from '#domain/risk/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import {
-  findFirstKnownDay,
+  findFirstModelDay,
   toPlannedModel,
   listUsedModels,
-  type UsedBy,
+  type ModelUser,
   type PlannedModel,
   type PlannedModels,
 } from '#domain/documents/used-models.js';
@@ -131,7 +131,7 @@ async function readModelFile(artifacts: ModelArtifacts, document: RiskModelDocum
 }
 
 /** Risk measure requested for a view. */
-export interface AskedMeasure {
+export interface RequestedMeasure {
   readonly risk: boolean;
   readonly risk_model?: string | undefined;
   readonly risk_estimator?: Estimator | undefined;
@@ -145,7 +145,7 @@ export interface AskedMeasure {
 export async function resolveRiskMeasure(
   reader: Reader,
   artifacts: ModelArtifacts,
-  { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
+  { risk, risk_model: modelId, risk_estimator: estimator }: RequestedMeasure,
 ): Promise<Pick<NeededRisk, 'risk' | 'model' | 'estimator'>> {
   if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
   if (estimator !== undefined) {
@@ -276,11 +276,11 @@ export async function lookAheadOf(
   return checkLookAhead(document, {
     calendar,
     firstDay,
-    observedEndOf: () => model && findFirstKnownDay(toPlannedModel(model)),
+    observedEndOf: () => model && findFirstModelDay(toPlannedModel(model)),
   });
 }
 
-function createMissingModel(modelId: string, { indexId, path }: UsedBy): Finding {
+function createMissingModel(modelId: string, { indexId, path }: ModelUser): Finding {
   return {
     severity: 'error',
     code: 'RISK_MODEL_NOT_FOUND',

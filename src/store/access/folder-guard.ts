@@ -36,7 +36,7 @@ export function guardFolder(
   storeId: string,
   { patienceMs = PATIENCE_MS, call = createFolderCalls(folder) } = {},
 ): FolderGuard {
-  async function assertThere(): Promise<void> {
+  async function assertFolderExists(): Promise<void> {
     const result = storeIdIn(await call(() => readFile(join(folder, MARKER), 'utf8')));
     if (result !== storeId) throw createUnavailableRefusal(folder, `it is the store ${result}, not ${storeId}`);
   }
@@ -47,9 +47,9 @@ export function guardFolder(
       const until = performance.now() + patienceMs;
       for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
         try {
-          await assertThere();
+          await assertFolderExists();
           const done = await work(pause > PAUSE_MS);
-          await assertThere();
+          await assertFolderExists();
           return done;
         } catch (thrown) {
           if (!isUnavailable(thrown)) throw thrown;

@@ -118,14 +118,14 @@ function findLinkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefin
 }
 
 /** Document as read from disk. */
-interface FoundDocument {
+interface DiskDocument {
   readonly kind: string | undefined;
   readonly body: unknown;
 }
 
 /** Check of all documents of a snapshot, in any order, for an audit log with a broken chain. */
 export interface AuditCheck {
-  look(found: FoundDocument): void;
+  look(found: DiskDocument): void;
   /** Returns the error, after all documents were read. @cost sorts the entries */
   fault(): AuditFault | undefined;
 }

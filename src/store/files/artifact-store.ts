@@ -17,7 +17,7 @@ import { formatDraftPath, removeFiles } from './folder-writer.js';
 import { openFolderTrash, createNoTrash } from './folder-trash.js';
 import { sweepFolder } from './sweep-folder.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
-import { createOwnHash, type BackgroundHash, type PassingHash } from './passing-hash.js';
+import { createThreadHash, type BackgroundHash, type PassingHash } from './passing-hash.js';
 
 const openFile = promisify(openCallback);
 const fstat = promisify(fstatCallback);
@@ -38,7 +38,7 @@ export async function openArtifacts(
   if (storeId === undefined) await mkdir(folder, { recursive: true });
   const { call } = guard;
   const getPath = (name: string): string => join(folder, name);
-  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createOwnHash();
+  const hashOf = ({ bytes }: ArtifactRef): PassingHash => hashApart?.(bytes) ?? createThreadHash();
   /** Names of files in a shared folder that a worker of this process is writing. */
   const claimed = new Set<string>();
 
@@ -66,7 +66,7 @@ export async function openArtifacts(
   const openArtifact = (ref: ArtifactRef): number | Promise<number> =>
     storeId === undefined ? openChecked(getPath(ref.name), ref) : openBy(call, getPath(ref.name), ref);
 
-  async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
+  async function linkArtifact(ref: ArtifactRef, name: string): Promise<void> {
     closeSync(await openArtifact(ref));
     try {
       await call(() => link(getPath(ref.name), getPath(name)), WRITE_MS);
@@ -77,10 +77,10 @@ export async function openArtifacts(
     }
   }
 
-  async function linkAll(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
+  async function linkArtifacts(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
     const names = files.map(({ name }) => name);
     if (isAgain) await remove(names);
-    const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkOne(ref, name)));
+    const outcomes = await Promise.allSettled(files.map(({ ref, name }) => linkArtifact(ref, name)));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failure !== undefined) {
       await remove(names).catch(() => {}); // garbage collection removes the files later
@@ -106,7 +106,7 @@ export async function openArtifacts(
       return guard.work(() => copyIn({ folder, call, freeSpace }, file, size));
     },
     newName: createArtifactName,
-    link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
+    link: (files) => guard.work((isAgain) => linkArtifacts(files, isAgain)),
     settle: () => guard.work(() => flushFolder(folder, call)),
     async stream(ref, range) {
       const file = await openArtifact(ref);
@@ -135,7 +135,7 @@ export async function openArtifacts(
     isIntact,
     damaged: createDamageCheck({ path: getPath, isIntact, call }),
     async file({ name }) {
-      if (storeId !== undefined && !claimed.has(name)) await assertThere(getPath(name), name, call);
+      if (storeId !== undefined && !claimed.has(name)) await assertArtifactsExist(getPath(name), name, call);
       return getPath(name);
     },
     async claim(bytes) {
@@ -198,7 +198,7 @@ async function linkDurably(from: string, to: string, call: FolderCall): Promise<
   return digest;
 }
 
-async function assertThere(path: string, name: string, call: FolderCall): Promise<void> {
+async function assertArtifactsExist(path: string, name: string, call: FolderCall): Promise<void> {
   try {
     await call(() => access(path));
   } catch (cause) {

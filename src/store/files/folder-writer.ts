@@ -12,13 +12,14 @@ import type { FreeSpace } from './free-space.js';
 import { writeLarge } from './write-large.js';
 
 /** Suffix of an incomplete file. */
-const DRAFT = '.new';
+const DRAFT_SUFFIX = '.new';
 
 /** Returns the path of a file while it is incomplete; a start removes it as orphaned. */
-export const formatDraftPath = (path: string): string => `${path}${DRAFT}`;
+export const formatDraftPath = (path: string): string => `${path}${DRAFT_SUFFIX}`;
 
 /** Returns the final path of a file or of a draft. */
-export const removeDraftSuffix = (path: string): string => (path.endsWith(DRAFT) ? path.slice(0, -DRAFT.length) : path);
+export const removeDraftSuffix = (path: string): string =>
+  path.endsWith(DRAFT_SUFFIX) ? path.slice(0, -DRAFT_SUFFIX.length) : path;
 
 /** Creates a writer of artifacts to a folder. A file gets its final name only when it is complete on disk. */
 export function createFolderWriter(folder: string, freeSpace: FreeSpace, guard: FolderGuard = noGuard): ArtifactWriter {

@@ -11,7 +11,7 @@ import {
   type VersionedKind,
 } from '#domain/documents/version-document.js';
 import { formatNumberedId, createNumberedRange, parseNumber } from '../document-id.js';
-import type { DocumentReader, DocumentTransaction, FoundDocument, UnreadableCause } from '../port.js';
+import type { DocumentReader, DocumentTransaction, DocumentLookup, UnreadableCause } from '../port.js';
 import { unpackContent, packContent } from './version-content.js';
 import { parseStored } from '../read-stored.js';
 
@@ -94,7 +94,7 @@ export function readVersion(body: unknown): StoredVersion | undefined {
 
 /** State of a document before a write. */
 export interface DocumentState {
-  readonly document: FoundDocument;
+  readonly document: DocumentLookup;
   /** Number of the last version; 0 without versions. */
   readonly latest: number;
   /** ETag of the current content; null without content. */
@@ -103,7 +103,7 @@ export interface DocumentState {
 
 /** Pending reads of a document and of the number of its last version. */
 export interface PendingReads {
-  readonly document: Promise<FoundDocument>;
+  readonly document: Promise<DocumentLookup>;
   /** Result of `readLastVersion`; undefined if it was not requested. */
   readonly last: Promise<number> | undefined;
 }

@@ -11,7 +11,7 @@ import {
   type VersionedKind,
 } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusals/refusal.js';
-import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
+import type { DocumentKind, DocumentStore, DocumentTransaction, DocumentLookup, TransactionOptions } from '../port.js';
 import { isDocumentId, getOwner } from '../document-id.js';
 import { appendAudit, readAuditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
@@ -80,7 +80,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   const getAuthor = (): Authorship => options?.by ?? NO_REQUEST;
   let at: string | undefined;
   const getTime = (): string => (at ??= formatTimestamp(now()));
-  const ahead = createReadsAhead(tx, options?.by !== undefined);
+  const ahead = createPrefetchedReads(tx, options?.by !== undefined);
 
   async function log(kind: AuditedKind, id: string, written: WrittenVersion): Promise<void> {
     const { author: name, keyId, note, requestId: request_id } = getAuthor();
@@ -109,7 +109,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
   }
 
   /** Deletes a kept run and logs the deletion, even if the run was the newest before. */
-  async function deleteKept(id: string): Promise<boolean> {
+  async function deletePurgedVersions(id: string): Promise<boolean> {
     const subject = getOwner(id);
     const existed = await tx.delete('kept-run', id);
     const names = { version: null, run_id: id.slice(subject.length + 1) };
@@ -146,7 +146,7 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
     },
     async delete(kind, id) {
       if (isVersioned(kind)) return deleteVersioned({ kind, id });
-      if (kind === 'kept-run') return deleteKept(id);
+      if (kind === 'kept-run') return deletePurgedVersions(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
       const before = await tx.get(kind, id);
       const names = before === undefined || 'unreadable' in before ? NO_VERSION : createReference(kind, before.body);
@@ -161,12 +161,12 @@ export function createVersionedTransaction<T extends DocumentTransaction>(
 /**
  * Reads of documents in advance of their writes. Each read of a database is a round trip, so all of them start at once.
  */
-interface ReadsAhead {
+interface PrefetchedReads {
   /**
    * Reads a document; for a request, which usually writes the document, also starts the reads for its version and the
    * log.
    */
-  document(subject: Subject): Promise<FoundDocument>;
+  document(subject: Subject): Promise<DocumentLookup>;
   /** Returns the pending reads of a document that is about to be written. */
   take(subject: Subject): PendingReads;
   /** Returns the head of the log, including the entries of the transaction. */
@@ -174,7 +174,7 @@ interface ReadsAhead {
   logEndsWith(head: StoredAuditHead): void;
 }
 
-function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhead {
+function createPrefetchedReads(tx: DocumentTransaction, isRequest: boolean): PrefetchedReads {
   const readings = new Map<string, PendingReads>();
   let end: Promise<StoredAuditHead> | undefined;
   const formatKey = ({ kind, id }: Subject): string => `${kind}/${id}`;
@@ -225,7 +225,7 @@ function createReference(kind: AuditedKind, body: unknown): VersionReference {
  * and new content. The creation of a store also logs its first content.
  */
 function storeChanges(
-  before: FoundDocument,
+  before: DocumentLookup,
   body: unknown,
   { etag, isVersion }: { readonly etag: string; readonly isVersion: boolean },
 ): readonly WrittenVersion[] {

@@ -116,12 +116,12 @@ async function takeSnapshot(home: HomeFolders, draft: string, pins: string): Pro
     } finally {
       await reader.close();
     }
-    const snapshot = await pinNamed(home, copy, pins);
+    const snapshot = await pinArtifacts(home, copy, pins);
     if (snapshot.missing.length === 0 || round === ROUNDS_MAX) return snapshot;
   }
 }
 
-async function pinNamed(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
+async function pinArtifacts(home: HomeFolders, copy: string, pins: string): Promise<Snapshot> {
   const reader = openDocumentsReader(copy);
   const pinned = new Map<string, PinnedFile>();
   const missing: string[] = [];

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, readFile, stat, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { isAlive, readOwnIdentity, type ProcessIdentity } from './process-identity.js';
+import { isAlive, readProcessIdentity, type ProcessIdentity } from './process-identity.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 
 export interface HomeLock {
@@ -26,7 +26,7 @@ export async function lockHome(folder: string, watchMs: number = WATCH_MS): Prom
     if (await create(path)) return maintainLock(path);
     const holder = await readHolder(path);
     if (holder === undefined) continue;
-    if (await isHeld(path, holder, watchMs)) {
+    if (await isLocked(path, holder, watchMs)) {
       throw new StartRefusal(
         EXIT_TEMPORARY,
         `The home ${folder} is in use by process ${holder.pid}; one home serves one process.`,
@@ -48,7 +48,7 @@ export async function findHolder(
 /** Creates the lock with its content atomically. */
 async function create(path: string): Promise<boolean> {
   const draft = `${path}.${process.pid}.${randomBytes(6).toString('hex')}`;
-  await writeFile(draft, JSON.stringify(readOwnIdentity()), { mode: 0o600 });
+  await writeFile(draft, JSON.stringify(readProcessIdentity()), { mode: 0o600 });
   try {
     await link(draft, path);
     return true;
@@ -80,7 +80,7 @@ async function removeStale(path: string, holder: ProcessIdentity): Promise<void>
   }
 }
 
-async function isHeld(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
+async function isLocked(path: string, holder: ProcessIdentity, watchMs: number): Promise<boolean> {
   const alive = isAlive(holder);
   if (alive !== 'unknown') return alive;
   const before = await readTouchTime(path);
@@ -98,7 +98,7 @@ function maintainLock(path: string): HomeLock {
     async release() {
       clearInterval(touch);
       const holder = await readHolder(path);
-      if (holder !== undefined && isSame(holder, readOwnIdentity())) await unlinkIfPresent(path);
+      if (holder !== undefined && isSame(holder, readProcessIdentity())) await unlinkIfPresent(path);
     },
   };
 }

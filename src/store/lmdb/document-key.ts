@@ -8,7 +8,7 @@ const TENANT = 'main';
 const SEPARATOR = '\u0000';
 
 /** Matches ids of printable ASCII, nearly all, for which characters equal bytes. */
-const PLAIN = /^[ -~]{1,512}$/;
+const ASCII_ID = /^[ -~]{1,512}$/;
 
 /**
  * Returns the key `tenant NUL kind NUL id` as a string with one character per byte, which sorts like the keys in the
@@ -16,7 +16,7 @@ const PLAIN = /^[ -~]{1,512}$/;
  */
 export function formatKey(kind: DocumentKind, id: string): string | undefined {
   const { start } = getKindRange(kind);
-  if (PLAIN.test(id)) return start + id;
+  if (ASCII_ID.test(id)) return start + id;
   return isDocumentId(id) ? start + Buffer.from(id).toString('latin1') : undefined;
 }
 
@@ -46,7 +46,7 @@ export const getKindRange = (kind: DocumentKind): KeyRange => RANGES.get(kind)!;
 export function parseId(kind: DocumentKind, key: string): string | undefined {
   const { start } = getKindRange(kind);
   const id = key.slice(start.length);
-  if (PLAIN.test(id)) return key.startsWith(start) ? id : undefined;
+  if (ASCII_ID.test(id)) return key.startsWith(start) ? id : undefined;
   const parsed = parseKey(key);
   return parsed?.kind === kind ? parsed.id : undefined;
 }

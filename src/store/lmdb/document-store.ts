@@ -17,7 +17,7 @@ import type {
   DocumentEngineOptions,
   DocumentKind,
   DocumentTransaction,
-  FoundDocument,
+  DocumentLookup,
   Listing,
   TransactionBody,
   UnreadableCause,
@@ -95,7 +95,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   });
 
   /** Reads a document as of the last commit. */
-  const find = (key: string, id: string): FoundDocument =>
+  const find = (key: string, id: string): DocumentLookup =>
     cache.find(
       key,
       () => readTransient(database, key),
@@ -133,7 +133,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       for (const bytes of requireEnvironment().getKeys({ start: encodeKey(start), end: encodeKey(end) })) {
         const key = decodeKey(bytes);
         const id = parseId(kind, key);
-        const result: FoundDocument = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
+        const result: DocumentLookup = id === undefined ? { id: '', unreadable: 'unreadable' } : find(key, id);
         if (result === undefined) continue; // deleted since its key was read
         const document = readStored(result, readBody);
         if (document !== undefined) documents.push(document);
@@ -179,7 +179,7 @@ function readTransient(database: RootDatabase<Buffer, Buffer>, key: string): Buf
 }
 
 /** Opens the document of a stored value, or returns the reason why it is unreadable. */
-function openValue(id: string, key: string, value: Buffer): FoundDocument {
+function openValue(id: string, key: string, value: Buffer): DocumentLookup {
   const document = openDocument(id, { key, value, schemaMax: SCHEMA_VERSION });
   return typeof document === 'string' ? { id, unreadable: document } : document;
 }
@@ -201,7 +201,7 @@ function readLastNumber(
 
 interface TransactionParts {
   /** Reads a document as of the last commit. */
-  readonly find: (key: string, id: string) => FoundDocument;
+  readonly find: (key: string, id: string) => DocumentLookup;
   /** Time of the writes, ms since 1970. */
   readonly time: number;
   /** Receives the published events. */

@@ -8,7 +8,7 @@ import { createArtifactName } from '../files/artifact-owners.js';
 import { flushFolder, writeFlushed } from '../files/flush-folder.js';
 import { makeFolder } from '../files/make-folder.js';
 import { removeFiles } from '../files/folder-writer.js';
-import type { S3Patience } from '../s3/s3-client.js';
+import type { S3RetryLimits } from '../s3/s3-client.js';
 import { createFolderCalls } from '../access/folder-calls.js';
 import { ArtifactStoreFault, ignoreAbsentFile } from '../access/place-fault.js';
 import { MARKER, formatMarker, parseMark, type StoreMark } from '../access/store-id.js';
@@ -28,7 +28,7 @@ export interface StoreMarker {
 }
 
 /** Opens the marker. @param patience maximum wait for an object store */
-export async function openMarker(place: ArtifactLocation, patience: S3Patience): Promise<StoreMarker> {
+export async function openMarker(place: ArtifactLocation, patience: S3RetryLimits): Promise<StoreMarker> {
   if (place.kind === 'folder') return createFolderMarker(place.folder);
   const { createS3Client } = await import('../s3/s3-client.js'); // loaded on demand
   const client = createS3Client(place.access, patience);

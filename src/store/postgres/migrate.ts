@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { findState } from './database.js';
-import { listOwnNames, PROTOCOL, listSteps } from './schema.js';
+import { listSchemaObjects, PROTOCOL, listSteps } from './schema.js';
 import { sealDocuments } from './seal-rows.js';
 
 /** Schema of the tables of a cluster; tests use other schemas. */
@@ -132,7 +132,7 @@ export async function assertGranted(client: ClientBase, schema: string = SCHEMA)
         UNION ALL SELECT 'EXECUTE', proname::text FROM pg_proc
           WHERE pronamespace = $1::regnamespace AND proname = ANY($2) AND NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
       ) AS each GROUP BY privilege ORDER BY privilege`,
-    [client.escapeIdentifier(schema), listOwnNames()],
+    [client.escapeIdentifier(schema), listSchemaObjects()],
   );
   if (rows.length > 0) throw await createGrantRefusal(client, schema, rows.map(({ lacking }) => lacking).join('; '));
 }

@@ -143,7 +143,7 @@ function isVisible(reach: Reach, { of, subject }: AccessRule, id: string, body: 
 }
 
 function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransaction {
-  function assertOwn(kind: DocumentKind, id: string): void {
+  function assertOwnDocument(kind: DocumentKind, id: string): void {
     const guarded = ACCESS_RULES[kind];
     if (guarded === undefined || guarded.isNamedByChance === true) return;
     const owner = guarded.subject(id, undefined);
@@ -156,11 +156,11 @@ function guardTransaction(tx: DocumentTransaction, reach: Reach): DocumentTransa
     ...tx,
     ...guardReader(tx, () => reach),
     async put(kind, id, body) {
-      assertOwn(kind, id);
+      assertOwnDocument(kind, id);
       return tx.put(kind, id, body);
     },
     async delete(kind, id) {
-      assertOwn(kind, id);
+      assertOwnDocument(kind, id);
       return tx.delete(kind, id);
     },
   };

@@ -98,10 +98,10 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
     if (mark !== undefined) known.set(name, mark);
     notedAt.set(name, now());
     takenIn += bytes;
-    if (takenIn > LOOK_SHARE * bytesMax) await makeRoom();
+    if (takenIn > LOOK_SHARE * bytesMax) await evict();
   }
 
-  async function makeRoom(): Promise<void> {
+  async function evict(): Promise<void> {
     takenIn = 0;
     for (const name of await listExcessFiles(folder, bytesMax, now() - IN_USE_MS)) await remove(name);
   }

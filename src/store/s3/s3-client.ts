@@ -71,12 +71,12 @@ const SHA256 = 'x-amz-meta-sha256';
 const NO_BUCKET = 'NoSuchBucket';
 
 /** Retry limits of one call: the end of the retries, and the pause before the next attempt. */
-interface Patience {
+interface RetryLimits {
   isOver(): boolean;
   pause(): Promise<void>;
 }
 
-function createPatience(ms: number): Patience {
+function createPatience(ms: number): RetryLimits {
   const until = performance.now() + ms;
   let next = PAUSE_MS;
   return {
@@ -94,14 +94,14 @@ class InterruptedError extends Error {
 }
 
 /** Timer that aborts a request without data for some time. */
-interface Silence {
+interface ServiceSilence {
   readonly signal: AbortSignal;
   broken(): void;
   /** Stops the timer and aborts the rest of the request. */
   end(): void;
 }
 
-function createSilenceTimer(ms: number): Silence {
+function createSilenceTimer(ms: number): ServiceSilence {
   const request = new AbortController();
   const timer = setTimeout(() => request.abort(new DOMException(`no data for ${ms} ms`, 'TimeoutError')), ms);
   return {
@@ -114,7 +114,7 @@ function createSilenceTimer(ms: number): Silence {
   };
 }
 
-async function* readBody(body: ReadableStream<Uint8Array>, silence: Silence): AsyncGenerator<Uint8Array> {
+async function* readBody(body: ReadableStream<Uint8Array>, silence: ServiceSilence): AsyncGenerator<Uint8Array> {
   try {
     for await (const bytes of body) {
       silence.broken();
@@ -126,14 +126,14 @@ async function* readBody(body: ReadableStream<Uint8Array>, silence: Silence): As
 }
 
 /** Retry limits: the total time of retries, and the maximum wait for an answer. */
-export interface S3Patience {
+export interface S3RetryLimits {
   readonly patienceMs?: number;
   readonly answerMs?: number;
 }
 
 export function createS3Client(
   access: S3Access,
-  { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3Patience = {},
+  { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3RetryLimits = {},
 ): S3Client {
   const { endpoint, bucket, prefix } = access;
   const keys = createCurrentKeys(access.keys);

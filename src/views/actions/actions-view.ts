@@ -31,8 +31,8 @@ import { formatCsvTable } from '../csv-table.js';
 import { readDivisors, isDivisorFixed } from '../exports/tables/events.js';
 import type { ActionRow, ActionsInput } from './actions-input.js';
 import { listSilentExits, listSpinOffExits } from './exit-rows.js';
-import { readHeldOn, computeMarketValues } from './held-on.js';
-import { findTakenOutcome } from './taken-outcome.js';
+import { readHoldingsOn, computeMarketValues } from './held-on.js';
+import { findActualOutcome } from './taken-outcome.js';
 
 /** Maximum number of listed actions, the latest ones. */
 const LISTED_MAX = 10_000;
@@ -79,7 +79,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   const sharesBy = computePendingShares(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? readDivisors(columns, days) : null;
-  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
+  const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
   const level = computeMarketValues(columns, days);
   const isFixed = isDivisorFixed(columns);
   const isTotal = sm.market.adjustment === 'total';
@@ -130,10 +130,10 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
           divisor: divisor?.[at] ?? null,
-          ...findTakenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
+          ...findActualOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? listOwnChoices(action, held) : computeOfferChoices(offer, held, worth);
+    const choices = offer === undefined ? listSecurityChoices(action, held) : computeOfferChoices(offer, held, worth);
     const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
     const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
     const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
@@ -163,7 +163,7 @@ function createRowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offe
   };
 }
 
-function listOwnChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
+function listSecurityChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
   return action.type === 'RIGHTS_ISSUE' ? computeRightsChoices(action, held) : computeScripChoices(action, held);
 }
 
@@ -211,13 +211,13 @@ function createChoiceRow(
   return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
 }
 
-interface HeldByIndex extends HoldingBefore {
+interface IndexHolding extends HoldingBefore {
   /** Divisor of the index; null for a strategy. */
   readonly divisor: number | null;
   readonly isFixed: boolean;
 }
 
-function toPendingOutcome(after: ProForma, { shares, split, divisor, isFixed }: HeldByIndex) {
+function toPendingOutcome(after: ProForma, { shares, split, divisor, isFixed }: IndexHolding) {
   const moved = after.divisor === null || divisor === null ? null : divisor * after.divisor;
   return {
     weight: after.weight,

@@ -2,18 +2,21 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { readLevels } from '../dividends/dividend-points-view.js';
 import { readDivisors } from '../exports/tables/events.js';
 import type { ActionsInput } from './actions-input.js';
-import type { HeldIndex, HeldName } from './pro-forma-rows.js';
+import type { IndexHoldings, HeldSecurity } from './pro-forma-rows.js';
 
 /**
  * Returns the holdings of the index at the last close of a run.
  * @cost reads [H] weights
  */
-export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldIndex {
+export function readHoldingsAtEnd(
+  columns: RunColumns,
+  { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>,
+): IndexHoldings {
   const { names } = columns.header;
   const days = columns.i32('days');
   const last = days.length - 1;
-  const { weightAt, sharesAt } = readHeldOn(columns, days, { sm, rates });
-  const held = names.flatMap((identifier, place): HeldName[] => {
+  const { weightAt, sharesAt } = readHoldingsOn(columns, days, { sm, rates });
+  const held = names.flatMap((identifier, place): HeldSecurity[] => {
     const weight = weightAt(last, place);
     const column = sm.columnOf(identifier);
     return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
@@ -22,7 +25,11 @@ export function readHeldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsIn
 }
 
 /** Returns readers of the weights and index shares of a run by session. */
-export function readHeldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
+export function readHoldingsOn(
+  columns: RunColumns,
+  days: Int32Array,
+  { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>,
+) {
   const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
   const level = computeMarketValues(columns, days);

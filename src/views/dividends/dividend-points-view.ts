@@ -8,10 +8,10 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { findFirstAtLeast, findLastAtMost } from '#domain/numbers/search.js';
 import { openPanelRows } from '../panel-rows.js';
-import { findDatesWithin, type AskedWindow } from '../run-window.js';
+import { findDatesWithin, type RequestedWindow } from '../run-window.js';
 
 export interface DividendPointsInput {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Dividends as fractions of the price, by session. */
   readonly paid: readonly DividendFraction[];
   /** Dividends with an ex-date after the last date of the run, as known on that date. */
@@ -34,11 +34,11 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
   const isStored = columns.has('dividendPoints') && isOfIndex(columns);
   const points = isStored ? listStoredPoints(columns) : sumPointsByDate(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
-  const getPointsAt = (at: number): Points => points.get(at)!;
-  const years = new Map<number, Points>();
+  const getPointsAt = (at: number): DividendPoints => points.get(at)!;
+  const years = new Map<number, DividendPoints>();
   for (const at of shown) {
     const { year } = toCivilDate(days[at]!);
-    years.set(year, sumOf([years.get(year) ?? NONE, getPointsAt(at)]));
+    years.set(year, sumOf([years.get(year) ?? NO_POINTS, getPointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
   const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(getPointsAt));
@@ -65,17 +65,17 @@ export function createDividendPointsView(columns: RunColumns, input: DividendPoi
 }
 
 /** Dividends in index points, before and after the withholding tax of a net return index. */
-type Points = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
-const NONE: Points = { points: 0, net_points: 0 };
+type DividendPoints = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
+const NO_POINTS: DividendPoints = { points: 0, net_points: 0 };
 
-function sumOf(all: readonly Points[]): Points {
+function sumOf(all: readonly DividendPoints[]): DividendPoints {
   return all.reduce(
     (sum, one) => ({ points: sum.points + one.points, net_points: sum.net_points + one.net_points }),
-    NONE,
+    NO_POINTS,
   );
 }
 
-function createPoints(points: number, of: { readonly weight: number; readonly withheld: number }): Points {
+function createPoints(points: number, of: { readonly weight: number; readonly withheld: number }): DividendPoints {
   return { points, net_points: points * computeReinvestment('net', of) };
 }
 
@@ -106,7 +106,7 @@ function readIndexValues(columns: RunColumns, block: Parameters<RunColumns['f64'
 }
 
 /** Returns the dividend points stored with the run, by position of the date. */
-function listStoredPoints(columns: RunColumns): Map<number, Points> {
+function listStoredPoints(columns: RunColumns): Map<number, DividendPoints> {
   const points = readIndexValues(columns, 'dividendPoints');
   const net = readIndexValues(columns, 'netDividendPoints');
   const dated = [...points.keys()].filter((at) => at > 0 && (points[at] !== 0 || net[at] !== 0));
@@ -118,12 +118,12 @@ function sumPointsByDate(
   columns: RunColumns,
   level: Float64Array,
   paid: readonly DividendFraction[],
-): Map<number, Points> {
+): Map<number, DividendPoints> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');
   const places = new Map(names.map((name, place) => [name, place]));
   const weights = openPanelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
-  const points = new Map<number, Points>();
+  const points = new Map<number, DividendPoints>();
   for (const { identifier, day, fraction, withheld } of paid) {
     const at = findFirstAtLeast(days, day);
     const place = places.get(identifier);
@@ -132,7 +132,7 @@ function sumPointsByDate(
     if (weight === 0) continue;
     points.set(
       at,
-      sumOf([points.get(at) ?? NONE, createPoints(weight * level[at - 1]! * fraction, { weight, withheld })]),
+      sumOf([points.get(at) ?? NO_POINTS, createPoints(weight * level[at - 1]! * fraction, { weight, withheld })]),
     );
   }
   return points;

@@ -13,7 +13,7 @@ export function createMarkup(texts: TemplateStringsArray, ...parts: readonly Par
 /** Marks a text as markup without escaping it. */
 export const toMarkup = (html: string): Markup => ({ html });
 
-export const NOTHING: Markup = toMarkup('');
+export const NO_MARKUP: Markup = toMarkup('');
 
 /** Concatenates markup. */
 export const joinParts = (parts: readonly Markup[], between = ''): Markup =>

@@ -1,6 +1,6 @@
 import { COLUMNS, formatCurl } from './curl.js';
 import { formatJson } from './json-text.js';
-import { joinParts, createMarkup, NOTHING, renderPhrase, renderProse, toMarkup, type Markup } from './markup.js';
+import { joinParts, createMarkup, NO_MARKUP, renderPhrase, renderProse, toMarkup, type Markup } from './markup.js';
 import { createExampleRequest, listSuccesses, type JsonSchema, type Media, type Operation } from './operation.js';
 import { renderComponentLink, renderFieldRow, renderSchemaFields, renderType } from './schema-fields.js';
 
@@ -13,9 +13,9 @@ export function renderOperation(operation: Operation, shared: ReadonlySet<string
   return createMarkup`<section class="operation" id="${operationId}">
 <h3><a href="#${operationId}"><span class="method ${method.toLowerCase()}">${method}</span> <code>${path}</code></a></h3>
 <div class="columns"><div class="words">
-<p class="summary">${renderPhrase(summary)}</p>${description === undefined ? NOTHING : renderProse(description)}
+<p class="summary">${renderPhrase(summary)}</p>${description === undefined ? NO_MARKUP : renderProse(description)}
 <p class="facts"><code>${operationId}</code>, ${renderScope(operation)}</p>
-${renderParameters(operation)}${renderBody(operation)}${renderAnswers(operation, shared)}
+${renderParameters(operation)}${renderBody(operation)}${renderResponses(operation, shared)}
 </div><div class="samples">${renderSamples(operation)}</div></div>
 </section>
 `;
@@ -27,7 +27,7 @@ function renderScope({ security }: Operation): Markup {
 }
 
 function renderParameters({ parameters }: Operation): Markup {
-  if (parameters.length === 0) return NOTHING;
+  if (parameters.length === 0) return NO_MARKUP;
   const rows = parameters.map(({ name, in: place, required, schema, description }) =>
     renderFieldRow(
       place === 'header' ? `${name}:` : name,
@@ -40,9 +40,9 @@ function renderParameters({ parameters }: Operation): Markup {
 }
 
 function renderBody({ requestBody }: Operation): Markup {
-  if (requestBody === undefined) return NOTHING;
+  if (requestBody === undefined) return NO_MARKUP;
   const media = requestBody.content['application/json']!;
-  return createMarkup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NOTHING : renderProse(requestBody.description)}${renderShape(media.schema)}`;
+  return createMarkup`<h4>Body${requestBody.required ? '' : ', optional'}</h4>${requestBody.description === undefined ? NO_MARKUP : renderProse(requestBody.description)}${renderShape(media.schema)}`;
 }
 
 /** Renders a link to a component, or the fields of a schema that is not a component. */
@@ -50,10 +50,10 @@ function renderShape(schema: JsonSchema): Markup {
   const ref = typeof schema['$ref'] === 'string' ? schema['$ref'] : undefined;
   if (ref !== undefined) return createMarkup`<p>${renderComponentLink(ref)}</p>`;
   const fields = renderSchemaFields(schema);
-  return fields === NOTHING ? createMarkup`<p>${renderType(schema)}</p>` : fields;
+  return fields === NO_MARKUP ? createMarkup`<p>${renderType(schema)}</p>` : fields;
 }
 
-function renderAnswers({ responses }: Operation, shared: ReadonlySet<string>): Markup {
+function renderResponses({ responses }: Operation, shared: ReadonlySet<string>): Markup {
   const rows = Object.entries(responses).flatMap(([status, { description, content = {} }]) => {
     if (status === '304') return [];
     const codes = listCodes(description).filter((code) => !shared.has(code));
@@ -84,7 +84,7 @@ const renderMedia = (type: string, { schema }: Media) =>
 function renderSamples(operation: Operation): Markup {
   const answer = listSuccesses(operation).at(-1);
   const example = answer?.[1].content?.['application/json']?.example;
-  return createMarkup`${sample('Request', formatCurl(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NOTHING : sample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
+  return createMarkup`${sample('Request', formatCurl(createExampleRequest(operation), findBinaryName(operation)))}${example === undefined ? NO_MARKUP : sample(`Response ${answer![0]}, lists shortened`, formatJson(example, COLUMNS))}`;
 }
 
 const sample = (title: string, text: string) =>

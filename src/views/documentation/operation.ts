@@ -16,7 +16,7 @@ export interface Media {
   readonly example?: unknown;
 }
 
-export interface DocumentedAnswer {
+export interface DocumentedResponse {
   readonly description: string;
   readonly content?: Readonly<Record<string, Media>>;
 }
@@ -36,7 +36,7 @@ export interface Operation {
     readonly description?: string;
     readonly content: Readonly<Record<string, Media>>;
   };
-  readonly responses: Readonly<Record<string, DocumentedAnswer>>;
+  readonly responses: Readonly<Record<string, DocumentedResponse>>;
 }
 
 /** Returns the operations of a document in order, with the references of their responses resolved. */
@@ -62,7 +62,7 @@ export function listOperations({ paths, components }: OpenApiDocument): Operatio
  */
 export function listSuccesses({
   responses,
-}: Pick<Operation, 'responses'>): (readonly [status: string, answer: DocumentedAnswer])[] {
+}: Pick<Operation, 'responses'>): (readonly [status: string, answer: DocumentedResponse])[] {
   return Object.entries(responses)
     .filter(([status]) => status.startsWith('2'))
     .filter(([, { content }], _, all) => content !== undefined || all.length === 1);

@@ -4,7 +4,7 @@ import { LIMITS } from '#domain/refusals/limits.js';
 import { ERRORS } from '#domain/refusals/refusal.js';
 import { createPage, type Group, type Page } from './page.js';
 import { createGuideGroup, type GuidePage } from './guide-page.js';
-import { joinParts, createMarkup, NOTHING, renderPhrase, renderProse, type Markup } from './markup.js';
+import { joinParts, createMarkup, NO_MARKUP, renderPhrase, renderProse, type Markup } from './markup.js';
 import { listOperations, type JsonSchema, type Operation } from './operation.js';
 import { listCodes, renderOperation } from './operation-section.js';
 import { renderComponentLink, renderSchemaFields, renderType } from './schema-fields.js';
@@ -82,7 +82,7 @@ function renderSchema(name: string, schema: JsonSchema): Markup {
   const fields = renderSchemaFields(schema);
   const description = schema['description'];
   return createMarkup`<section class="operation" id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>
-${typeof description === 'string' ? renderProse(description) : NOTHING}${fields === NOTHING ? createMarkup`<p>${describeAlternatives(schema)}</p>` : fields}</section>
+${typeof description === 'string' ? renderProse(description) : NO_MARKUP}${fields === NO_MARKUP ? createMarkup`<p>${describeAlternatives(schema)}</p>` : fields}</section>
 `;
 }
 

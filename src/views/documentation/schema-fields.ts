@@ -1,4 +1,4 @@
-import { joinParts, createMarkup, NOTHING, renderPhrase, toMarkup, type Markup } from './markup.js';
+import { joinParts, createMarkup, NO_MARKUP, renderPhrase, toMarkup, type Markup } from './markup.js';
 import type { JsonSchema } from './operation.js';
 
 /** Maximum depth to which inline objects are expanded. Deeper objects are shown as `object`. */
@@ -10,7 +10,7 @@ const DEPTH_MAX = 3;
  */
 export function renderSchemaFields(schema: JsonSchema): Markup {
   const rows = renderRows(schema, '', 0);
-  return rows.length === 0 ? NOTHING : createMarkup`<table class="fields"><tbody>${rows}</tbody></table>`;
+  return rows.length === 0 ? NO_MARKUP : createMarkup`<table class="fields"><tbody>${rows}</tbody></table>`;
 }
 
 function renderRows(schema: JsonSchema, prefix: string, depth: number): Markup[] {
@@ -44,7 +44,7 @@ export function renderFieldRow(
   description = schema['description'],
 ): Markup {
   const notes = [...(typeof description === 'string' ? [renderPhrase(description)] : []), ...describeBounds(schema)];
-  return createMarkup`<tr><th scope="row"><code>${name}</code>${isRequired ? createMarkup` <span class="required" title="required">*</span>` : NOTHING}</th><td class="type">${renderType(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
+  return createMarkup`<tr><th scope="row"><code>${name}</code>${isRequired ? createMarkup` <span class="required" title="required">*</span>` : NO_MARKUP}</th><td class="type">${renderType(schema)}</td><td>${joinParts(notes, ' ')}</td></tr>`;
 }
 
 function listAlternatives(schema: JsonSchema): readonly JsonSchema[] {

@@ -6,7 +6,7 @@ import type { ExportSource } from './batch.js';
  * Returns the numeric columns of a table, cached by an export of the same window in another format.
  * @param width number of columns
  */
-export function findKeptColumns(
+export function findCachedColumns(
   { window, keep }: Pick<ExportSource, 'window' | 'keep'>,
   { table, width }: { readonly table: ExportTableName; readonly width: number },
   make: () => readonly Float64Array[],

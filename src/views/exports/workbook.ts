@@ -1,7 +1,7 @@
 import { writeXlsxStream } from 'hucre/xlsx';
 import type { ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportColumn } from '#domain/exports/export-table.js';
-import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
+import { MISSING_INTEGER, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
 import { listTableColumns, readTableRows } from './table-rows.js';
 
 /** Maximum number of rows of an Excel sheet, including its header. */
@@ -89,11 +89,11 @@ function createCellReader({ type, values }: NamedColumn): (row: number) => Cell 
     }
     case 'date': {
       const days = values as Int32Array;
-      return (row) => (days[row] === NONE ? null : new Date(days[row]! * DAY_MS));
+      return (row) => (days[row] === MISSING_INTEGER ? null : new Date(days[row]! * DAY_MS));
     }
     default: {
       const numbers = values as Float64Array | Int32Array;
-      const none = numbers instanceof Int32Array ? NONE : NaN;
+      const none = numbers instanceof Int32Array ? MISSING_INTEGER : NaN;
       return (row) => (numbers[row] === none || Number.isNaN(numbers[row]) ? null : numbers[row]!);
     }
   }

@@ -116,7 +116,7 @@ export function createGroupsMaker(
  * Returns the sums from cached figures, with the same results as `sumGroups`.
  * @param positions positions of the dates in the run
  */
-export function findKeptGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
+export function findListedGroups(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupSums {
   const getColumn = (group: number): Float64Array =>
     figures.values.subarray(group * figures.known.length, (group + 1) * figures.known.length);
   return {
@@ -156,7 +156,7 @@ export interface GroupWeights {
 }
 
 /** Name of the group that combines all groups that are not listed. */
-const OTHERS = 'OTHERS';
+const OTHERS_NAME = 'OTHERS';
 
 /**
  * Returns the weights of the groups with the largest average weights, and the combined weight of the other groups.
@@ -172,7 +172,7 @@ export function computeWeightsByGroup(
   const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
   const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
   const list = ordered.slice(0, most);
-  const labels = ordered.length > list.length ? [...list, OTHERS] : list;
+  const labels = ordered.length > list.length ? [...list, OTHERS_NAME] : list;
   const sums = computeSums(own, { dates, listed: list, places: labels.length });
   const other = benchmark && computeSums(benchmark, { dates, listed: list, places: labels.length });
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));

@@ -4,17 +4,17 @@ import { watchLimits, watchMeasuredDates, type Breach, type LimitWatch } from '#
 import { DEFAULT_LIMIT_RULE, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
 import type { Finding } from '#domain/refusals/findings.js';
-import { findDatesWithin, type AskedWindow } from '../run-window.js';
-import type { KeepFigures } from '../exposures/dated-figures.js';
+import { findDatesWithin, type RequestedWindow } from '../run-window.js';
+import type { FigureCache } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<WatchedDates, 'issuersOn'> {
-  readonly window: AskedWindow;
+  readonly window: RequestedWindow;
   /** Published rule (null for the rule of the index), or rows of the client. */
   readonly limits: { readonly rule: LimitRuleName | null } | Pick<WatchedDates, 'rowsOn'>;
   /** Cache for the figures of a published rule, if there is memory. */
-  readonly keep?: KeepFigures | undefined;
+  readonly keep?: FigureCache | undefined;
   /** Column that identifies issuers. IDENTIFIER: each security is its own issuer. */
   readonly by: string;
   readonly findings: readonly Finding[];

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { isWithin, measureDate, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
-import { createUncached, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import { createUncached, type DatedFigures, type FigureCache } from '../exposures/dated-figures.js';
 import { yieldWatchedDates, type WatchedDates } from './watched-dates.js';
 
 /** Figures of a rule on the dates of a run. */
@@ -30,7 +30,7 @@ export interface RuleSpan {
   readonly to: number;
   readonly withDistances: boolean;
   /** Cache for figures, if there is memory. */
-  readonly keep?: KeepFigures | undefined;
+  readonly keep?: FigureCache | undefined;
   /** Called before a date is measured. */
   readonly onDate?: (() => void) | undefined;
 }

@@ -6,7 +6,7 @@ import { formatDay } from '#domain/time/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { createGroupsByDay } from '#domain/market/groups-by-day.js';
 import { listIssuerSpells } from '#domain/market/market-groups.js';
-import type { KeepFigures } from '../exposures/dated-figures.js';
+import type { FigureCache } from '../exposures/dated-figures.js';
 import { measureRules } from './rule-figures.js';
 import { yieldWatchedDates } from './watched-dates.js';
 
@@ -70,7 +70,7 @@ export interface WatchedSpan {
    * Returns a cache for figures, if there is memory. The argument is the market if it provides the issuers, otherwise
    * null.
    */
-  readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
+  readonly keep?: ((market: MarketData | null) => FigureCache) | undefined;
 }
 
 /** Column name that treats each security as its own issuer. */

@@ -30,7 +30,7 @@ interface AppliedRebalance {
 export function checkRebalances(columns: RunColumns): Check[] {
   return columns.header.rebalances.flatMap((rebalance, r) => {
     const applied = readApplied(columns, rebalance, r);
-    return [...checkSums(applied), ...checkHeld(applied), ...checkCaps(applied)];
+    return [...checkSums(applied), ...checkHoldings(applied), ...checkCaps(applied)];
   });
 }
 
@@ -115,10 +115,10 @@ function computeExposure({
   return isOfIndex || before === 0 ? 1 : applied.reduce((sum, weight) => sum + Math.abs(weight), 0) / before;
 }
 
-function checkHeld({ date, applied, held, prices }: AppliedRebalance): Check[] {
+function checkHoldings({ date, applied, held, prices }: AppliedRebalance): Check[] {
   if (held === null) return [];
   const furthestHeld = createFurthest();
-  recordHeld(furthestHeld, { held, applied, prices });
+  recordHoldings(furthestHeld, { held, applied, prices });
   return [
     createCheck({
       name: `rebalance ${date}: held`,
@@ -129,7 +129,7 @@ function checkHeld({ date, applied, held, prices }: AppliedRebalance): Check[] {
   ];
 }
 
-interface HeldRow {
+interface HoldingsRow {
   readonly held: Float64Array;
   readonly applied: Float64Array;
   readonly prices: Float64Array | null;
@@ -140,7 +140,7 @@ interface HeldRow {
  * weight is distributed over the other securities in proportion to their applied weights. Without a bar and with short
  * positions, nothing is recorded.
  */
-function recordHeld(sides: Furthest, { held, applied, prices }: HeldRow): void {
+function recordHoldings(sides: Furthest, { held, applied, prices }: HoldingsRow): void {
   const isWithoutPrice = (i: number): boolean => prices !== null && Number.isNaN(prices[i]!);
   const isShort = (weights: Float64Array): boolean => weights.some((weight) => weight < 0);
   if (prices?.some((_, i) => isWithoutPrice(i)) && (isShort(held) || isShort(applied))) return;

@@ -3,7 +3,7 @@ import { appendFile, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createCounterRandom } from '#kernels/random/counter-random.js';
-import { PART_COUNT, WHOLE_MODEL_MAX } from '#domain/risk/model-parts.js';
+import { PART_COUNT, SINGLE_THREAD_SECURITIES_MAX } from '#domain/risk/model-parts.js';
 import { RiskModelRequest } from '#domain/risk/risk-model-document.js';
 import { estimateModelMemory } from '#services/risk/model-memory.js';
 import { parseValidDay } from '#domain/time/days.js';
@@ -20,7 +20,7 @@ if (!IS_SOAK)
     'skipped: a risk model that several workers compute, as it takes a minute; MODEL_SECURITIES and MODEL_DAYS set its size, MODEL_WORKERS and MODEL_ROUNDS how it is measured',
   );
 
-const SECURITIES = Number(process.env['MODEL_SECURITIES'] ?? WHOLE_MODEL_MAX + 200);
+const SECURITIES = Number(process.env['MODEL_SECURITIES'] ?? SINGLE_THREAD_SECURITIES_MAX + 200);
 const DAY_COUNT = Number(process.env['MODEL_DAYS'] ?? 40);
 const WORKER_COUNT = Number(process.env['MODEL_WORKERS'] ?? 2);
 const ROUNDS = Number(process.env['MODEL_ROUNDS'] ?? 1);

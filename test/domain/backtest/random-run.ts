@@ -1,6 +1,6 @@
 import type { Memory } from '#domain/backtest/run-file/block-placement.js';
 import { fc } from '../../fast-check.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -77,7 +77,7 @@ export interface RunRequest extends Partial<ResolvedRequest> {
   readonly strategy?: StrategyTerms;
   readonly memory?: Memory;
   readonly pricesApart?: boolean;
-  readonly known?: KnownMarkets;
+  readonly known?: DatedMarkets;
   readonly createDecider?: DeciderFactory;
 }
 

@@ -7,7 +7,7 @@ import { createAttributionView } from '#views/attribution-view.js';
 import { selectScheduleAround } from '#domain/schedule/schedule-view.js';
 import { listRebalances, createRebalanceView } from '#views/rebalances-view.js';
 import { createSummaryView } from '#views/summary-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { portfolioTransactionsOf } from './transactions.js';
 import { buildMarket, createWeekdayCalendars } from './market-builder.js';
 import { runOn } from './random-run.js';
@@ -71,7 +71,7 @@ describe('the schedule', () => {
     };
     const columns = columnsOf(simulate(sketch));
     const readRebalanceDates = (asOf: string) => {
-      const weights = readHeldWeights(columns, asOf);
+      const weights = readPositiveWeights(columns, asOf);
       const view = createWeightsView({ ...EMPTY, requestedAsOf: asOf, weights });
       return [view.rebalance_date, view.drift === null, createRebalanceView(columns, asOf).traded_on];
     };

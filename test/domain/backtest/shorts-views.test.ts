@@ -3,7 +3,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { createAssetView } from '#views/asset-view.js';
 import { createAttributionView } from '#views/attribution-view.js';
 import { createGroupsView } from '#views/groups-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { simulateSigned, WEEK } from './signed-case.js';
 import { readHeldOn, columnsOf, repeatPrice } from './shorts-case.js';
 import { runOverviewJson } from './run-texts.js';
@@ -43,7 +43,7 @@ describe('views of a run with a short position', () => {
     const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
-      weights: readHeldWeights(columns, null),
+      weights: readPositiveWeights(columns, null),
       benchmark: new Map([['C', 0.1]]),
       sharesOf: () => null,
       risk: null,

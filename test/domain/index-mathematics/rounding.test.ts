@@ -13,7 +13,7 @@ import { produceLevels as exportedLevels } from '#views/exports/tables/levels.js
 import { roundLevels } from '#views/levels-view.js';
 import { formatWeight } from '#views/report/numbers.js';
 import { createSummaryView } from '#views/summary-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 import { CALENDARS, expectNear, readLevels, runIndexCase, listWeekdays } from './index-case.js';
@@ -187,7 +187,7 @@ describe('levels and weights of a document with decimals', () => {
     const view = createWeightsView({
       runId: 'X',
       requestedAsOf: null,
-      weights: readHeldWeights(columns, null),
+      weights: readPositiveWeights(columns, null),
       benchmark: null,
       sharesOf: () => null,
       risk: null,

@@ -5,7 +5,7 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
 import { findMissingRates, listSecuritiesWithoutCurrency } from '#domain/checks/required-rates.js';
 import { digestContent } from '#market/content/content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, tryRun } from '../backtest/random-run.js';
@@ -136,7 +136,7 @@ describe('the currency that a store declares', () => {
 
   test('belongs to the history of a market: a run is not extended on another', async () => {
     const { digests } = await digestContent(marketOf(null));
-    const hashPrefix = (currency: string | null) => prefixOf(marketOf(currency), digests, marketOf(null).dates[2]!);
+    const hashPrefix = (currency: string | null) => createPrefix(marketOf(currency), digests, marketOf(null).dates[2]!);
     expect(comparePrefixes(hashPrefix('EUR'), hashPrefix('EUR'))).toBeNull();
     expect(comparePrefixes(hashPrefix('EUR'), hashPrefix(null))).toBe('history');
     expect(comparePrefixes(hashPrefix('EUR'), hashPrefix('USD'))).toBe('history');

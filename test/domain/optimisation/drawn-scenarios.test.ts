@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { createDenseMetric } from '#kernels/optimisation/program/metric.js';
 import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
-import { assertDrawsFit, createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
+import { assertDrawsFit, drawScenarios } from '#domain/optimisation/drawn-scenarios.js';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { seeded } from '../../seeded.js';
 
@@ -15,7 +15,7 @@ const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (ra
 /** Returns scenarios of a market whose history is drawn, and the requests for this history. */
 function scenariosOf(expectedReturns: Float64Array | null = null) {
   const requests: (number | null)[] = [];
-  const scenarios = createDrawnScenarios({
+  const scenarios = drawScenarios({
     algebra: { gemm },
     expectedReturns,
     risk: {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
-import { placeHoldings } from '#domain/rebalance-pack/holdings.js';
-import { readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { locateHoldings } from '#domain/rebalance-pack/holdings.js';
+import { readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { buildMarket, createWeekdayCalendars } from '../backtest/market-builder.js';
 
@@ -26,7 +26,8 @@ test('the mean volume is in shares of the day: volumes before a split are restat
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const readAdv = (session: number, sessions: number) =>
     [0, 1].map(
-      (column) => readKnownSecurity({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
+      (column) =>
+        readSecurityAsKnown({ sm, rates: createExchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv,
     );
   expect(readAdv(1, 4)).toEqual([1150, 600]);
   expect(readAdv(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
@@ -51,7 +52,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
   const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
-  const { accounts, columns, findings } = placeHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  const { accounts, columns, findings } = locateHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
   // Pending purchases of the index are traded at its last close like other purchases.
   expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
   expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
@@ -67,7 +68,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
     'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',
     'It has ended (DELISTING of 2024-01-04): the data does not contain the payment.',
   ]);
-  expect(() => placeHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(expectRefusalAt('lot_sizes.a'));
+  expect(() => locateHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(expectRefusalAt('lot_sizes.a'));
 });
 
 test('an account holds a security once, and each account may hold it', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createPack, type KnownSecurity } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
-import { readKnownBefore, readKnownSecurity } from '#domain/rebalance-pack/known-security.js';
+import { readSecurityBefore, readSecurityAsKnown } from '#domain/rebalance-pack/known-security.js';
 import { reconcile } from '#domain/rebalance-pack/reconciliation.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
@@ -196,8 +196,8 @@ test('on the effective day the announced orders are shown with the current order
   const calendars = createWeekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
   const known = { sm, rates: createExchangeRates(sm, 'USD'), sessions: 1 };
-  const now = [0, 1].map((column) => readKnownSecurity({ ...known, session: 2 }, column, 0.5));
-  const then = now.map((one) => readKnownBefore({ ...known, session: 0 }, one, 2));
+  const now = [0, 1].map((column) => readSecurityAsKnown({ ...known, session: 2 }, column, 0.5));
+  const then = now.map((one) => readSecurityBefore({ ...known, session: 0 }, one, 2));
   expect(then.map(({ price, adv }) => [price, adv])).toEqual([
     [20, 2000],
     [10, 500],

@@ -6,7 +6,7 @@ import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { RebalanceSpec } from '#domain/schedule/rebalance-spec.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { buildMarket, createWeekdayCalendars, type MarketSketch } from '../backtest/market-builder.js';
 import { runOn } from '../backtest/random-run.js';
 
@@ -112,7 +112,7 @@ describe('exposure', () => {
   test('views show the holdings relative to the requested fraction', () => {
     const result = runCase({ close: TWO_SECURITIES, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
     const bytes = createRunColumns(result, { contentHash: 's' });
-    const weights = readHeldWeights(
+    const weights = readPositiveWeights(
       openColumns((start, end) => bytes.slice(start, end)),
       '2024-01-02',
     );

@@ -6,7 +6,7 @@ import type { StrategyTerms } from '#domain/documents/backtest-plan.js';
 import type { ComputedRun, ComputeInput } from '#domain/backtest/run.js';
 import type { DeciderFactory } from '#domain/books/compositions.js';
 import { indexDecider, createIndexDeciders } from '#domain/backtest/index-decider.js';
-import { createSparseRoom } from '#domain/books/sparse-room.js';
+import { createSparseMemory } from '#domain/books/sparse-room.js';
 import { assertReturns } from '#domain/backtest/run-summary.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createSharedDecisions } from '#domain/rules/shared-decisions.js';
@@ -148,7 +148,7 @@ test('definitions that share the data of a session equal those with separate rea
 test('memory for weights is zero again when the next book takes it', () => {
   fc.assert(
     fc.property(randomMarket, randomDocument, randomRequest, ({ market }, document, { start }) => {
-      const room = createSparseRoom();
+      const room = createSparseMemory();
       let taken: Float64Array | undefined;
       const reserveWeights = (cells: number): Float64Array => (taken = room.take(cells));
       const computed = levelsOf(market, document, { start, roomForWeights: reserveWeights });

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { claimNode, type NodeClaim } from '#jobs/postgres/claim-node.js';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 
-const OWN_IDENTITY = readOwnIdentity();
+const OWN_IDENTITY = readProcessIdentity();
 /** A process on another machine: this machine cannot determine whether it has ended. */
 const OTHER_BOOT: ProcessIdentity = { ...OWN_IDENTITY, world: 'another boot' };
 const THIRD_BOOT: ProcessIdentity = { ...OWN_IDENTITY, world: 'a third boot' };

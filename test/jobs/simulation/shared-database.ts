@@ -2,9 +2,9 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import { addBeat } from '#jobs/postgres/job-documents.js';
 import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';
-import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
+import type { Beat, JobRevision } from '#jobs/postgres/seen-job.js';
 import type { FreeCapacity } from '#jobs/queue.js';
-import type { FoundDocument } from '#store/port.js';
+import type { DocumentLookup } from '#store/port.js';
 import type { JobRow } from '#store/postgres/commit-order.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
@@ -78,7 +78,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     return body === undefined ? undefined : { id, body, etag: '', updatedAt: '' };
   };
 
-  function readRevision(jobId: string): SeenRevision {
+  function readRevision(jobId: string): JobRevision {
     const row = rows.get(jobId);
     const version = String(versions.get(`job/${jobId}`) ?? 0);
     return { found: readDocument('job', jobId), version, beat: row && beatOf(row), revision: row?.revision ?? 0 };
@@ -185,8 +185,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
 interface RowTable {
   readonly rows: Map<string, SimulatedRow>;
   readonly now: () => number;
-  found(kind: string, id: string): FoundDocument;
-  seen(jobId: string): SeenRevision;
+  found(kind: string, id: string): DocumentLookup;
+  seen(jobId: string): JobRevision;
   next(): { readonly sequence: number };
   revise(): number;
   /** Applies a change to a row and its version. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { AccountProgram } from '#kernels/lots/account-program.js';
 import { computePricesAt } from '#kernels/lots/candidate.js';
-import { solveAccount, type AccountAnswer } from '#kernels/lots/solve-account.js';
+import { solveAccount, type AccountSolution } from '#kernels/lots/solve-account.js';
 import { createRandomConvexAccount } from './convex-accounts.js';
 
 /** Optimal objectives computed by cvxopt, written by `python3 convex-reference.py`. */
@@ -11,7 +11,7 @@ const REFERENCE = JSON.parse(readFileSync('test/kernels/lots/convex-reference.js
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
 /** Returns an account and its answer as JSON, for scripts in other languages. */
-export function toJson(program: AccountProgram, answer?: AccountAnswer): string {
+export function toJson(program: AccountProgram, answer?: AccountSolution): string {
   const toPlain = (_: string, value: unknown): unknown =>
     ArrayBuffer.isView(value) ? Array.from(value as Float64Array) : value === Infinity ? 'inf' : value;
   if (answer === undefined) return JSON.stringify(program, toPlain);

@@ -3,7 +3,7 @@ import { computeDualBound } from '#kernels/lots/dual-bound.js';
 import { solveRelaxation } from '#kernels/lots/interior-point.js';
 import { solveByPrices } from '#kernels/lots/price-newton.js';
 import { listRelaxedRows, type Relaxation } from '#kernels/lots/relaxation.js';
-import { EITHER, relaxTrades } from '#kernels/lots/relaxed-trades.js';
+import { BOTH_DIRECTIONS, relaxTrades } from '#kernels/lots/relaxed-trades.js';
 import { createRandomAccount } from './random-account.js';
 
 /**
@@ -14,7 +14,7 @@ function formOf(seed: number, trackingLimit = Infinity): Relaxation {
   const random = createRandomAccount({ seed, n: 80, k: 6, lotsOf: 4, isOrdered: true, trackingLimit });
   const program = { ...random, lotShort: random.lotShort.map(Math.abs), lotLong: random.lotLong.map(Math.abs) };
   const side = program.sides[1]!;
-  const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(EITHER));
+  const trades = relaxTrades(program, { short: 0.37, long: 0.37 }, new Int8Array(program.n).fill(BOTH_DIRECTIONS));
   return { program, side: { ...side, longSign: 0 }, trades, rows: listRelaxedRows(program, { ...side, longSign: 0 }) };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { EITHER, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js';
+import { BOTH_DIRECTIONS, relaxTrades, sortSales } from '#kernels/lots/relaxed-trades.js';
 import { createRandomAccount } from './random-account.js';
 
 const base = createRandomAccount({ seed: 1, n: 1, k: 1, lotsOf: 1 });
@@ -23,7 +23,11 @@ test('lots are sold by ascending tax, equal ones in their order', () => {
 });
 
 test('ordered lots are traded together where the next one is cheaper', () => {
-  const { start, firstLot, endLot } = relaxTrades(orderedProgram, { short: 0.4, long: 0.2 }, Int8Array.of(EITHER));
+  const { start, firstLot, endLot } = relaxTrades(
+    orderedProgram,
+    { short: 0.4, long: 0.2 },
+    Int8Array.of(BOTH_DIRECTIONS),
+  );
   const sales = Array.from({ length: start[1]! }, (_, j) => [firstLot[j], endLot[j]]).filter(([first]) => first! >= 0);
   // The taxes per unit are 0.12, 0.04, 0.04 and 0.04, so the first lot has the highest tax.
   expect(sales).toEqual([[0, 4]]);

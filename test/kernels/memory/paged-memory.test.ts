@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  ALONE_BYTES,
+  SEPARATE_BYTES,
   canPage,
   clearMemory,
   allocateHandedMemory,
@@ -66,8 +66,8 @@ test('memory beyond the limit is in unnamed files that threads share', async ({ 
 
 test('large memory that is cleared contains zeros, small and paged memory is unchanged', ({ skip }) => {
   skipUnlessPaged(skip);
-  const large = new SharedArrayBuffer(ALONE_BYTES + 5);
-  const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(ALONE_BYTES)];
+  const large = new SharedArrayBuffer(SEPARATE_BYTES + 5);
+  const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(SEPARATE_BYTES)];
   for (const memory of [large, small, paged]) new Uint8Array(memory).fill(255);
   expect([large, small, paged].map(clearMemory)).toEqual([true, false, false]);
   expect(Buffer.compare(new Uint8Array(large), Buffer.alloc(large.byteLength))).toBe(0);
@@ -79,15 +79,15 @@ test('large memory that is cleared contains zeros, small and paged memory is unc
 
 test('a panel for another process is a file in memory if a folder for it exists; small panels are not', ({ skip }) => {
   skipUnlessPaged(skip);
-  limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null });
-  expect(findPagedFile(allocateHandedMemory(ALONE_BYTES, ALONE_BYTES))).toBeUndefined();
-  limitMemory({ panelBytes: 2 * ALONE_BYTES, folder: null, sharedFolder: folder });
+  limitMemory({ panelBytes: 2 * SEPARATE_BYTES, folder: null });
+  expect(findPagedFile(allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES))).toBeUndefined();
+  limitMemory({ panelBytes: 2 * SEPARATE_BYTES, folder: null, sharedFolder: folder });
   expect(findPagedFile(allocateHandedMemory(MIB, MIB))).toBeUndefined();
-  const result = allocateHandedMemory(ALONE_BYTES, ALONE_BYTES);
-  writeInto(result, 0, new Uint8Array(ALONE_BYTES).fill(7));
-  const opened = openPagedFile(findPagedFile(result)!, ALONE_BYTES + MIB)!;
+  const result = allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES);
+  writeInto(result, 0, new Uint8Array(SEPARATE_BYTES).fill(7));
+  const opened = openPagedFile(findPagedFile(result)!, SEPARATE_BYTES + MIB)!;
   expect(readdirSync(folder)).toEqual([]);
-  const { before, bytes } = { before: 65_536, bytes: ALONE_BYTES - 2 * 65_536 };
+  const { before, bytes } = { before: 65_536, bytes: SEPARATE_BYTES - 2 * 65_536 };
   expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
 });
 
@@ -111,18 +111,18 @@ test('panels are paged by the size of their store, derived arrays from a sixteen
 test('a file that keeps its name is shared with another process, and may have spare space', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const result = allocatePanels(ALONE_BYTES);
+  const result = allocatePanels(SEPARATE_BYTES);
   const file = findPagedFile(result)!;
-  expect(openPagedFile({ ...file, before: file.before + 8 }, ALONE_BYTES + MIB)).toBeUndefined();
+  expect(openPagedFile({ ...file, before: file.before + 8 }, SEPARATE_BYTES + MIB)).toBeUndefined();
   expect(readdirSync(folder)).toHaveLength(1);
-  const opened = openPagedFile(file, ALONE_BYTES + MIB)!;
+  const opened = openPagedFile(file, SEPARATE_BYTES + MIB)!;
   expect([opened.byteLength, readdirSync(folder), findPagedFile(allocatePanels(8))]).toEqual([
-    ALONE_BYTES + MIB,
+    SEPARATE_BYTES + MIB,
     [],
     undefined,
   ]);
   new Uint8Array(result).fill(7);
-  const expected = Buffer.alloc(ALONE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
+  const expected = Buffer.alloc(SEPARATE_BYTES + MIB).fill(7, file.before, file.before + file.bytes);
   expect(Buffer.compare(new Uint8Array(opened), expected)).toBe(0);
 });
 
@@ -154,18 +154,18 @@ test('no other process has the file of memory that is adjacent to other memory',
 test('written bytes are in memory, at its edges, across them and within, whether or not it is paged', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const paged = allocatePanels(ALONE_BYTES);
-  const plain = new SharedArrayBuffer(ALONE_BYTES);
+  const paged = allocatePanels(SEPARATE_BYTES);
+  const plain = new SharedArrayBuffer(SEPARATE_BYTES);
   const { before, bytes } = findPagedFile(paged)!;
   expect([isWritten(paged), isWritten(plain)]).toEqual([true, false]);
   const end = before + bytes;
   const places = [
-    [0, ALONE_BYTES],
+    [0, SEPARATE_BYTES],
     [0, before + 9],
     [before, 4096],
     [MIB + 3, 5 * MIB],
-    [end - 11, ALONE_BYTES - end + 11],
-    [end, ALONE_BYTES - end],
+    [end - 11, SEPARATE_BYTES - end + 11],
+    [end, SEPARATE_BYTES - end],
     [0, before],
   ] as const;
   for (const [n, [offset, length]] of places.entries()) {
@@ -190,8 +190,8 @@ function computeTouchedBytes(): number {
 test('values read once from a file count as memory of no process', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
-  const result = allocatePanels(ALONE_BYTES);
-  const bytes = new Float64Array(ALONE_BYTES / 8).map((_, i) => i + 0.5);
+  const result = allocatePanels(SEPARATE_BYTES);
+  const bytes = new Float64Array(SEPARATE_BYTES / 8).map((_, i) => i + 0.5);
   writeInto(result, 0, new Uint8Array(bytes.buffer));
   const before = computeTouchedBytes();
   const room = new Float64Array(8192);
@@ -207,7 +207,7 @@ test('values read once from a file count as memory of no process', ({ skip }) =>
 
 test('values outside files are read in place', () => {
   const room = new Float64Array(1000);
-  for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(ALONE_BYTES)]) {
+  for (const memory of [new SharedArrayBuffer(8000), new SharedArrayBuffer(SEPARATE_BYTES)]) {
     const values = new Float64Array(memory, 0, 1000);
     expect(copyInParts(values, room)).toBe(values);
   }

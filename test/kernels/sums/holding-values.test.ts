@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_AT_ONCE, getValuePanel } from '#kernels/engines/value-panel.js';
+import { createValuePanel, PANEL_BYTES_MIN, SESSIONS_PER_CALL, getValuePanel } from '#kernels/engines/value-panel.js';
 import { sumHoldingValue } from '#kernels/sums/holding-values.js';
 
 const NAMES = 67;
@@ -22,7 +22,7 @@ const holdingOf = (columns: readonly number[]) => ({
 test('a holding is worth the same, bit for bit, by the kernel over the panel and by its definition', () => {
   const panel = createPanel();
   const kernel = getValuePanel(panel)!;
-  const values = new Float64Array(SESSIONS_AT_ONCE);
+  const values = new Float64Array(SESSIONS_PER_CALL);
   const owner = {};
   for (let count = 0; count <= NAMES; count++) {
     const from = (NAMES - count) >> 1;
@@ -36,7 +36,7 @@ test('a holding is worth the same, bit for bit, by the kernel over the panel and
     ).entries()) {
       const holding = holdingOf(columns);
       kernel.load(holding, { isRun, owner, version });
-      for (let sessions = 1; sessions <= SESSIONS_AT_ONCE; sessions++) {
+      for (let sessions = 1; sessions <= SESSIONS_PER_CALL; sessions++) {
         kernel.values(3 * NAMES, sessions, values);
         const expected = Array.from({ length: sessions }, (_, s) => sumHoldingValue(panel, (3 + s) * NAMES, holding));
         expect([...values.subarray(0, sessions)]).toEqual(expected);

@@ -8,7 +8,7 @@ import { encodeCanonicalTables } from '#market/content/canonical-tables.js';
 import { computeContentHash, digestContent } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { mergeContents } from '#market/content/merge-content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import { createProblems } from '#market/tables/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
@@ -148,7 +148,7 @@ test('a market has another history of a day when a series has', async () => {
   const hashPrefix = async (series: string, until = '2024-01-03') => {
     const held = await readContent(series);
     const { hash, digests } = await digestContent(held);
-    return prefixOf(
+    return createPrefix(
       { ...held, datasetId: 's', contentHash: hash, adjustment: 'none', currency: null },
       digests,
       day(until),

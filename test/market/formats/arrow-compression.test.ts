@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { decodeLz4Frame } from '#market/formats/lz4-frame.js';
 import { createProblems } from '#market/tables/problems.js';
 import { importTable } from '#market/import/import-table.js';
-import { PLAIN_TERMS } from '#market/mapping/mapped-content.js';
+import { DEFAULT_TERMS } from '#market/mapping/mapped-content.js';
 
 /** Streams written by pyarrow, in base64: ten closes of 7.5 of security A from 2024-01-01 on, and another column. */
 const COMPRESSED = {
@@ -40,7 +40,7 @@ async function importArrow(bytes: Uint8Array) {
     await writeFile(path, bytes);
     const table = { path, dataset: 'market', format: 'arrow' } as const;
     const answer = { folder, held: null, load: false };
-    const read = await importTable({ table, answer, terms: PLAIN_TERMS }, problems, () => {});
+    const read = await importTable({ table, answer, terms: DEFAULT_TERMS }, problems, () => {});
     return { closes: read && [...read.content.fields.get('CLOSE')!], findings: problems.findings() };
   } finally {
     await rm(folder, { recursive: true, force: true });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { computeContentHash, digestContent } from '#market/content/content.js';
-import { comparePrefixes, prefixOf } from '#market/content/prefix.js';
+import { comparePrefixes, createPrefix } from '#market/content/prefix.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/tables/problems.js';
@@ -103,7 +103,7 @@ describe('a synthetic market', () => {
       const [before, after] = [generateUpTo(to), generateUpTo(to + 1)];
       const day = SESSIONS[to - 1]!;
       const hashPrefix = async (content: typeof before) =>
-        prefixOf({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
+        createPrefix({ ...content, datasetId: 'S', contentHash: '' }, (await digestContent(content)).digests, day);
       expect(comparePrefixes(await hashPrefix(before), await hashPrefix(after))).toBeNull();
     }
   });

@@ -9,7 +9,7 @@ import { createProblems } from '#market/tables/problems.js';
 import { readColumns, planMarketColumns, scanOf } from '#market/sources/parquet/parquet.js';
 import { startScattering } from '#market/threads/scattering.js';
 import { openDuckDb, formatSettings } from '#market/formats/duckdb.js';
-import { readTypedMarket, type MarketRead } from '#market/sources/read-typed-market.js';
+import { readTypedMarket, type TypedMarketResult } from '#market/sources/read-typed-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = openTemporaryFolders();
@@ -50,7 +50,7 @@ async function write(
 }
 
 interface Outcome {
-  readonly read: MarketRead | undefined;
+  readonly read: TypedMarketResult | undefined;
   readonly codes: readonly string[];
   /** Days that the threads reported. */
   readonly days: readonly number[];

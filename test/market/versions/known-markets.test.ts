@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
 import { createComposer } from '#domain/books/create-composer.js';
 import { indexDecider } from '#domain/backtest/index-decider.js';
-import type { KnownMarkets } from '#domain/books/decision-seats.js';
+import type { DatedMarkets } from '#domain/books/decision-seats.js';
 import { parseValidDay, formatDay } from '#domain/time/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -10,7 +10,7 @@ import { Refusal } from '#domain/refusals/refusal.js';
 import { parseExpression } from '#domain/datapoints/expressions/parse.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { computeContentChange } from '#market/versions/content-change.js';
-import { createKnownMarkets } from '#market/versions/known-markets.js';
+import { createDatedMarkets } from '#market/versions/known-markets.js';
 import {
   randomDefinition,
   randomDerivation,
@@ -29,13 +29,13 @@ interface Vintage {
 }
 
 /** Returns the data known to decisions from several vintages, ordered from the earliest. */
-function knownOf(vintages: readonly Vintage[]): KnownMarkets {
+function knownOf(vintages: readonly Vintage[]): DatedMarkets {
   const last = vintages.at(-1)!;
   const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
     knownOn,
     change: computeContentChange(content, vintages[i + 1]!.content),
   }));
-  return createKnownMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
+  return createDatedMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
 }
 
 /**
@@ -70,7 +70,7 @@ const listDecidedWeights = ({ index }: Run): unknown[] =>
     return [date, session, [...columns], [...weights]];
   });
 
-const requestOf = (documents: RunRequest['documents'], known?: KnownMarkets): RunRequest => ({
+const requestOf = (documents: RunRequest['documents'], known?: DatedMarkets): RunRequest => ({
   ...(documents === undefined ? {} : { documents }),
   createDecider: indexDecider,
   transaction_cost_bps: 10,

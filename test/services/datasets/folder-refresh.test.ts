@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { listFolderFiles } from '#market/sources/folder.js';
-import { toKnownFiles, selectUnreadFiles } from '#market/sources/known-files.js';
+import { toVersionFiles, selectUnreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/tables/problems.js';
 import { childrenOf, readersOf } from '../../market/process/reading-processes.js';
@@ -123,7 +123,7 @@ test('only new or changed files are read again, and tables without one are not',
     });
     const files = await listFiles();
     const digests = listLabels(files).map((label) => ({ label, bytes: 1, sha256: '' }));
-    const known = toKnownFiles(files, digests, Date.parse(REFRESHED_AT));
+    const known = toVersionFiles(files, digests, Date.parse(REFRESHED_AT));
     expect(selectUnreadFiles(files, known)).toMatchObject({
       unchangedTables: ['reference', 'corporate_actions', 'universes', 'series'],
       files: { market: [], reference: [], corporate_actions: [], universes: [] },
@@ -138,12 +138,12 @@ test('only new or changed files are read again, and tables without one are not',
 
     // A file written just before its reading may have been written again within the same clock tick.
     const { changedAt } = files.market[0]!;
-    expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 1000))).toMatchObject({
+    expect(selectUnreadFiles(files, toVersionFiles(files, digests, changedAt + 1000))).toMatchObject({
       files,
       unchanged: [],
       unchangedTables: ['universes', 'series'],
     });
-    expect(selectUnreadFiles(files, toKnownFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
+    expect(selectUnreadFiles(files, toVersionFiles(files, digests, changedAt + 60_000)).unchanged).toHaveLength(4);
   }));
 
 describe('a folder that changes while it is read', () => {

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ClientBody } from '#domain/delivery/client-document.js';
 import type { DeliveryRecord } from '#domain/delivery/delivery-record.js';
-import type { ReadClient } from '#services/delivery/clients.js';
+import type { ClientRecord } from '#services/delivery/clients.js';
 import { createDeliverFiles, type DayFile, type DeliveryCounts } from '#services/delivery/deliver-files.js';
 import { createDeliveryDestinations } from '#services/delivery/delivery-places.js';
 import { createDeliveryRecords } from '#services/delivery/delivery-records.js';
@@ -12,7 +12,7 @@ import { createCallbackDestinations } from '#services/operations/callback-places
 import { createPost } from '#services/operations/send-callback.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import type { GivenKeys } from '#store/access/key-source.js';
+import type { FixedKeys } from '#store/access/key-source.js';
 import { createTemporaryFolder } from '../../store/temporary-folder.js';
 
 export const CALLBACK_KEY = Buffer.from('a key of at least 24 bytes, for tests');
@@ -24,7 +24,7 @@ export interface WorldOptions {
   readonly smtpUrl?: string;
   readonly buckets?: readonly string[];
   readonly endpoint?: string;
-  readonly keys?: GivenKeys;
+  readonly keys?: FixedKeys;
 }
 
 /** Creates a delivery service without scheduled days: files in memory, real targets. */
@@ -69,7 +69,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     return { name: own, indexId, table, bytes: bytes.length, sha256, artifact: sha256 };
   };
 
-  const clientOf = (body: object, secret?: string): ReadClient => ({
+  const clientOf = (body: object, secret?: string): ClientRecord => ({
     id: 'ACME',
     document: ClientBody.parse({ name: 'Acme', entitlements: [{}], ...body }),
     version: 1,
@@ -87,7 +87,7 @@ export async function openDeliveryWorld(options: WorldOptions = {}) {
     clientOf,
     /** Delivers to the first target of a client, like a round of a day. */
     async deliver(
-      client: ReadClient,
+      client: ClientRecord,
       files: readonly DayFile[],
       { isAgain = false, signal = new AbortController().signal, wrap = (senders: Senders) => senders } = {},
     ): Promise<DeliveryCounts> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { parseValidDay } from '#domain/time/days.js';
 import { readIndex } from '#domain/checks/validate-index.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
-import { assertFirstKnown } from '#services/runs/known-decisions.js';
+import { assertFirstVersion } from '#services/runs/known-decisions.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
 /**
@@ -51,7 +51,7 @@ function findRefusedDecision(names: readonly string[], universe: unknown, base?:
   const document = createIndex(universe, base);
   const span = { market: createMarket(names), end: null, documents: { I: document }, calendars: openCalendars() };
   try {
-    assertFirstKnown(
+    assertFirstVersion(
       {
         knownOn: parseValidDay('2024-01-08'),
         earlier: [{ artifact: 'a', sha256: '', knownOn: parseValidDay(DATES[2]!) }],

@@ -8,7 +8,7 @@ import { afterEach, expect, test } from 'vitest';
 import { lockHome } from '#store/home/home-lock.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
-import { isAlive, readOwnIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { isAlive, readProcessIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
 import { openTemporaryFolders } from '../temporary-folder.js';
 
 const newFolder = openTemporaryFolders();
@@ -107,7 +107,7 @@ test.runIf(existsSync('/proc/self/stat'))(
 
 test('a process with the number of an ended holder does not keep its home', async () => {
   const path = await newFolder();
-  await leaveLock(path, { ...readOwnIdentity(), started: '1' });
+  await leaveLock(path, { ...readProcessIdentity(), started: '1' });
   await (await openHome(path)).close();
 });
 
@@ -133,7 +133,7 @@ test('an unreadable lock is taken over once no process updates it', async () => 
 
 test('of many processes that find a stale lock exactly one gets the home', async () => {
   const path = await newFolder();
-  await leaveLock(path, { ...readOwnIdentity(), started: '1' });
+  await leaveLock(path, { ...readProcessIdentity(), started: '1' });
   const outcomes = await Promise.allSettled(Array.from({ length: 8 }, () => holdOnce(path)));
   const winners = outcomes.filter((outcome) => outcome.status === 'fulfilled' && outcome.value === 'held');
   expect(winners).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { forgetDataVersions, recordDataVersion } from '#services/stored/data-history.js';
+import { deleteDataVersions, recordDataVersion } from '#services/stored/data-history.js';
 import { signAuditLog } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import type { HomeFolders } from '#store/home/home.js';
@@ -42,7 +42,7 @@ async function createRecords(): Promise<readonly StoredEntry[]> {
   });
   await seal();
   for (const content of ['a', 'b']) await recordServed(documents, 'm', content);
-  await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
+  await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
   for (const content of ['c', 'd']) await recordServed(documents, 'm', content);
   await seal();
   const entries: StoredEntry[] = [];

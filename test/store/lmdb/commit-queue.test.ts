@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createCommitQueue, type CommitPort, type Writes } from '#store/lmdb/commit-queue.js';
+import { createCommitQueue, type CommitPort, type CommitWrites } from '#store/lmdb/commit-queue.js';
 
 /** Creates a simulated disk with its committed changes; a commit waits until the test releases it. */
-function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {
+function createDisk(commit: (writes: CommitWrites, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];
   const keysOf = (start: string, end: string): string[] =>
@@ -19,7 +19,7 @@ function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Pro
   return { values, log, queue: createCommitQueue(port) };
 }
 
-const apply = async (writes: Writes, values: Map<string, Buffer>): Promise<void> => {
+const apply = async (writes: CommitWrites, values: Map<string, Buffer>): Promise<void> => {
   for (const [key, value] of writes) {
     if (value === null) values.delete(key);
     else values.set(key, value);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openArtifacts } from '#store/files/artifact-store.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
-import { takeStoreOver } from '#store/place/adopt-place.js';
+import { takeOverStore } from '#store/place/adopt-place.js';
 import { claimStore } from '#store/place/claim-place.js';
 import { createOwnedArtifacts } from '#store/place/owned-artifacts.js';
 import { openOwnership, type StoreOwnership } from '#store/place/ownership.js';
@@ -174,13 +174,13 @@ test('a database that was reset takes over its place once no service renews it, 
   const options = { identity: LIVE_DATABASE, observeMs: 10 * TIMES.renewMs };
   const token = await tokenOf(folder);
   await expect.poll(() => tokenOf(folder)).not.toBe(token);
-  await expect(takeStoreOver(earlier, createFolderPlace(folder), options)).rejects.toMatchObject({
+  await expect(takeOverStore(earlier, createFolderPlace(folder), options)).rejects.toMatchObject({
     exitStatus: 75,
     message: /was renewed during the check/,
   });
   ownership.close();
   // A renewal that began before the close may still finish.
-  const takeOver = () => takeStoreOver(earlier, createFolderPlace(folder), options).then(() => 'taken', String);
+  const takeOver = () => takeOverStore(earlier, createFolderPlace(folder), options).then(() => 'taken', String);
   await expect.poll(takeOver).toBe('taken');
   const after = await begin(earlier, folder);
   await expect.poll(() => after.ownership.isConfirmed()).toBe(true);

@@ -11,7 +11,7 @@ import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
 import { createArtifactName } from '#store/files/artifact-owners.js';
 import { claimStore } from '#store/place/claim-place.js';
-import type { GivenKeys } from '#store/access/key-source.js';
+import type { FixedKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
 import { createS3Client } from '#store/s3/s3-client.js';
@@ -163,7 +163,7 @@ test('an unavailable object store delays a write, and one that refuses reports i
   service.isClosed = false;
   expect(await (await openMachine()).artifacts.isIntact(await writing)).toBe(true);
   const { access } = service;
-  const addKeys = (keys: Partial<GivenKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
+  const addKeys = (keys: Partial<FixedKeys>) => createS3Client({ ...access, keys: { ...access.keys, ...keys } });
   const stranger = addKeys({ accessKeyId: 'nobody', secretAccessKey: 'another' });
   const forger = addKeys({ secretAccessKey: 'another' });
   for (const client of service.isStrict ? [stranger, forger] : [stranger]) {
@@ -238,7 +238,7 @@ test('an error that only another setting resolves names that setting, and no key
   let answer: readonly [number, string] = [200, ''];
   const strict = createServer((_, outgoing) => outgoing.writeHead(answer[0]).end(answer[1]));
   const host = await listenOnFreePort(strict);
-  const keys: GivenKeys = {
+  const keys: FixedKeys = {
     kind: 'given',
     accessKeyId: 'KEY-OF-MINE',
     secretAccessKey: 'SECRET-OF-MINE',

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Transform } from 'node:stream';
-import type { GivenKeys } from '#store/access/key-source.js';
+import type { FixedKeys } from '#store/access/key-source.js';
 import type { S3Access } from '#store/access/s3-access.js';
 import { IS_SOAK } from '../../soak.js';
 import { findMissingProgram, openSharedCeph } from './ceph.js';
@@ -19,7 +19,7 @@ type S3rverClass = new (options: object) => S3rver;
 
 /** An object store on loopback behind a proxy that counts requests and can refuse requests. */
 export interface S3Service {
-  readonly access: S3Access & { readonly keys: GivenKeys };
+  readonly access: S3Access & { readonly keys: FixedKeys };
   /** True if the store checks the hash of a body and the signature of a request; s3rver accepts any. */
   readonly isStrict: boolean;
   /** Received requests for artifacts, as method and operation name. */

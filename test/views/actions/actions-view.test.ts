@@ -4,7 +4,7 @@ import { openMarketOn } from '#domain/books/open-market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { createExchangeRates } from '#domain/market/exchange-rates.js';
 import { createActionsView } from '#views/actions/actions-view.js';
-import { readHeldAtEnd } from '#views/actions/held-on.js';
+import { readHoldingsAtEnd } from '#views/actions/held-on.js';
 import { createIndexLevels } from '#views/levels-view.js';
 import { createProFormaRows } from '#views/actions/pro-forma-rows.js';
 import { eventsOf } from '../../domain/backtest/exported-events.js';
@@ -89,7 +89,7 @@ function showWholeIndexUntil(
   const sm = openMarketOn({ market, calendars, code: 'MAIN' });
   const terms = { sm, rates: createExchangeRates(sm, 'USD') };
   const { actions: shown } = createActionsView(columns, { ...terms, from: null, to: null });
-  const index = readHeldAtEnd(columns, terms);
+  const index = readHoldingsAtEnd(columns, terms);
   return { shown, index, held: index.held };
 }
 
@@ -243,7 +243,7 @@ test('the whole index after an offer of cash or shares, by election: by hand, of
     [true, 2],
   ]);
   // Both actions of the offer have both choices; each choice of the three securities appears once.
-  const rows = createProFormaRows(view.actions, readHeldAtEnd(columns, terms));
+  const rows = createProFormaRows(view.actions, readHoldingsAtEnd(columns, terms));
   expect(rows).toHaveLength(6);
   const listChoice = (choice: string) =>
     Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));

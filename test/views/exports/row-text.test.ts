@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatDay } from '#domain/time/days.js';
-import { NONE, type NamedColumn } from '#views/exports/batch.js';
+import { MISSING_INTEGER, type NamedColumn } from '#views/exports/batch.js';
 import { formatCsvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';
 import { seeded } from '../../seeded.js';
@@ -14,8 +14,8 @@ test('null is a marker among whole numbers and NaN among others: no number is mi
   );
   writer.rows(
     [
-      { name: 'count', type: 'count', values: Int32Array.of(7, NONE, -7) },
-      { name: 'number', type: 'number', values: Float64Array.of(NONE, 1.5, NaN) },
+      { name: 'count', type: 'count', values: Int32Array.of(7, MISSING_INTEGER, -7) },
+      { name: 'number', type: 'number', values: Float64Array.of(MISSING_INTEGER, 1.5, NaN) },
     ],
     3,
   );
@@ -47,7 +47,7 @@ function joinRows(columns: readonly NamedColumn[], count: number): string {
   const formatCell = ({ type, values }: NamedColumn, row: number): string => {
     if ('codes' in values) return values.codes[row]! < 0 ? '' : formatCsvText(values.texts[values.codes[row]!]!);
     const value = values[row]!;
-    if (Number.isNaN(value) || (values instanceof Int32Array && value === NONE)) return '';
+    if (Number.isNaN(value) || (values instanceof Int32Array && value === MISSING_INTEGER)) return '';
     return type === 'date' ? formatDay(value) : String(value + 0);
   };
   return Array.from(
@@ -68,12 +68,12 @@ function createRandomColumns(count: number, texts: readonly string[]): NamedColu
     {
       name: 'date',
       type: 'date',
-      values: Int32Array.from(codes, (_, row) => (row % 11 === 5 ? NONE : 18_000 + (row >> 2))),
+      values: Int32Array.from(codes, (_, row) => (row % 11 === 5 ? MISSING_INTEGER : 18_000 + (row >> 2))),
     },
     { name: 'name', type: 'text', values: { codes, texts } },
     { name: 'number', type: 'number', values: numbers },
     { name: 'other', type: 'number', values: others },
-    { name: 'count', type: 'count', values: codes.map((code) => (code === 2 ? NONE : code - 3)) },
+    { name: 'count', type: 'count', values: codes.map((code) => (code === 2 ? MISSING_INTEGER : code - 3)) },
     { name: 'again', type: 'text', values: { codes: codes.toReversed(), texts } },
   ];
 }

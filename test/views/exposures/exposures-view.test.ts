@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, type Day } from '#domain/time/days.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
 import { writeExposures } from '#views/exposures/exposures-json.js';
 import { createExposures, type ExposuresInput } from '#views/exposures/exposures-view.js';
 import { runSide, openStoredHoldings } from '#views/exposures/sides.js';
@@ -39,9 +39,9 @@ const exposuresInput: Omit<ExposuresInput, 'keep'> = {
 };
 
 /** Returns a cache of figures like the cache of a thread, and the number of requests for a figure. */
-function createCountedCache(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
+function createCountedCache(): { readonly keep: FigureCache; readonly kept: Map<string, DatedFigures> } {
   const kept = new Map<string, DatedFigures>();
-  const keep: KeepFigures = (what, size) => {
+  const keep: FigureCache = (what, size) => {
     const key = JSON.stringify(what);
     const figures = kept.get(key) ?? createFigures(size);
     kept.set(key, figures);
@@ -52,7 +52,7 @@ function createCountedCache(): { readonly keep: KeepFigures; readonly kept: Map<
 
 function renderView(
   input: Omit<ExposuresInput, 'keep'>,
-  keep: KeepFigures = (_what, size) => createFigures(size),
+  keep: FigureCache = (_what, size) => createFigures(size),
 ): unknown {
   const json = createJsonWriter();
   writeExposures(json, createExposures(open(), { ...input, keep }));
@@ -73,7 +73,7 @@ test('figures cached from other windows and intervals equal those of a new view'
 
 test('the text of a part of earlier output equals the text of a part written separately', () => {
   const { keep, kept } = createCountedCache();
-  const formatText = (window: ExposuresInput['window'], keepIn: KeepFigures) => {
+  const formatText = (window: ExposuresInput['window'], keepIn: FigureCache) => {
     const json = createJsonWriter();
     writeExposures(json, createExposures(open(), { ...exposuresInput, groups: 100, window, keep: keepIn }));
     return new TextDecoder().decode(json.bytes());

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createRunColumns } from '#domain/backtest/run-file/write.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/time/days.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
+import { createFigures, type DatedFigures, type FigureCache } from '#views/exposures/dated-figures.js';
 import { createLimitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
 import { openExtended } from '../../domain/backtest/extend/extended.js';
@@ -74,7 +74,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
         const listIssuersOn = (day: number) => names.map((name, i) => issuerOf?.(day, i) ?? name);
         for (const rule of LIMIT_RULE_NAMES) {
           const { rows } = LIMIT_RULES[rule];
-          const viewOf = (start: string | null, end: string | null, keep?: KeepFigures) =>
+          const viewOf = (start: string | null, end: string | null, keep?: FigureCache) =>
             createLimitsView(columns, {
               window: { start, end },
               limits: { rule },
@@ -125,7 +125,7 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
 );
 
 /** Creates a cache of all figures, by their inputs. */
-function createKeptFigures(): KeepFigures {
+function createKeptFigures(): FigureCache {
   const kept = new Map<string, DatedFigures>();
   return (what, size) => {
     const key = JSON.stringify(what);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { SCENARIO_TABLE_NAMES } from '#domain/exports/scenario-tables.js';
-import { createScenariosFile, type ScenariosShown } from '#views/scenarios/scenarios-file.js';
+import { createScenariosFile, type ListedScenarios } from '#views/scenarios/scenarios-file.js';
 
-const shownScenarios: ScenariosShown = {
+const shownScenarios: ListedScenarios = {
   index_id: 'X',
   as_of: '2024-01-05',
   by: 'SECTOR',

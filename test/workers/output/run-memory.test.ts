@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ALONE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
+import { SEPARATE_BYTES, clearMemory } from '#kernels/memory/paged-memory.js';
 import { createRunMemory } from '#workers/output/run-memory.js';
 
 const EMPTY_RANGE = { from: 0, to: 0 };
@@ -48,11 +48,11 @@ test('memory is never smaller than requested, and not kept beyond the limit', ()
 });
 
 test('of memory beyond the limit the address range is kept, empty', ({ skip }) => {
-  if (!clearMemory(new SharedArrayBuffer(ALONE_BYTES)))
+  if (!clearMemory(new SharedArrayBuffer(SEPARATE_BYTES)))
     skip('memory is emptied on Linux with the optional package koffi');
   const memory = createRunMemory(1000);
-  const first = useMemory(memory, ALONE_BYTES);
-  const second = memory.take(ALONE_BYTES - 8, EMPTY_RANGE);
+  const first = useMemory(memory, SEPARATE_BYTES);
+  const second = memory.take(SEPARATE_BYTES - 8, EMPTY_RANGE);
   expect(second).toBe(first);
   expect(isZero(second)).toBe(true);
 });

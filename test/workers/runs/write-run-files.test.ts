@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { ThreadInput } from '#jobs/tasks.js';
 import { createCheckedFiles } from '#jobs/checked-files.js';
-import { practiseRunFiles, writeRunFiles, type MadeFiles } from '#workers/runs/write-run-files.js';
+import { practiseRunFiles, writeRunFiles, type ComputedFiles } from '#workers/runs/write-run-files.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
 
 const newFolder = openTemporaryFolders();
@@ -26,7 +26,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
     outputs: { destination, names: { plan: 'plan', columns: 'columns', prices: 'prices', checkpoint: 'checkpoint' } },
   } as unknown as ThreadInput<'backtest'>;
   const looks: string[] = [];
-  const made: MadeFiles = {
+  const made: ComputedFiles = {
     columns: new Uint8Array(8),
     prices: { length: PRICES.length, parts: () => [PRICES], identifiers: [securities], days: new Int32Array(1) },
     checkpoint: null,

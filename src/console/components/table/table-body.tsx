@@ -202,11 +202,15 @@ interface HiddenContentProps<R> extends TableBodyProps<R>, ColumnLayout<R> {
   readonly picked: string | null;
 }
 
+/** Number of columns for which the second line of a row usually has room. */
+const SEEN_BELOW = 3;
+
 /** Renders the content of the selected row that does not fit into the table, or a hint how to see it. */
 function HiddenContent<R>(props: HiddenContentProps<R>) {
   const { scroller, at, picked, wide, fits, below, label, model, openKey = null } = props;
   const entry = model.entries[at]?.key === picked ? model.entries[at] : undefined;
-  const others = wide.filter((column) => !fits.includes(column) && !below.includes(column) && column.title !== '');
+  const seen = [...fits, ...below.slice(0, SEEN_BELOW)];
+  const others = wide.filter((column) => !seen.includes(column) && column.title !== '');
   const isGrid = opensRows(props);
   if (entry?.kind === 'row' && (!isGrid || openKey === null))
     return <RowRest rows={scroller} at={at} row={entry.row} columns={wide} fits={fits} below={below} label={label} />;

@@ -145,10 +145,11 @@ function SecondLine<R>({ row, columns, fits, below, isGrid }: SecondLineProps<R>
       {below.map((column) => {
         const { id, title, align = '' } = column;
         const content = contentBelow(row, column);
-        if (content === null || content === '' || content === NONE) return null;
-        const isTitled = column.below === 'titled' || (column.showBelow === undefined && isNumberOrDate(row, column));
+        if (!content || content === NONE) return null;
+        const isWhole = column.below === 'titled' || isNumberOrDate(row, column);
+        const isTitled = isWhole && column.showBelow === undefined;
         return (
-          <span key={id} class={isTitled ? `${align} whole` : align} data-below={id}>
+          <span key={id} class={isWhole ? `${align} whole` : align} data-below={id}>
             <span class={isTitled ? undefined : 'unseen'}>{title} </span>
             {content}
           </span>

@@ -205,6 +205,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     width: 88,
     align: 'right',
     priority: 3,
+    below: 'nothing',
     value: (row) => lastLevels(row).move,
     show: (row) => change(lastLevels(row).move),
   },
@@ -223,6 +224,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     title: 'Expires',
     width: 172,
     priority: 6,
+    below: 'nothing',
     value: (row) => row.expires_at,
     show: (row) => (row.state === 'pending' || row.state === 'approved' ? moment(row.expires_at) : '–'),
   },
@@ -233,6 +235,7 @@ const COLUMNS: readonly Column<Approval>[] = [
     width: 80,
     align: 'right',
     priority: 6,
+    below: 'nothing',
     value: (row) => row.missing,
   },
 ];

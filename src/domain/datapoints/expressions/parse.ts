@@ -15,7 +15,7 @@ export interface ParsedExpression {
   readonly spans: ReadonlyMap<ExpressionNode, CharacterSpan>;
 }
 
-const COMPARISON_OF: ReadonlyMap<string, Comparison> = new Map(
+const COMPARISONS_BY_SYMBOL: ReadonlyMap<string, Comparison> = new Map(
   (Object.entries(SYMBOLS) as [Comparison, string][]).map(([comparison, symbol]) => [symbol, comparison]),
 );
 
@@ -69,7 +69,7 @@ function parseComparison(cursor: Cursor): ExpressionNode {
   const { start } = cursor.peek();
   const left = parseSum(cursor);
   const { kind, text } = cursor.peek();
-  const symbol = kind === 'symbol' || kind === 'name' ? COMPARISON_OF.get(text) : undefined;
+  const symbol = kind === 'symbol' || kind === 'name' ? COMPARISONS_BY_SYMBOL.get(text) : undefined;
   if (symbol === undefined) return left;
   cursor.next();
   const right = parseSum(cursor);

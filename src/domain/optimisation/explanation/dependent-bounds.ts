@@ -1,7 +1,7 @@
 import { sumKinks, type Program } from '#kernels/optimisation/program/program.js';
 import { computeNormForce } from '#kernels/optimisation/program/norms.js';
 import { computeDotProduct } from '../../numbers/dot.js';
-import type { PlacedRow } from '../problem.js';
+import type { RowWithOrigin } from '../problem.js';
 import type { RowSide } from '../report.js';
 import type { ConvexSolution } from '../solve-convex.js';
 
@@ -13,7 +13,7 @@ const ROUNDING = 1e-9;
 
 /** Gradient of an active bound of the program. */
 interface ActiveBound {
-  readonly placed: PlacedRow | undefined;
+  readonly placed: RowWithOrigin | undefined;
   /** [n] */
   readonly gradient: Float64Array;
 }
@@ -29,7 +29,7 @@ export function findDependentSides({ assembled, answer }: ConvexSolution, sides:
   const { x } = answer.point;
   const met = listActiveBounds({ assembled, answer });
   const isFree = markFreeSecurities(program, x);
-  const rows = new Set<PlacedRow>();
+  const rows = new Set<RowWithOrigin>();
   const names = new Set<number>();
   for (const shares of findDependencies(met, isFree)) {
     const sum = new Float64Array(program.n);

@@ -2,7 +2,7 @@ import type { TailMeasure } from '../../objectives/tail.js';
 import { computeDotProduct } from '../../numbers/dot.js';
 import { computeMetricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
-import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { ProgramResult } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from '../assemble.js';
 import { createTangentPlanes } from '../curved-rows.js';
@@ -56,7 +56,7 @@ export interface Frontier {
   /** Returns the frontier point of other weights, in the units of `points`. */
   pointOf(weights: Float64Array): FrontierPoint;
   /** Solution with the largest expected return, where other frontiers within the rows end too. */
-  readonly most: ProgramAnswer;
+  readonly most: ProgramResult;
 }
 
 export interface FrontierInput {
@@ -130,7 +130,7 @@ function addTailPlanesUntilFeasible<T>(
 /** Frontier search in a problem whose rows may limit tails. */
 export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
   /** Solution with the largest expected return within the rows, if another frontier found it and its planes. */
-  readonly most?: ProgramAnswer | undefined;
+  readonly most?: ProgramResult | undefined;
   /** Traces the frontier of a program; null without a result. */
   readonly trace: (program: Program) => FeasibleResult<T> | null;
 }

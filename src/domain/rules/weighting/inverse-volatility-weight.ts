@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
 import { estimatePeriodsPerYear } from '../../calendars/periods-per-year.js';
 import { computeDeviation } from '../../datapoints/aggregates.js';
-import { createLatestRequest, SESSIONS_BACK_MAX } from '../../datapoints/field-request.js';
+import { createLatestRequest, LAG_SESSIONS_MAX } from '../../datapoints/field-request.js';
 import { useNumber } from '../../datapoints/field-use.js';
 import * as parameters from '../parameters.js';
 import { createWeights, defineWeightingClass } from '../weighting-class.js';
@@ -21,7 +21,7 @@ export const inverseVolatilityWeight = defineWeightingClass({
     minimum_observations: z
       .int()
       .min(2)
-      .max(SESSIONS_BACK_MAX)
+      .max(LAG_SESSIONS_MAX)
       .default(60)
       .meta({ label: 'Minimum observations', help: 'Minimum number of returns of a held security.', unit: 'sessions' }),
   })),

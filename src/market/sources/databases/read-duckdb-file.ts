@@ -5,11 +5,11 @@ import { toCell, streamChunks, openDuckDb, quoteName, type DuckDb, formatBoundCo
 import { formatReason } from '../../tables/fault-reason.js';
 import { createContentRows } from '../content-rows.js';
 import { reportSeries } from '../../content/series-rows.js';
-import { completeMappedContent, PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
+import { completeMappedContent, DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
 import { readColumns, planMarketColumns } from '../parquet/parquet.js';
 import { reportMarketProblems } from '../parquet/parquet-problems.js';
 import type { Problems } from '../../tables/problems.js';
-import type { ReadOptions, SourceRead } from '../source-read.js';
+import type { ReadOptions, SourceResult } from '../source-read.js';
 import { readTypedMarket } from '../read-typed-market.js';
 import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
@@ -25,8 +25,8 @@ export async function readDuckDbFile(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
-  { follower, terms = PLAIN_TERMS }: ReadOptions,
-): Promise<SourceRead | undefined> {
+  { follower, terms = DEFAULT_TERMS }: ReadOptions,
+): Promise<SourceResult | undefined> {
   const duck = await openDuckDb({ attach: { path, name: CATALOGUE } }).catch((error: unknown) => {
     problems.error({
       code: 'UNREADABLE_FILE',
@@ -70,7 +70,7 @@ interface FileReading {
 async function readTables(
   reading: FileReading,
   onProgress: DatabaseProgress,
-): Promise<Omit<SourceRead, 'files'> | undefined> {
+): Promise<Omit<SourceResult, 'files'> | undefined> {
   const { duck, tables, problems, rows } = reading;
   for (const tableKind of TABLE_KINDS)
     if (tableKind !== 'market') for (const table of tables[tableKind] ?? []) await readCells(reading, tableKind, table);

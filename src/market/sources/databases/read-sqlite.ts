@@ -10,8 +10,8 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { digestFile } from '../../formats/digest-file.js';
 import { formatReason } from '../../tables/fault-reason.js';
 import type { Problems } from '../../tables/problems.js';
-import { PLAIN_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
-import type { ReadOptions, SourceRead } from '../source-read.js';
+import { DEFAULT_TERMS, type MarketInterpretation } from '../../mapping/mapped-content.js';
+import type { ReadOptions, SourceResult } from '../source-read.js';
 import { boundCell, shortenColumns } from './bounded-cells.js';
 import { chooseTables, type DatabaseProgress, type TableNames } from './tables-to-read.js';
 
@@ -29,8 +29,8 @@ export async function readSqlite(
   named: TableNames,
   problems: Problems,
   onProgress: DatabaseProgress,
-  { terms = PLAIN_TERMS }: ReadOptions,
-): Promise<SourceRead | undefined> {
+  { terms = DEFAULT_TERMS }: ReadOptions,
+): Promise<SourceResult | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-sqlite-'));
   try {
     for (const ending of ['-wal', '-journal']) {

@@ -42,8 +42,8 @@ export function addKeys<F extends ParquetFile>(
   isWanted: (key: string) => boolean,
 ): { readonly files: readonly F[]; readonly columns: readonly TypedColumn[] } {
   const held = new Set(own.map(({ name }) => name.trim().toLowerCase()));
-  const isTaken = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
-  const results = files.map(({ label }) => listKeys(label).filter(isTaken));
+  const isUsedName = ({ name }: FolderKey): boolean => isWanted(name) && !held.has(name.trim().toLowerCase());
+  const results = files.map(({ label }) => listKeys(label).filter(isUsedName));
   const names = [...new Set(results.flatMap((keys) => keys.map(({ name }) => name)))];
   if (names.length === 0) return { files, columns: own };
   return {
@@ -85,11 +85,11 @@ export async function reportKeys(
         message: `The folder key ${name}=${value.slice(0, 80)} is no date; YYYY-MM-DD is needed.`,
         value,
       });
-  for (const { name } of columns) if (isBarKey(name)) await warnOfOthers(connection, files, name, problems);
+  for (const { name } of columns) if (isBarKey(name)) await warnOfIgnoredFiles(connection, files, name, problems);
 }
 
 /** Warns of files with values that contradict the key of their folder. */
-async function warnOfOthers(
+async function warnOfIgnoredFiles(
   connection: DuckDBConnection,
   files: readonly ParquetFile[],
   column: string,

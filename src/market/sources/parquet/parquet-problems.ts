@@ -68,8 +68,8 @@ async function reportBadDays(
 }
 
 /** Maximum number of reported characters of a key. Longer keys are always invalid. */
-const SHOWN_MAX = 1000;
-const formatCell = (column: string) => `left(${column}::VARCHAR, ${SHOWN_MAX})`;
+const KEY_CHARACTERS_MAX = 1000;
+const formatCell = (column: string) => `left(${column}::VARCHAR, ${KEY_CHARACTERS_MAX})`;
 
 interface KeyCheck {
   /** SQL of the value to check, and of the text that identifies the value. */

@@ -1,7 +1,7 @@
 import { formatCount } from '#domain/catalogue/sentence-numbers.js';
 import { LIMITS } from '#domain/refusals/limits.js';
 import { isEntitled } from '#domain/delivery/client-document.js';
-import type { ClientReader, ReadClient } from '../../delivery/clients.js';
+import type { ClientReader, ClientRecord } from '../../delivery/clients.js';
 import type { DeliverFiles, DeliveryCounts } from '../../delivery/deliver-files.js';
 import type { DeliveryRecords } from '../../delivery/delivery-records.js';
 import { listFiles } from '../files-of.js';
@@ -14,7 +14,7 @@ export interface DeliverDependencies {
 }
 
 /** Maximum number of clients that are served concurrently; each of their targets opens a connection. */
-const AT_ONCE_MAX = 4;
+const CLIENT_CONCURRENCY = 4;
 
 /**
  * Delivers the files of a day. Each item is a target of a client. An item concerns no index, so it holds no index back.
@@ -27,7 +27,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
     const before = day().steps.flatMap(({ type, items }) => (type === 'deliver' ? items : []));
     const current = new Set<string>();
 
-    async function serve(client: ReadClient): Promise<void> {
+    async function serve(client: ClientRecord): Promise<void> {
       const record = await records.keeper({ clientId: client.id, scheduleId: schedule, date }, client.version);
       const { targets } = client.document;
       await runConcurrently(targets, targets.length, async (target) => {
@@ -41,7 +41,7 @@ export function createDeliverPerformer({ clients, records, deliver }: DeliverDep
       });
     }
 
-    await runConcurrently([...(spec.clients ?? (await clients.ids()))], AT_ONCE_MAX, async (id) => {
+    await runConcurrently([...(spec.clients ?? (await clients.ids()))], CLIENT_CONCURRENCY, async (id) => {
       const client = await clients.find(id);
       if (client === undefined && spec.clients === null) return; // the routes of clients report an unreadable client
       if (client === undefined) {

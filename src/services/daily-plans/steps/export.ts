@@ -9,7 +9,7 @@ import type { ArtifactStore } from '#store/port.js';
 import { readBytes, type Exports } from '../../runs/exports.js';
 import {
   createBlockedResult,
-  performForEachIndex,
+  performEachIndex,
   type ItemResult,
   type Performer,
   type StepContext,
@@ -40,7 +40,7 @@ export function createExportPerformer({ exports, artifacts }: ExportDependencies
 
   return async (context) => {
     const { spec, put, signal, item } = context;
-    await performForEachIndex(context, async (indexId) => {
+    await performEachIndex(context, async (indexId) => {
       const own = spec.files.filter(({ indices }) => indices === null || indices.includes(indexId));
       for (const file of own) {
         const key = formatFileName(file, indexId, context);

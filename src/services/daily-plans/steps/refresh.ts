@@ -41,7 +41,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
     const { store_id: storeId } = spec;
     const submit = () =>
       storeId == null ? datasets.sync(request, origin) : datasets.refresh(storeId, request, origin);
-    const { job_id: jobId } = await submitAfterOther(submit, signal);
+    const { job_id: jobId } = await submitAfterRunningJob(submit, signal);
     await put(REFRESH_ITEM, null, { state: 'waiting', message: 'The store is being refreshed.', job_id: jobId });
     const status = await endOf(jobs, jobId, signal);
     assertSucceeded(jobId, status);
@@ -56,7 +56,7 @@ export function createRefreshPerformer(dependencies: RefreshDependencies): Perfo
   }
 
   /** Submits a refresh after the end of a refresh that is already running, such as that of an overridden price. */
-  async function submitAfterOther<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async function submitAfterRunningJob<T>(submit: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let attempt = 1; ; attempt++)
       try {
         return await submit();

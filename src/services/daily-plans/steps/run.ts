@@ -8,7 +8,7 @@ import { runIdOf } from '#store/run-id.js';
 import type { Analytics } from '../../runs/analytics.js';
 import { findRun } from '../../stored/run-documents.js';
 import { assertSucceeded, endOf } from '../job-end.js';
-import { performForEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
+import { performEachIndex, type ItemResult, type Performer, type StepContext } from '../performer.js';
 import type { StoreMarkets } from '../../datasets/store-markets.js';
 import { listPlanMarkets } from '../plan-markets.js';
 import { formatLast } from './refresh.js';
@@ -59,7 +59,7 @@ export function createRunPerformer(dependencies: RunDependencies): Performer<'ru
       const message = `The store ${identity.datasetId} has no prices of ${date} yet: ${formatLast(last)}.`;
       return { state: 'waiting', message };
     }
-    await performForEachIndex(context, (indexId) => runIndex(indexId, context));
+    await performEachIndex(context, (indexId) => runIndex(indexId, context));
     return { state: 'done', message: 'Every index that is not held back has a run.' };
   };
 }

@@ -206,7 +206,7 @@ function ask<T>(call: (done: Done<T>) => void): Promise<T> {
 }
 
 function toFault(thrown: unknown): unknown {
-  if (thrown instanceof DeliveryFault || !(thrown instanceof Error) || !isTheirs(thrown)) return thrown;
+  if (thrown instanceof DeliveryFault || !(thrown instanceof Error) || !isRemoteFault(thrown)) return thrown;
   return new DeliveryFault(`The server could not store the file: ${formatReason(thrown)}.`, { cause: thrown });
 }
 
@@ -214,7 +214,7 @@ function toFault(thrown: unknown): unknown {
  * Returns true for an error of the server: status codes of SFTP are numbers, codes of connections are words, and a lost
  * session has only a message.
  */
-const isTheirs = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
+const isRemoteFault = (thrown: Error & { readonly code?: unknown; readonly level?: unknown }): boolean =>
   thrown.code !== undefined || thrown.level !== undefined || /channel|connect|response|closed/i.test(thrown.message);
 
 function formatReason({ message, code, level }: Error & { readonly code?: unknown; readonly level?: unknown }): string {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { Refusal } from '#domain/refusals/refusal.js';
 import { findCode, ArtifactStoreFault } from '../../access/place-fault.js';
 import { formatReason } from '../request-failure.js';
-import type { AskedKeySource, Keys } from '../../access/key-source.js';
+import type { QueriedKeySource, Keys } from '../../access/key-source.js';
 import { readProfile } from './profile.js';
 
 /** Time limits of one request in ms; the metadata service of a machine answers at once, or not at all. */
@@ -19,7 +19,7 @@ const ROLE_PATH = '/latest/meta-data/iam/security-credentials/';
  * @throws Refusal STORE_UNAVAILABLE for a temporary failure; an ArtifactStoreFault for a failure that requires other
  * settings
  */
-export function askForKeys(source: AskedKeySource): Promise<Keys> {
+export function queryKeys(source: QueriedKeySource): Promise<Keys> {
   switch (source.kind) {
     case 'profile':
       return requestProfileKeys(source);
@@ -32,7 +32,7 @@ export function askForKeys(source: AskedKeySource): Promise<Keys> {
   }
 }
 
-type SourceOf<K extends AskedKeySource['kind']> = Extract<AskedKeySource, { readonly kind: K }>;
+type SourceOf<K extends QueriedKeySource['kind']> = Extract<QueriedKeySource, { readonly kind: K }>;
 
 async function requestProfileKeys({ profile, ...files }: SourceOf<'profile'>): Promise<Keys> {
   const values = readProfile(profile, files);

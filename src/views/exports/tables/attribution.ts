@@ -1,14 +1,14 @@
 import { compareText } from '#domain/refusals/findings.js';
 import { createAttributionView } from '../../attribution-view.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
-import { findKeptColumns } from '../kept-columns.js';
+import { findCachedColumns } from '../kept-columns.js';
 
 /**
  * Yields the contributions of the securities and overlay parts in the window.
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
  */
 export const produceAttribution: Producer<'attribution'> = (source, from) => {
-  const kept = findKeptColumns(source, { table: 'attribution', width: 5 }, () => listFigures(source));
+  const kept = findCachedColumns(source, { table: 'attribution', width: 5 }, () => listFigures(source));
   const [name, contribution, weight, total, part] = kept as [
     Float64Array,
     Float64Array,

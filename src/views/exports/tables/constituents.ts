@@ -3,7 +3,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { readReference, type MarketData } from '#domain/market/market-data.js';
 import { readStoredLabels } from '../../stored-labels.js';
-import { readHeldWeights } from '../../weights-view.js';
+import { readPositiveWeights } from '../../weights-view.js';
 import { yieldBatches, toTextValues, type Producer } from '../batch.js';
 
 /**
@@ -11,7 +11,7 @@ import { yieldBatches, toTextValues, type Producer } from '../batch.js';
  * @throws Refusal NO_DATA_AT_DATE before the first date of the run
  */
 export const produceConstituents: Producer<'constituents'> = ({ columns, window, market }, from) => {
-  const { names, at, day, held, target, raw } = readHeldWeights(columns, window.end);
+  const { names, at, day, held, target, raw } = readPositiveWeights(columns, window.end);
   const own = columns.f64('weights', at * names.length, (at + 1) * names.length);
   const [value] = columns.f64('value', at, at + 1);
   const rows = [...names.keys()].filter((name) => held[name] !== 0 || own[name] !== 0);

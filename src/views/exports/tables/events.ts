@@ -8,7 +8,7 @@ import { findLastAtMost } from '#domain/numbers/search.js';
 import { listCountChanges } from '../../count-changes.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
 import { yieldBatches, type ExportSource, type Producer } from '../batch.js';
-import { findKeptColumns } from '../kept-columns.js';
+import { findCachedColumns } from '../kept-columns.js';
 import { createSpan } from '../span.js';
 
 const TYPES = ['split', 'cash', 'rights', 'exit', 'special_dividend', 'dividend', 'share_change'] as const;
@@ -27,7 +27,7 @@ export const produceEvents: Producer<'events'> = (source, from) => {
   const { columns } = source;
   const days = columns.i32('days');
   const divisor = readDivisors(columns, days);
-  const kept = findKeptColumns(source, { table: 'events', width: 5 }, () => listFigures(source, { days, divisor }));
+  const kept = findCachedColumns(source, { table: 'events', width: 5 }, () => listFigures(source, { days, divisor }));
   const [at, name, type, value, effect] = kept as [
     Float64Array,
     Float64Array,

@@ -2,7 +2,7 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/time/days.js';
 import { compareText } from '#domain/refusals/findings.js';
 import { createGroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
-import { readGroup, listGroupSpells, OWN_GROUPS, createOwnGroup } from '#domain/market/market-groups.js';
+import { readGroup, listGroupSpells, SINGLE_GROUPS, createSingleGroup } from '#domain/market/market-groups.js';
 import { openPanelRows } from '../../panel-rows.js';
 import { readStoredLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
@@ -89,7 +89,7 @@ const DEFAULT_GROUPS = 'SECTOR';
 
 /** Returns the grouping of the market. Without a market: the sectors stored with the run. */
 function selectGrouping({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
-  if (by === OWN_GROUPS) return createOwnGroup;
+  if (by === SINGLE_GROUPS) return createSingleGroup;
   if (market !== null) return listGroupSpells(market, by);
   const sectors = by === DEFAULT_GROUPS ? readStoredSectors(columns) : new Map<string, string | null>();
   return (name) => ({ group: readGroup(sectors.get(name) ?? null), until: Infinity });

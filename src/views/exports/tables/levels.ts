@@ -14,9 +14,9 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, at) => {
   const first = findLastAtMost(columns.i32('indexDays'), days[0]!);
   const readIndexBlock = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.f64(block, first, first + days.length);
-  const readKnown = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
+  const readKnownLevels = (block: Parameters<RunColumns['f64']>[0]): Float64Array =>
     columns.has(block) ? readIndexBlock(block) : new Float64Array(days.length).fill(Number.NaN);
-  const readVariant = (name: ReturnVariant): Float64Array => readKnown(VARIANT_BLOCKS[name].level);
+  const readVariant = (name: ReturnVariant): Float64Array => readKnownLevels(VARIANT_BLOCKS[name].level);
   const cut = (values: Float64Array): Float64Array => values.subarray(from, to);
   const round = (values: Float64Array): Float64Array =>
     roundValues(columns, { of: 'level', days: days.subarray(from, to) }, cut(values));
@@ -30,8 +30,8 @@ export const produceLevels: Producer<'levels'> = ({ columns, window }, at) => {
         price: round(readVariant('price')),
         total: round(readVariant('total')),
         net: round(readVariant('net')),
-        dividend_points: cut(readKnown('dividendPoints')),
-        net_dividend_points: cut(readKnown('netDividendPoints')),
+        dividend_points: cut(readKnownLevels('dividendPoints')),
+        net_dividend_points: cut(readKnownLevels('netDividendPoints')),
         divisor: cut(readIndexBlock(VARIANT_BLOCKS[columns.header.variant].divisor)),
         return: cut(prependMissing(computeReturns(level))),
         drawdown: cut(computeDrawdown(level)),

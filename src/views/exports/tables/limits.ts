@@ -1,7 +1,7 @@
 import { TOLERANCE } from '#domain/compliance/measure.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { watchRules } from '../../limits/watched-rules.js';
-import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
+import { yieldBatches, MISSING_INTEGER, toTextValues, type Producer } from '../batch.js';
 import { createSpan } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
@@ -48,7 +48,7 @@ export const produceBreaches: Producer<'breaches'> = ({ columns, window, market,
       count: rows.length,
       columns: {
         begin: Int32Array.from(rows, ({ begin }) => days[begin]!),
-        end: Int32Array.from(rows, ({ end }) => (end === null ? NONE : days[end]!)),
+        end: Int32Array.from(rows, ({ end }) => (end === null ? MISSING_INTEGER : days[end]!)),
         rule: toTextValues(rows.map(({ rule }) => rule)),
         row: toTextValues(rows.map(({ row }) => row)),
         cause: toTextValues(rows.map(({ cause }) => cause)),

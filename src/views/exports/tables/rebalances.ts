@@ -3,7 +3,7 @@ import { openRecordParts } from '#domain/backtest/run-file/record.js';
 import { isReviewed } from '#domain/schedule/rebalance-causes.js';
 import { parseValidDay, type Day } from '#domain/time/days.js';
 import { computeRebalanceFigures, createWeightsReader } from '../../rebalance-figures.js';
-import { yieldBatches, NONE, toTextValues, type Producer } from '../batch.js';
+import { yieldBatches, MISSING_INTEGER, toTextValues, type Producer } from '../batch.js';
 
 export const produceRebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
   const { header } = columns;
@@ -21,7 +21,7 @@ export const produceRebalances: Producer<'rebalances'> = ({ columns, window: { s
       count: rows.length,
       columns: {
         date: Int32Array.from(rows, ({ date }) => parseValidDay(date)),
-        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? NONE),
+        decision_date: Int32Array.from(rows, ({ date }) => decisions.get(parseValidDay(date))?.day ?? MISSING_INTEGER),
         cause: toTextValues(rows.map(({ cause }) => cause)),
         review: toTextValues(
           rows.map(({ cause, date }) =>

@@ -40,10 +40,10 @@ interface RunTrades {
 }
 
 /** Trades of open runs, cached because each part of an export needs them. */
-const known = new WeakMap<RunColumns, RunTrades>();
+const tradesCache = new WeakMap<RunColumns, RunTrades>();
 
 function createTrades(columns: RunColumns): RunTrades {
-  const before = known.get(columns);
+  const before = tradesCache.get(columns);
   if (before !== undefined) return before;
   const { identifiers, transactions, costRate } = openRecordParts(columns);
   const trades = {
@@ -54,7 +54,7 @@ function createTrades(columns: RunColumns): RunTrades {
     moves: createWeightMoves(columns, identifiers),
     roundOn: (day: Day) => roundOnDay(columns, 'weights', day),
   };
-  known.set(columns, trades);
+  tradesCache.set(columns, trades);
   return trades;
 }
 

@@ -16,7 +16,7 @@ export const produceWeights: Producer<'weights'> = function* ({ columns, window 
   for (let t = span.from; t < to; t++) {
     const own = held.at(t);
     const round = roundOnDay(columns, 'weights', days[t]!);
-    addHeld(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
+    addHoldings(rows, { day: days[t]!, round, own, index: ofIndex === 'own' ? own : (ofIndex?.at(t) ?? null) });
     if (rows.count >= BATCH_ROWS || t === to - 1) {
       yield createBatch(rows, t + 1 - from);
       rows.count = 0;
@@ -64,7 +64,7 @@ interface Close {
   readonly round: (weight: number) => number;
 }
 
-function addHeld(rows: Rows, { day, own, index, round }: Close): void {
+function addHoldings(rows: Rows, { day, own, index, round }: Close): void {
   let row = rows.count;
   for (let i = 0; i < own.length; i++) {
     const weight = own[i]!;

@@ -14,11 +14,11 @@ import { requireFigures, type Drawing } from './drawing.js';
 import { createNotePart, createTitlePart } from './titled.js';
 
 /** Lines of a chart, or the reason why there are none. */
-type Found = { readonly series: readonly ChartSeries[] } | Missing;
+type FoundSeries = { readonly series: readonly ChartSeries[] } | Missing;
 
 interface LineSource {
   readonly panel: PanelName;
-  readonly find: (figures: RunFigures, block: BlockOf<'chart'>) => Found;
+  readonly find: (figures: RunFigures, block: BlockOf<'chart'>) => FoundSeries;
 }
 
 const LINES: Record<ChartLine, LineSource> = {

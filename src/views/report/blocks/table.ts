@@ -40,7 +40,7 @@ type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | nul
 
 const CONTENTS: Record<TableSource, Content> = {
   constituents: ({ limit }, context) =>
-    createConstituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW }),
+    createConstituentsTable(requireFigures(context), { limit, isNarrow: context.width < NARROW_WIDTH_MAX }),
   rebalances: ({ limit }, context) => createRebalancesTable(requireFigures(context), limit),
   annual_returns: ({ limit }, context) => createAnnualTable(requireFigures(context), limit),
   monthly_returns: ({ limit }, context) => createMonthlyTable(requireFigures(context), limit),
@@ -57,7 +57,7 @@ const CONTENTS: Record<TableSource, Content> = {
 };
 
 /** Width in points below which (half a page) a table of securities omits columns that are not figures. */
-const NARROW = 320;
+const NARROW_WIDTH_MAX = 320;
 
 function createConstituentsTable(
   { constituents, hasCap, overview, weightDecimals }: RunFigures,

@@ -26,7 +26,7 @@ interface ColumnNeed {
 }
 
 /** Minimum width of a text column in points. */
-const TEXT_LEAST = 56;
+const TEXT_WIDTH_MIN = 56;
 
 /**
  * Divides the columns into the smallest number of groups that fit a width, with about equal numbers of columns. The
@@ -81,7 +81,7 @@ function measureNeed(
   const title = typesetter.width(head, { size: SIZE.label, weight: 'bold' });
   return isFigure
     ? { natural: Math.max(wide, title), least: Math.max(wide, words) }
-    : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_LEAST)) };
+    : { natural: Math.max(wide, title), least: Math.max(words, Math.min(wide, TEXT_WIDTH_MIN)) };
 }
 
 interface PlaceInput {

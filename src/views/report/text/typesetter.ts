@@ -66,7 +66,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
   function findFont(character: string, weight: Weight): FontName | null {
     const codePoint = character.codePointAt(0)!;
     if (book.covers(use(weight), codePoint)) return weight;
-    return codePoint < FALLBACK_FROM ? null : (FALLBACKS.find((name) => book.covers(use(name), codePoint)) ?? null);
+    return codePoint < FALLBACK_CODE_MIN ? null : (FALLBACKS.find((name) => book.covers(use(name), codePoint)) ?? null);
   }
 
   function listRuns(text: string, weight: Weight): readonly FontRun[] {
@@ -74,7 +74,7 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
     const cached = runCache.get(key);
     if (cached !== undefined) return cached;
     use(weight);
-    const result = PLAIN.test(text) ? [{ font: weight, text }] : splitMixedRuns(text, weight);
+    const result = PRINTABLE_ASCII.test(text) ? [{ font: weight, text }] : splitMixedRuns(text, weight);
     runCache.set(key, result);
     return result;
   }
@@ -165,9 +165,9 @@ export function createTypesetter(book: FontSet, shelf: FontShelf): Typesetter {
 }
 
 /** First code point that the fallback fonts are tried for. */
-const FALLBACK_FROM = 0x1100;
+const FALLBACK_CODE_MIN = 0x1100;
 /** Printable ASCII text, which every text font contains. */
-const PLAIN = /^[\x20-\x7e]*$/;
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 
 function createLine(line: readonly Piece[], size: number): TextLine {
   const trimmed = line.slice(0, line.findLastIndex(({ isSpace }) => !isSpace) + 1);

@@ -8,7 +8,7 @@ import type { FullRunReason } from '#domain/documents/full-run-reasons.js';
 import { CannotResume } from '#domain/documents/full-run-reasons.js';
 import type { BacktestPlan } from '#domain/documents/backtest-plan.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
-import type { PlacedBlock } from '#domain/backtest/run-file/header.js';
+import type { BlockPosition } from '#domain/backtest/run-file/header.js';
 import { PRICES_NAME } from '#domain/backtest/run-file/separate-prices.js';
 import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
 import { isPanel, type BlockName } from '#domain/backtest/run-file/schema.js';
@@ -106,7 +106,7 @@ export const STAMP = { runAt: 't', runHash: 'h', storeContentHash: 's', engineVe
 
 /** Checks that every column of every panel, and an odd range of each block, equal their counterparts in `other`. */
 export function expectSameReads(columns: RunColumns, other: RunColumns): void {
-  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, PlacedBlock][]) {
+  for (const [name, block] of Object.entries(other.header.blocks) as [BlockName, BlockPosition][]) {
     if (LAYOUT.has(name) || name in ROW_WIDTHS || BY_DATE.has(name)) continue;
     const range = [Math.floor(block.length / 3), Math.ceil((2 * block.length) / 3)] as const;
     expectEqual(columns[block.type](name, ...range), other[block.type](name, ...range));

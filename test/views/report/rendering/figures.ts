@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createBuiltInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createAttributionView } from '#views/attribution-view.js';
-import { readHeldWeights, createWeightsView } from '#views/weights-view.js';
+import { readPositiveWeights, createWeightsView } from '#views/weights-view.js';
 import { createRunFigures } from '#views/report/figures.js';
 import { countText, formatPercent, formatRatio } from '#views/report/numbers.js';
 import { readPdf } from '../read-pdf.js';
@@ -46,7 +46,7 @@ export function describeFigures(): void {
       const { weights } = createWeightsView({
         runId: 'SAMPLE',
         requestedAsOf: null,
-        weights: readHeldWeights(columns, null),
+        weights: readPositiveWeights(columns, null),
         benchmark: null,
         sharesOf: () => null,
         risk: null,

@@ -105,7 +105,11 @@ test('its preview has its holdings after the close, through the underlying index
 });
 
 test('the levels of an unsaved document are those of its run', async () => {
-  const { level } = await client.call('sketchLevel', { body: { document: { ...DOUBLE, overlay: twiceLeverage } } });
+  const { level, volatility, exposure } = await client.call('sketchLevel', {
+    body: { document: { ...DOUBLE, overlay: twiceLeverage } },
+  });
+  expect([volatility.data[0], exposure]).toEqual([null, null]);
+  expect(volatility.data.at(-1)).toBeGreaterThan(0);
   const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
   const levelOn = new Map(levels.index.map((date, k) => [String(date).slice(0, 10), Number(levels.data[k])]));
   expect([level.index.length, level.index[0], level.index.at(-1)]).toEqual([80, '2022-06-01', '2022-12-30']);

@@ -387,9 +387,9 @@ export interface ActiveBoundsParams {
   readonly upper: number;
   /** Securities of the row. Default: all. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -413,9 +413,9 @@ export interface ActiveGroupBoundsParams {
   readonly upper: number;
   /** Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none. */
   readonly small_group?: SmallGroup | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -452,9 +452,9 @@ export interface ActiveRiskPayload {
 export interface ActiveShareParams {
   /** Largest active share. Unit: fraction. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -1511,9 +1511,9 @@ export interface BetaParams {
   readonly lower?: number | null | undefined;
   /** Largest beta. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -1683,9 +1683,9 @@ export interface CDaRParams {
   readonly confidence?: number | undefined;
   /** Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -1715,9 +1715,9 @@ export interface CVaRParams {
   readonly degrees_of_freedom?: number | undefined;
   /** Equal seeds give equal draws. */
   readonly seed?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -1829,9 +1829,9 @@ export interface CardinalityParams {
   readonly minimum?: number | undefined;
   /** Maximum number of holdings. Unit: securities. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -2199,9 +2199,9 @@ export interface Concentration5_10_40Params {
   readonly trigger?: number | undefined;
   /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -2240,9 +2240,9 @@ export interface ConcentrationRICParams {
   readonly trigger?: number | undefined;
   /** Maximum sum of the securities above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -3294,7 +3294,7 @@ export interface DerivationPayload {
   readonly costs?: TradeCosts | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimator | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; without rows the weights are long only and sum to 1. */
   readonly constraints: readonly ConstraintRow[];
@@ -3321,7 +3321,7 @@ export interface DerivationPayloadInput {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Constraint rows; without rows the weights are long only and sum to 1. */
   readonly constraints?: readonly ConstraintRowInput[] | undefined;
@@ -3622,9 +3622,9 @@ export interface DriftPayload {
 export interface EffectiveNumberParams {
   /** Smallest effective number. Unit: securities. */
   readonly minimum: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -3822,9 +3822,9 @@ export interface ExcludeListRule {
 export interface ExcludeParams {
   /** Securities of the row. */
   readonly identifiers: readonly string[];
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -4098,9 +4098,9 @@ export interface FactorExposureParams {
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
   readonly active?: boolean | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -4420,9 +4420,9 @@ export interface FreezeParams {
   readonly identifiers: readonly string[];
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -4502,9 +4502,9 @@ export interface FrontierPayload {
 
 /** The weights sum to one. Present by default unless a WeightSum row replaces it. */
 export interface FullInvestmentParams {
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -4835,9 +4835,9 @@ export interface GroupBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight of a group. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -4877,9 +4877,9 @@ export interface GroupCardinalityParams {
   readonly minimum?: number | undefined;
   /** Maximum number of holdings in a group. Unit: securities. */
   readonly maximum?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -5932,6 +5932,10 @@ export interface LevelChange {
 export interface LevelSketch {
   /** Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it. */
   readonly level: SeriesPayload;
+  /** Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns. */
+  readonly volatility: SeriesPayload;
+  /** Fraction in the underlying index after each close; null for an index without a target exposure. */
+  readonly exposure: SeriesPayload | null;
 }
 
 export interface LevelSketchRequest {
@@ -6309,9 +6313,9 @@ export interface LinearConstraintParams {
   readonly lower?: number | null | undefined;
   /** Largest sum. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -6357,9 +6361,9 @@ export interface LiquidityParams {
   readonly days?: number | undefined;
   /** Trailing sessions of the median. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -6533,9 +6537,9 @@ export interface LoadJobStatus {
 
 /** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope. */
 export interface LongOnlyParams {
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -7021,12 +7025,12 @@ export interface MinCvarObjective {
   readonly type: 'min_cvar';
 }
 
-/** Minimum variance of the active weights (weight minus index weight): the weights nearest to the index. */
+/** The lowest forecast tracking error: the weights nearest to the index within the constraints. */
 export interface MinTrackingErrorObjective {
   readonly type: 'min_tracking_error';
 }
 
-/** Minimum variance of the portfolio itself. */
+/** The lowest forecast volatility of the portfolio. */
 export interface MinVarianceObjective {
   readonly type: 'min_variance';
 }
@@ -7035,9 +7039,9 @@ export interface MinVarianceObjective {
 export interface MinimumHoldingParams {
   /** Minimum weight of a held security. Unit: fraction. */
   readonly threshold: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -7302,7 +7306,7 @@ export interface OptimisationPreviewRequest {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance to target: the latest on or before this day; null for the latest. */
   readonly as_of?: string | null | undefined;
@@ -7329,7 +7333,7 @@ export interface OptimisationRunRequest {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rebalance to target: the latest on or before this day; null for the latest. */
   readonly as_of?: string | null | undefined;
@@ -7435,7 +7439,7 @@ export interface OptimiseRequest {
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator. */
   readonly risk_model?: string | RiskEstimatorInput | null | undefined;
-  /** Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index. */
+  /** Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index. */
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue. Without rows, the portfolio is long only and fully invested. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
@@ -7943,9 +7947,9 @@ export interface PositionBoundsParams {
   readonly upper?: number | undefined;
   /** Securities of the row. Default: all. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -9169,9 +9173,9 @@ export interface RelativePositionBoundsParams {
   readonly upper: number;
   /** Securities of the row. Default: all. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -9681,15 +9685,15 @@ export interface ReviewSpecInput {
 /** Exposure to the index with a target volatility, the rest in cash. */
 export interface RiskControlOverlay {
   readonly type: 'risk_control';
-  /** Annual volatility, as a fraction. */
+  /** Annual volatility of the overlay. */
   readonly target: number;
-  /** Half-lives of the weights of squared returns, sessions; the largest volatility is used. */
+  /** Half-lives of the weights of squared returns, in sessions; the largest volatility is used. */
   readonly half_lives: readonly number[] | null;
-  /** Number of sessions of the mean of squared returns, instead of half-lives. */
+  /** Number of sessions whose squared returns are averaged, instead of half-lives. */
   readonly sessions: number | null;
-  /** Maximum fraction in the index. */
+  /** Largest fraction in the index: 1.5 is 150 %. */
   readonly max_leverage: number;
-  /** Number of sessions from the last return used to the exposure. */
+  /** Number of sessions between the last return that is used and the exposure. */
   readonly lag: number;
   /** Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0. */
   readonly tolerance?: number | undefined;
@@ -9712,15 +9716,15 @@ export interface RiskControlOverlay {
 /** Exposure to the index with a target volatility, the rest in cash. */
 export interface RiskControlOverlayInput {
   readonly type: 'risk_control';
-  /** Annual volatility, as a fraction. */
+  /** Annual volatility of the overlay. */
   readonly target: number;
-  /** Half-lives of the weights of squared returns, sessions; the largest volatility is used. */
+  /** Half-lives of the weights of squared returns, in sessions; the largest volatility is used. */
   readonly half_lives?: readonly number[] | null | undefined;
-  /** Number of sessions of the mean of squared returns, instead of half-lives. */
+  /** Number of sessions whose squared returns are averaged, instead of half-lives. */
   readonly sessions?: number | null | undefined;
-  /** Maximum fraction in the index. */
+  /** Largest fraction in the index: 1.5 is 150 %. */
   readonly max_leverage?: number | undefined;
-  /** Number of sessions from the last return used to the exposure. */
+  /** Number of sessions between the last return that is used and the exposure. */
   readonly lag?: number | undefined;
   /** Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0. */
   readonly tolerance?: number | undefined;
@@ -12080,9 +12084,9 @@ export interface TopNRule {
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -12142,9 +12146,9 @@ export interface TradeSizeParams {
   readonly upper: number;
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -12313,9 +12317,9 @@ export interface TurnoverParams {
   readonly limit: number;
   /** Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift. */
   readonly reference?: 'index' | 'previous' | 'held' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -12548,9 +12552,9 @@ export interface VolatilityFilterRule {
 export interface VolatilityParams {
   /** Largest annualised volatility. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -12707,9 +12711,9 @@ export interface WeightSumParams {
   readonly lower?: number | undefined;
   /** Largest sum. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 
@@ -12733,9 +12737,9 @@ export interface WeightedAverageParams {
   readonly relative?: boolean | undefined;
   /** A security without a value is excluded from the average (renormalise), or counts as zero (zero). */
   readonly missing?: 'zero' | 'renormalise' | undefined;
-  /** Penalty added to the objective per unit of violation. Default: the row is hard. */
+  /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
-  /** Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy. */
+  /** If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority. */
   readonly priority?: number | undefined;
 }
 

@@ -35,6 +35,13 @@ export const LevelSketch = defineObject(() => ({
     description:
       'Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.',
   }),
+  volatility: SeriesPayload.meta({
+    description:
+      'Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns.',
+  }),
+  exposure: SeriesPayload.nullable().meta({
+    description: 'Fraction in the underlying index after each close; null for an index without a target exposure.',
+  }),
 })).meta({ id: 'LevelSketch' });
 export type LevelSketch = z.infer<typeof LevelSketch>;
 

@@ -16,11 +16,11 @@ const IDENTIFIERS_MAX = 20_000;
 const commonParameters = {
   soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
     label: 'Soft penalty',
-    help: 'Penalty added to the objective per unit of violation. Default: the row is hard.',
+    help: 'Allows violations, at this cost in the objective per unit. Default: no violation.',
   }),
   priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY).meta({
     label: 'Priority',
-    help: 'Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.',
+    help: 'If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.',
   }),
 };
 

@@ -54,7 +54,7 @@ export const optimisationFields = {
   }),
   candidates: z.enum(['parent', 'universe']).optional().meta({
     description:
-      'Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.',
+      'Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.',
   }),
 };
 

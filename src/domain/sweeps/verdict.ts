@@ -14,11 +14,11 @@ export function createVerdict({ selection, overfitting, folds, identical }: Swee
   const { trials, deflatedSharpe } = selection;
   return [
     ...(identical.length === 0 ? [] : [describeIdentical(identical)]),
-    ...(deflatedSharpe === null ? [] : [describeSkill(deflatedSharpe, trials, overfitting?.probability ?? null)]),
+    ...(deflatedSharpe === null || isOverfit(overfitting) ? [] : [describeSkill(deflatedSharpe, trials)]),
     ...(overfitting === null
       ? []
       : [
-          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other.`,
+          `In ${formatPercent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of the history, the variant that was best in one half ranked no better than the median in the other${isOverfit(overfitting) ? ': the first rank here does not predict the future rank' : ''}.`,
         ]),
     ...(folds === null ? [] : [describeFolds(folds)]),
   ];
@@ -46,11 +46,12 @@ function describeIdentical(identical: SweepTable['identical']): string {
 /** Joins two or more words, as in `0, 2 and 5`. */
 const joinWords = (words: readonly string[]): string => `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 
-function describeSkill(deflatedSharpe: number, trials: number, overfit: number | null): string {
+const isOverfit = (overfitting: SweepTable['overfitting']): boolean =>
+  overfitting !== null && overfitting.probability > CHANCE_LEVEL;
+
+function describeSkill(deflatedSharpe: number, trials: number): string {
   const chance = trials === 1 ? 'one trial' : `the best of ${trials} trials`;
-  const tested = `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio)`;
-  if (overfit === null || overfit <= CHANCE_LEVEL) return `${tested}.`;
-  return `${tested}. The probability of overfitting is ${formatPercent(overfit)}, above one half: the first rank here does not predict the future rank.`;
+  return `The Sharpe ratio of the first variant exceeds that of ${chance} without skill with a probability of ${formatPercent(deflatedSharpe)} (deflated Sharpe ratio).`;
 }
 
 const METRIC_PHRASES: Readonly<Record<FoldRanking, string>> = {

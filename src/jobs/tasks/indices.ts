@@ -57,6 +57,10 @@ export interface LevelSketch {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
   readonly levels: readonly number[];
+  /** Annualised volatility over the sessions up to each date; null before enough returns. */
+  readonly volatilities: readonly (number | null)[];
+  /** Fraction in the underlying index after each close; null without a target exposure. */
+  readonly exposures: readonly number[] | null;
 }
 
 export interface EvaluatedDatapoint {

@@ -32,7 +32,7 @@ import {
   type Json,
   type QuestionDefinitionsDependencies,
 } from './question-definitions.js';
-import { limitHistory, SKETCH_POINTS } from './level-sketch.js';
+import { formatSketch, limitHistory, SKETCH_POINTS } from './level-sketch.js';
 
 /** Requests about definitions that are answered synchronously without storing anything. */
 export interface IndexQuestions {
@@ -123,12 +123,12 @@ export function createIndexQuestions(dependencies: IndexQuestionsDependencies): 
         await onMarket(document, market);
         const { documents: all, ...others } = await reached(document);
         const question = { market: handle, documents: limitHistory(all, { subject: document.id, market }), ...others };
-        const { dates, levels } = await jobs.query(
+        const answer = await jobs.query(
           'sketch-level',
           { ...question, indexId: document.id, points: SKETCH_POINTS },
           signal,
         );
-        return { level: { index: [...dates], data: [...levels], name: document.id } };
+        return formatSketch(document.id, answer);
       });
     },
     async whatIf(body, signal) {

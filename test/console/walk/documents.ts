@@ -85,6 +85,16 @@ export function describeDocuments(desk: () => Desk): void {
     // The group is closed although the service reports its default schedule; the click opens it.
     await rebalance.getByText('Rebalance', { exact: true }).click();
     await frequency.selectOption('monthly');
+    // Of alternative parameters, only the field of the chosen one is shown. The preview has the realised volatility and
+    // the exposure.
+    await form.getByRole('combobox', { name: 'Overlay' }).selectOption('risk_control');
+    await form.getByLabel('Half-lives').waitFor();
+    await form.getByLabel('Volatility estimate').selectOption('sessions');
+    await pollEventually(() => form.getByLabel('Sessions', { exact: true }).inputValue()).toBe('60');
+    expect(await form.getByLabel('Half-lives').count()).toBe(0);
+    await form.getByLabel('Target volatility').fill('0.1');
+    await page.getByLabel('Figures of the exposure').getByText('10.00%').waitFor();
+    await page.getByRole('application', { name: /^Exposure\./ }).waitFor();
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
     await form.getByLabel('Percent').fill('0.5');
     await form.getByLabel('Basis').selectOption('360');
@@ -215,7 +225,7 @@ export function describeDocuments(desk: () => Desk): void {
 
   test('a constraint set is saved without a run, and deleted', async () => {
     const { page, service, complaints } = desk();
-    await follow(page, '/console/optimise?index=CORE');
+    await follow(page, '/console/optimise?index=CORE&rows=[]');
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.07');
     await page.getByLabel('Id of the constraint set').fill('desk');

@@ -320,7 +320,7 @@ export function describePages(desk: () => Desk): void {
       changed,
     });
     expect(change.turnover).toBeGreaterThan(0);
-    await page.getByRole('combobox', { name: 'Cap fraction' }).fill('0.05');
+    await page.getByRole('combobox', { name: /^Cap\b/ }).fill('0.05');
     await page.getByRole('radio', { name: 'Change' }).press('Space');
     await page
       .getByLabel('Effect of the change')

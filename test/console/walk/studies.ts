@@ -14,6 +14,7 @@ export function describeStudies(desk: () => Desk): void {
   test('conflicting rows are shown with their resolution, and a click applies it; then an index is derived', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByLabel('Begin with').selectOption({ label: 'no constraints' });
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
     await page.getByText('jointly infeasible').waitFor();
@@ -58,6 +59,7 @@ export function describeStudies(desk: () => Desk): void {
   test('a complete run is explained by the frontier and the cost of each bound, in the measure of its sentences', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('navigation').getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByLabel('Begin with').selectOption({ label: 'no constraints' });
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('5%');
     await page.getByText('= 5.00%').first().waitFor();
@@ -187,7 +189,7 @@ export function describeStudies(desk: () => Desk): void {
     expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
-    await page.getByText('Loss out of sample').waitFor();
+    await page.getByText('Losses out of sample').waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<{ request: object; result: Pick<SweepView, 'rows'> }>(

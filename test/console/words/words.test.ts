@@ -202,7 +202,7 @@ test('the risk of a solution states its returns: a stored model, a count, or the
   // The sentence states the default of the contract, whatever the other settings are.
   const usual = riskWindow(undefined, schemas);
   expect(usual).toContain(`${LIMITS.DERIVED_RISK_SESSIONS} in a derived index`);
-  expect(usual).toMatch(/^Risk is estimated as in a derived index\. Number of returns: .*\.$/);
+  expect(usual).toMatch(/^Risk is a forecast from past returns: .*\.$/);
   expect([riskWindow({ estimator: 'ledoit_wolf' }, schemas), riskWindow({ sessions: null }, schemas)]).toEqual([
     usual,
     usual,

@@ -428,9 +428,9 @@ class ActiveBoundsParams(_ActiveBoundsParams, total=False):
 
     #: Securities of the row. Default: all.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -461,9 +461,9 @@ class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
     groups: t.Optional[t.Sequence[str]]
     #: Groups with a small index weight, whose weight is limited to a multiple of it instead of to `upper` above it. Default: none.
     small_group: t.Optional[SmallGroup]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -507,9 +507,9 @@ class _ActiveShareParams(t.TypedDict):
 class ActiveShareParams(_ActiveShareParams, total=False):
     """The active share (half the sum of absolute active weights) is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -1674,9 +1674,9 @@ class BetaParams(t.TypedDict, total=False):
     lower: t.Optional[float]
     #: Largest beta.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -1886,9 +1886,9 @@ class CDaRParams(_CDaRParams, total=False):
     confidence: float
     #: Number of sessions up to the decision whose returns are the scenarios. Default: that of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -1925,9 +1925,9 @@ class CVaRParams(_CVaRParams, total=False):
     degrees_of_freedom: int
     #: Equal seeds give equal draws.
     seed: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -2047,9 +2047,9 @@ class CardinalityParams(t.TypedDict, total=False):
     minimum: int
     #: Maximum number of holdings. Unit: securities.
     maximum: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -2469,9 +2469,9 @@ class Concentration5_10_40Params(t.TypedDict, total=False):
     trigger: float
     #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -2517,9 +2517,9 @@ class ConcentrationRICParams(t.TypedDict, total=False):
     trigger: float
     #: Maximum sum of the securities above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -3707,7 +3707,7 @@ class DerivationPayload(_DerivationPayload, total=False):
     costs: t.Optional[TradeCosts]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimator]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Rows that are relaxed step by step, in this order, at rebalances where the problem is infeasible. Rows with a priority are relaxed after them.
     relax: t.Sequence[RelaxEntry]
@@ -3739,7 +3739,7 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Constraint rows; without rows the weights are long only and sum to 1.
     constraints: t.Sequence[ConstraintRowInput]
@@ -4060,9 +4060,9 @@ class _EffectiveNumberParams(t.TypedDict):
 class EffectiveNumberParams(_EffectiveNumberParams, total=False):
     """The effective number of securities (one over the sum of squared weights) is at least a minimum."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -4279,9 +4279,9 @@ class _ExcludeParams(t.TypedDict):
 class ExcludeParams(_ExcludeParams, total=False):
     """The securities have no weight."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -4576,9 +4576,9 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     standardise: bool
     #: Bounds hold for active weights.
     active: bool
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -4963,9 +4963,9 @@ class FreezeParams(_FreezeParams, total=False):
 
     #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -5068,9 +5068,9 @@ class FrontierPayload(_FrontierPayload, total=False):
 class FullInvestmentParams(t.TypedDict, total=False):
     """The weights sum to one. Present by default unless a WeightSum row replaces it."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -5427,9 +5427,9 @@ class GroupBoundsParams(_GroupBoundsParams, total=False):
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -5479,9 +5479,9 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     minimum: int
     #: Maximum number of holdings in a group. Unit: securities.
     maximum: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -6658,6 +6658,10 @@ class LevelChange(t.TypedDict):
 class LevelSketch(t.TypedDict):
     #: Level on a few sessions of the last three years of the served store, from the base value on. Rules with a memory, such as buffers, start without it.
     level: SeriesPayload
+    #: Annualised volatility of the level over the 60 sessions up to each session, as a fraction; null before 60 returns.
+    volatility: SeriesPayload
+    #: Fraction in the underlying index after each close; null for an index without a target exposure.
+    exposure: t.Optional[SeriesPayload]
 
 
 class LevelSketchRequest(t.TypedDict):
@@ -7056,9 +7060,9 @@ class LinearConstraintParams(_LinearConstraintParams, total=False):
     lower: t.Optional[float]
     #: Largest sum.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -7118,9 +7122,9 @@ class LiquidityParams(_LiquidityParams, total=False):
     days: float
     #: Trailing sessions of the median. Unit: sessions.
     window: int
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -7305,9 +7309,9 @@ class LoadJobStatus(t.TypedDict):
 class LongOnlyParams(t.TypedDict, total=False):
     """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -7852,13 +7856,13 @@ class MinCvarObjective(_MinCvarObjective, total=False):
 
 
 class MinTrackingErrorObjective(t.TypedDict):
-    """Minimum variance of the active weights (weight minus index weight): the weights nearest to the index."""
+    """The lowest forecast tracking error: the weights nearest to the index within the constraints."""
 
     type: t.Literal["min_tracking_error"]
 
 
 class MinVarianceObjective(t.TypedDict):
-    """Minimum variance of the portfolio itself."""
+    """The lowest forecast volatility of the portfolio."""
 
     type: t.Literal["min_variance"]
 
@@ -7871,9 +7875,9 @@ class _MinimumHoldingParams(t.TypedDict):
 class MinimumHoldingParams(_MinimumHoldingParams, total=False):
     """A security has at least a threshold weight, or none. Short positions are not affected."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -8171,7 +8175,7 @@ class OptimisationPreviewRequest(_OptimisationPreviewRequest, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Rebalance to target: the latest on or before this day; null for the latest.
     as_of: t.Optional[Date]
@@ -8201,7 +8205,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Rebalance to target: the latest on or before this day; null for the latest.
     as_of: t.Optional[Date]
@@ -8313,7 +8317,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     costs: t.Optional[TradeCostsInput]
     #: Covariance for objective, rows and results: a stored model by its id, or an estimator. Null: the default of the estimator.
     risk_model: t.Optional[t.Union[str, RiskEstimatorInput]]
-    #: Securities that may be held: those of the index, or every security of its universe with a price; the latter have an index weight of 0. Default: those of the index.
+    #: Securities that may be held: those of the index, or every security of its universe with a price. Default: those of the index.
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue. Without rows, the portfolio is long only and fully invested.
     constraints: t.Sequence[ConstraintRowBody]
@@ -8879,9 +8883,9 @@ class PositionBoundsParams(t.TypedDict, total=False):
     upper: float
     #: Securities of the row. Default: all.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -10207,9 +10211,9 @@ class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
     lower: float
     #: Securities of the row. Default: all.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -10753,15 +10757,15 @@ class ReviewSpecInput(_ReviewSpecInput, total=False):
 
 class _RiskControlOverlay(t.TypedDict):
     type: t.Literal["risk_control"]
-    #: Annual volatility, as a fraction.
+    #: Annual volatility of the overlay.
     target: float
-    #: Half-lives of the weights of squared returns, sessions; the largest volatility is used.
+    #: Half-lives of the weights of squared returns, in sessions; the largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
-    #: Number of sessions of the mean of squared returns, instead of half-lives.
+    #: Number of sessions whose squared returns are averaged, instead of half-lives.
     sessions: t.Optional[int]
-    #: Maximum fraction in the index.
+    #: Largest fraction in the index: 1.5 is 150 %.
     max_leverage: float
-    #: Number of sessions from the last return used to the exposure.
+    #: Number of sessions between the last return that is used and the exposure.
     lag: int
     #: Series of the store with the interest rate of cash, percent a year; null: no interest.
     cash: t.Optional[str]
@@ -10788,20 +10792,20 @@ class RiskControlOverlay(_RiskControlOverlay, total=False):
 
 class _RiskControlOverlayInput(t.TypedDict):
     type: t.Literal["risk_control"]
-    #: Annual volatility, as a fraction.
+    #: Annual volatility of the overlay.
     target: float
 
 
 class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     """Exposure to the index with a target volatility, the rest in cash."""
 
-    #: Half-lives of the weights of squared returns, sessions; the largest volatility is used.
+    #: Half-lives of the weights of squared returns, in sessions; the largest volatility is used.
     half_lives: t.Optional[t.Sequence[float]]
-    #: Number of sessions of the mean of squared returns, instead of half-lives.
+    #: Number of sessions whose squared returns are averaged, instead of half-lives.
     sessions: t.Optional[int]
-    #: Maximum fraction in the index.
+    #: Largest fraction in the index: 1.5 is 150 %.
     max_leverage: float
-    #: Number of sessions from the last return used to the exposure.
+    #: Number of sessions between the last return that is used and the exposure.
     lag: int
     #: Distance of the target exposure from the current exposure beyond which the exposure changes: 0.05 is 5 percentage points. Default: 0.
     tolerance: float
@@ -13298,9 +13302,9 @@ class _TrackingErrorParams(t.TypedDict):
 class TrackingErrorParams(_TrackingErrorParams, total=False):
     """The annualised tracking error against the index is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -13371,9 +13375,9 @@ class TradeSizeParams(_TradeSizeParams, total=False):
 
     #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -13557,9 +13561,9 @@ class TurnoverParams(_TurnoverParams, total=False):
 
     #: Portfolio from which trades are measured: the index, the previous solved weights, or the weights held just before the rebalance, after drift.
     reference: t.Literal["index", "previous", "held"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -13815,9 +13819,9 @@ class _VolatilityParams(t.TypedDict):
 class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -13987,9 +13991,9 @@ class WeightSumParams(t.TypedDict, total=False):
     lower: float
     #: Largest sum. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 
@@ -14020,9 +14024,9 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     relative: bool
     #: A security without a value is excluded from the average (renormalise), or counts as zero (zero).
     missing: t.Literal["zero", "renormalise"]
-    #: Penalty added to the objective per unit of violation. Default: the row is hard.
+    #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
-    #: Order in which rows are relaxed if the problem is infeasible: higher numbers first, 0 never. A row with a priority can be relaxed at the rebalances of a derived index or a strategy.
+    #: If there is no solution, constraints with higher numbers are relaxed first, and 0 never. A derived index or a strategy relaxes only constraints with a priority.
     priority: int
 
 

@@ -20,10 +20,14 @@ const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
 const schema = defineObject(() => ({
   type: z.literal('risk_control'),
-  target: z.number().gt(0).max(2).meta({ description: 'Annual volatility, as a fraction.' }),
+  target: z
+    .number()
+    .gt(0)
+    .max(2)
+    .meta({ label: 'Target volatility', description: 'Annual volatility of the overlay.', unit: 'fraction' }),
   half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
     label: 'Half-lives',
-    description: 'Half-lives of the weights of squared returns, sessions; the largest volatility is used.',
+    description: 'Half-lives of the weights of squared returns, in sessions; the largest volatility is used.',
   }),
   sessions: z
     .int()
@@ -31,14 +35,19 @@ const schema = defineObject(() => ({
     .max(2520)
     .nullable()
     .default(null)
-    .meta({ description: 'Number of sessions of the mean of squared returns, instead of half-lives.' }),
-  max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Maximum fraction in the index.' }),
+    .meta({ description: 'Number of sessions whose squared returns are averaged, instead of half-lives.' }),
+  max_leverage: z
+    .number()
+    .gt(0)
+    .max(10)
+    .default(1.5)
+    .meta({ label: 'Largest exposure', description: 'Largest fraction in the index: 1.5 is 150 %.' }),
   lag: z
     .int()
     .min(0)
     .max(20)
     .default(2)
-    .meta({ description: 'Number of sessions from the last return used to the exposure.' }),
+    .meta({ description: 'Number of sessions between the last return that is used and the exposure.' }),
   ...reviewFields,
   cash: defineRateSeries('rate of cash').nullable().default(null),
   spread_bps: z

@@ -75,7 +75,7 @@ export function columnsOf({ rows, isAwaited, edited, onEdit, onRemove }: ColumnT
       id: 'terms',
       title: 'Definition',
       width: 210,
-      grow: 1,
+      grow: 1.6,
       priority: 3,
       value: ({ scenario }) => wordsOf(scenario),
       showBelow: ({ scenario }) => wordsOf(scenario),

@@ -156,7 +156,7 @@ describe.skipIf('why' in browserFailure)('the page of approvals', () => {
     const panel = await openRequest(
       await ask('POST', '/analytics/CORE/publish', { restate: true, reason: 'The price was wrong' }),
     );
-    await panel.getByText(new RegExp(`bps on ${SESSIONS[3]}$`)).waitFor();
+    await panel.getByText(new RegExp(`bp on ${SESSIONS[3]}$`)).waitFor();
     await panel.getByRole('row', { name: `price ${level} ${level} 0.0000%` }).waitFor();
     await panel.getByText('The price was wrong').first().waitFor();
   });

@@ -39,7 +39,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
 
   test('findings are accepted only for the chosen index, and the register of judgements states the reason', async () => {
     await follow(page, `/console/schedules/close?day=${second}`);
-    const panel = page.getByRole('complementary', { name: `close, ${second}` });
+    const panel = page.getByRole('complementary', { name: `Close, ${second}` });
     await panel.getByText('3 of 3 indices held back', { exact: true }).waitFor(); // the step has covered every index
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
     await panel.getByLabel('Reason').fill('The price of the exchange');
@@ -54,7 +54,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     await panel.getByRole('link', { name: 'Judgements of the day' }).click();
     const row = page.getByRole('row', { name: /accepted findings close .* EVEN/ });
     await row.click();
-    const entry = page.getByRole('complementary', { name: /^Judgement close \d$/ });
+    const entry = page.getByRole('complementary', { name: /^Judgement \d of the schedule close$/ });
     await entry.getByText('The price of the exchange').waitFor();
     const { body } = await service.ask<Judgements>('GET', '/schedules/close/judgements');
     expect(body.judgements[0]).toMatchObject({ action: 'waive', index_id: 'EVEN', check: 'moves' });
@@ -68,7 +68,7 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     const open = page.getByRole('list', { name: 'Open days' });
     await open.getByText('CORE-FEE', { exact: true }).waitFor();
     await open.getByRole('link', { name: 'Decide' }).click();
-    await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
+    await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });
 
   test('a change of a published index first asks for a date, and becomes an amendment', async () => {
@@ -134,9 +134,9 @@ describe.skipIf('why' in browserFailure)('pages of governance', () => {
     expect((await service.ask('POST', '/analytics/EVEN/publish', request)).status).toBe(200);
     await follow(page, '/console/governance/errors');
     await page.getByRole('row', { name: /EVEN restated/ }).click();
-    const entry = page.getByRole('complementary', { name: 'Error EVEN 1' });
+    const entry = page.getByRole('complementary', { name: 'Error 1 of EVEN' });
     await entry.getByText('The price was wrong', { exact: false }).first().waitFor();
-    await entry.getByText(new RegExp(`bps on ${restated}$`)).waitFor();
+    await entry.getByText(new RegExp(`bp on ${restated}$`)).waitFor();
     await follow(page, '/console/indices/EVEN?tab=publication');
     const figures = page.getByLabel('Figures of the published log');
     await figures.getByText(`price, ${second}`).waitFor();

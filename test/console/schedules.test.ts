@@ -120,7 +120,7 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
     await page.getByText(second).first().waitFor();
     await page.getByText('blocked', { exact: true }).first().waitFor();
     await page.getByText(first).first().click();
-    const panel = page.getByRole('complementary', { name: `close, ${first}` });
+    const panel = page.getByRole('complementary', { name: `Close, ${first}` });
     for (const id of FAMILY) await panel.getByText(id, { exact: true }).first().waitFor();
     await panel
       .getByText(`CORE_${first.replaceAll('-', '')}_closing.csv`, { exact: true })
@@ -131,20 +131,20 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
 
   test('the history has the state of each index on each session', async () => {
     const history = page.getByRole('region', { name: 'History of indices by session' });
-    await history.getByRole('row', { name: 'CORE done blocked' }).waitFor();
+    await history.getByRole('row', { name: 'CORE done held back' }).waitFor();
     expect(await history.getByRole('row').count()).toBe(1 + FAMILY.length);
     await history.getByRole('link', { name: second }).click();
-    await page.getByRole('complementary', { name: `close, ${second}` }).waitFor();
+    await page.getByRole('complementary', { name: `Close, ${second}` }).waitFor();
   });
 
   test('shows the indices that a day blocks, and the reason', async () => {
     await page.goto(`${service.url()}/console/schedules/close?day=${second}`);
-    const panel = page.getByRole('complementary', { name: `close, ${second}` });
+    const panel = page.getByRole('complementary', { name: `Close, ${second}` });
     await panel.getByText('blocked', { exact: true }).first().waitFor();
     await panel.getByText('Check', { exact: true }).first().waitFor();
     await panel.getByText('Nothing was delivered').waitFor();
     const findings = panel.getByRole('group', { name: 'Findings of Unexplained moves' });
-    await findings.getByLabel('Index of Unexplained moves').selectOption({ label: 'Every index (2 blocked)' });
+    await findings.getByLabel('Index of Unexplained moves').selectOption({ label: 'Every index (2 held back)' });
     const accept = findings.getByRole('button', { name: 'Accept: Unexplained moves for every index' });
     expect(await accept.isDisabled()).toBe(true); // the reason is still empty
     await panel.getByLabel('Reason').fill('The price of the exchange');
@@ -158,8 +158,9 @@ describe.skipIf('why' in browserFailure)('the page of schedules', () => {
   test('a schedule is created in a form, with its errors at their fields, and edited', async () => {
     await page.goto(`${service.url()}/console/schedules`);
     await page.getByRole('link', { name: 'New schedule' }).click();
-    await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('An id is required.').first().waitFor();
+    const save = page.getByRole('button', { name: 'Save', exact: true });
+    expect(await save.isDisabled()).toBe(true); // the id, the name and the indices are still empty
+    await page.getByRole('group', { name: 'Indices' }).getByRole('button', { name: 'CORE', exact: true }).click();
     await page.getByLabel('Id *').fill('evening');
     await page.getByLabel('Name *').fill('Evening');
     await page.getByLabel('Begins at *').fill('quarter past six');

@@ -84,12 +84,13 @@ interface EditorProps {
  */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children, scope = 'write' } = props;
-  const { isReady = () => true, hasNote = true } = props;
+  const { isReady = () => true, hasNote = true, idMember } = props;
   const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
   const report = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
-  const canSave = !isWrong && (!isStored || edited.isChanged) && isReady(edited.document);
+  const canSave =
+    !isWrong && (isStored ? edited.isChanged : isNamed(edited.document, idMember)) && isReady(edited.document);
   // The pressed button stays disabled until the next change and loses the focus, which is moved to the heading.
   const isPressed = useRef(false);
   useLayoutEffect(() => {
@@ -155,12 +156,9 @@ function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
   );
 }
 
-/** Describes the missing id of a document, without which the document has no address. */
-function describeMissingId(path: string): Trouble {
-  const message = 'An id is required.';
-  const finding: Finding = { severity: 'error', code: 'REQUIRED', path, message };
-  return { ...troubleOf(new Error(message)), findings: [finding] };
-}
+/** Returns true if a new document has an id and, if its kind has a name, a name. */
+const isNamed = (document: JsonObject, idMember: string | undefined): boolean =>
+  [idMember, 'name'].every((member) => member === undefined || document[member] !== '');
 
 interface Editing {
   readonly edited: EditedDocument;
@@ -174,7 +172,7 @@ interface Editing {
   resolve(document: JsonObject): Promise<boolean>;
 }
 
-function useEdited({ opened, validate, idMember, save, reread }: EditorProps): Editing {
+function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
@@ -199,10 +197,6 @@ function useEdited({ opened, validate, idMember, save, reread }: EditorProps): E
   }, [opened]);
   const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
   const store = async (written: JsonObject, over: OpenedDocument) => {
-    if (idMember !== undefined && (written[idMember] ?? '') === '') {
-      setTrouble(describeMissingId(idMember));
-      return false;
-    }
     try {
       const { etag } = await save(written, { ifMatch: over.etag ?? undefined, note: note === '' ? undefined : note });
       setFirst({ document: written, etag });

@@ -10,6 +10,8 @@ interface TogglesProps<V extends string> {
   readonly colourOf?: (value: V) => string;
   /** Returns the classes of the mark before every value, for toggles that are also a legend. */
   readonly markOf?: (value: V) => string;
+  /** Label of a button that stands for all values, which is pressed while no value is selected. */
+  readonly every?: string | undefined;
   /** Returns the label of a value. Default: the value. */
   readonly wordOf?: (value: V) => string;
   onChoose(chosen: readonly V[]): void;
@@ -23,12 +25,18 @@ export function Toggles<V extends string>({
   most,
   colourOf,
   markOf,
+  every,
   wordOf = (value) => value,
   onChoose,
 }: TogglesProps<V>) {
   const toggle = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
   return (
     <div class="toggles" role="group" aria-label={label}>
+      {every !== undefined && (
+        <button type="button" aria-pressed={chosen.length === 0} onClick={() => onChoose([])}>
+          {every}
+        </button>
+      )}
       {values.map((value) => (
         <button
           key={value}

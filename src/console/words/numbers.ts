@@ -43,9 +43,9 @@ const ROUNDING = 1e-9;
 /** Formats a residual; a rounding error is formatted as 0. */
 export const residualText = (value: number): string => (Math.abs(value) < ROUNDING ? '0' : figure(value));
 
-/** Formats a fraction in basis points: 0.000523 becomes `5.23 bps`. */
+/** Formats a fraction in basis points: 0.000523 becomes `5.23 bp`. */
 export const bps = (value: Maybe): string =>
-  value === null || value === undefined ? NONE : `${formatFixed(value * 1e4, 2)} bps`;
+  value === null || value === undefined ? NONE : `${formatFixed(value * 1e4, 2)} bp`;
 
 /**
  * Formats trading costs, a fraction, in basis points. Zero is written as `none`, because runs without costs are common.

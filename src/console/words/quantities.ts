@@ -37,7 +37,7 @@ const DIGITS = 6;
 
 /**
  * Formats a number with its unit: for a fraction, 0.05 becomes `5%` and 0.01234 becomes `1.234%`; other units are
- * appended (`10 bps`).
+ * appended (`10 bp`).
  */
 export function quantityText(value: number, unit: string | null | undefined): string {
   if (isFraction(unit)) return `${formatAtMost(value * 100, PERCENT_DIGITS)}%`;

@@ -101,4 +101,4 @@ function countSecurities({ universe, pipeline: { selection } }: RuleDocument): n
   return universe?.kind === 'list' ? (universe.identifiers?.length ?? null) : null;
 }
 
-const formatPercent = (fraction: number): string => `${Number((fraction * 100).toPrecision(6))} %`;
+const formatPercent = (fraction: number): string => `${Number((fraction * 100).toPrecision(6))}%`;

@@ -79,5 +79,5 @@ export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // 
 export const DEFAULT_LIMIT_RULE: LimitRuleName = 'UCITS_5_10_40';
 
 function formatPercent(fraction: number): string {
-  return `${fraction * 100} %`;
+  return `${fraction * 100}%`;
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../schema/define-object.js';
+import { formatNumber } from '../catalogue/sentence-numbers.js';
 
 /** Maximum number of sessions of a correction window: four years. */
 const WINDOW_MAX = 1040;
@@ -87,7 +88,7 @@ export function decideError(
 ): DecidedError {
   const first = differences.find(({ bps }) => bps >= materiality);
   const largest = Math.max(0, ...differences.map(({ bps }) => bps));
-  const size = `The largest difference is ${Number(largest >= 1 ? largest.toFixed(2) : largest.toPrecision(3))} bp`;
+  const size = `The largest difference is ${formatNumber(Number(largest >= 1 ? largest.toFixed(2) : largest.toPrecision(3)))} bp`;
   if (first === undefined)
     return { decision: 'left', materialFrom: null, reason: `${size}, below the threshold of ${materiality} bp.` };
   const age = `began ${first.age} session${first.age === 1 ? '' : 's'} ago`;

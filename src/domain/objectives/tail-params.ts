@@ -18,5 +18,5 @@ export const tailParams = defineObject(() => ({
 
 /** Describes the tail as a share of the scenarios, in words. */
 export function describeTailShare(confidence: number): string {
-  return `${Number((100 * (1 - confidence)).toPrecision(6))} %`;
+  return `${Number((100 * (1 - confidence)).toPrecision(6))}%`;
 }

@@ -72,7 +72,7 @@ type NamedContext = Pick<OverlayContext, 'indexId' | 'dateOf'>;
  */
 export function assertPositive(growth: number, { indexId, dateOf }: NamedContext, t: number): number {
   if (growth > 0) return growth;
-  const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;
+  const change = `${Number((100 * (growth - 1)).toPrecision(6))}%`;
   throw new Refusal(
     'NUMERIC_FAILURE',
     `The overlay ${indexId} loses its whole value on ${dateOf(t)}, with a change of ${change}; it has no level afterwards.`,

@@ -92,7 +92,7 @@ function createSections(
 function describeIndex(document: IndexDocument): string[] {
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
-    `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
+    `${name === id ? id : `${name} (${id})`} is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
     `Its level is ${formatNumber(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
   ];
 }

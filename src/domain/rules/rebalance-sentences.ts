@@ -140,11 +140,18 @@ function describeFrequency({ frequency, months, weekday, dates, ...anchor }: Reb
     case 'quarterly':
     case 'semi_annual':
     case 'annual': {
+      const often = frequency === 'annual' ? 'annually' : frequency === 'semi_annual' ? 'semi-annually' : frequency;
       const wanted = months ?? MONTHS_BY_FREQUENCY[frequency];
-      const of = wanted === undefined ? 'every month' : wanted.map((month) => MONTH_NAMES[month - 1]).join(', ');
-      return `rebalanced (${frequency.replace('_', '-')}) on ${describeAnchor({ weekday, ...anchor })} of ${of}`;
+      const of = wanted === undefined ? 'every month' : formatMonths(wanted);
+      return `rebalanced ${often} on ${describeAnchor({ weekday, ...anchor })} of ${of}`;
     }
   }
+}
+
+/** Formats months as a list, for example `March, June and September`. */
+function formatMonths(months: readonly number[]): string {
+  const names = months.map((month) => MONTH_NAMES[month - 1]!); // from 1 to 12
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
 function describeAnchor({

@@ -78,5 +78,5 @@ function describeFolds(folds: ChoiceByFolds | FoldsTooShort): string {
 }
 
 function formatPercent(fraction: number): string {
-  return `${(100 * fraction).toFixed(1)} %`;
+  return `${(100 * fraction).toFixed(1)}%`;
 }

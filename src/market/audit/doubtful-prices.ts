@@ -264,7 +264,7 @@ function createJumpWarning(history: SecurityHistory, b: number, growth: number):
     identifier,
     date,
     confidence: 0.4,
-    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} ${why}, and stays there.`,
+    message: `The close goes from ${round(close[b - 1]!)} to ${round(close[b]!)} ${why}, and does not jump back.`,
     evidence: { before: close[b - 1]!, close: close[b]!, move: returns[b]!, usual_move: sigma[b]! },
     repair: null,
   };

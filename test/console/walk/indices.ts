@@ -220,7 +220,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.reload();
     await pollEventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
-    const taken = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bps`);
+    const taken = page.getByText(`Benchmark ${benchmark} · Transaction cost 25 bp`);
     await taken.waitFor();
     // The caption names the benchmark and its return variant.
     await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).first().waitFor();

@@ -43,7 +43,7 @@ export function describeRecord(desk: () => Desk): void {
     const moved = 1e4 * (changed.base_value / (await readPublished())[0]!.total! - 1);
     const size = moved.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
-    await asking.getByText(`${size} bps, `).waitFor();
+    await asking.getByText(`${size} bp, `).waitFor();
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
     expect(await readPublished()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();

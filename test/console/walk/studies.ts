@@ -77,7 +77,7 @@ export function describeStudies(desk: () => Desk): void {
     const [moved] = body.sensitivities!;
     const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect!) - root)).toFixed(2);
     const steps = await page.getByRole('table', { name: 'bounds relaxed by one step' }).textContent();
-    expect(steps).toContain(`${gained} bps`);
+    expect(steps).toContain(`${gained} bp`);
     expect(steps).toContain('5.00% → 6.00%');
     const labels = body.binding.map((row) => row?.['label'] ?? '');
     const bound = labels
@@ -200,7 +200,7 @@ export function describeStudies(desk: () => Desk): void {
       request: { transaction_cost_bps: 25 },
       grid: { '/document/pipeline/weighting/cap': [0.05, 0.1, 1] },
     });
-    await page.getByText('Transaction cost 25 bps').waitFor();
+    await page.getByText('Transaction cost 25 bp').waitFor();
     const [best] = body.result.rows;
     const cap = 100 * Number(Object.values(best!.patch)[0]);
     const sharpe = best!.metrics!.sharpe_ratio!.toFixed(3).replace('-', '\u2212');

@@ -43,19 +43,19 @@ describe('a rule of concentration that breaches call rebalances for', () => {
   // Computed by hand: eleven weights of 9 % sum to 99 %, all above 5 %; of two weights of 25 %, one too many is above
   // 20 %; and similarly for the other cases.
   test.each([
-    ['UCITS_5_10_40', weightCapped(0.09), ['9 %', '99 %', '40 %', 'at most 5 %']],
-    ['UCITS_5_10_40', weightCapped(0.12), ['12 %', '10 %', 'at most 5 %']],
-    ['UCITS_5_10_40', weightCapped(null), ['without a cap', '100 %', 'at most 5 %']],
-    ['UCITS_20_35', weightCapped(0.25), ['25 %', '20 %', 'at most 20 %']],
-    ['RIC_25_5_50', weightCapped(0.1), ['100 %', '50 %', 'at most 5 %']],
-    ['SEC_75_5_10', weightCapped(0.06), ['75 %', 'at most 5 %']],
-    ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100 %', '40 %']],
-    // Four weights of 12 % each exceed 10 %; five weights of 9 % together exceed 40 %.
-    ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12 %', '10 %']],
-    ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45 %', '40 %']],
-    ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40 %']],
-    ['UCITS_5_10_40', createCappedIndexTerms('min(0.09, 3 * SHARE)'), ['capped at 9 %', '99 %']],
-    ['UCITS_5_10_40', createCappedIndexTerms('3 * SHARE'), ['without a cap', '100 %']],
+    ['UCITS_5_10_40', weightCapped(0.09), ['9%', '99%', '40%', 'at most 5%']],
+    ['UCITS_5_10_40', weightCapped(0.12), ['12%', '10%', 'at most 5%']],
+    ['UCITS_5_10_40', weightCapped(null), ['without a cap', '100%', 'at most 5%']],
+    ['UCITS_20_35', weightCapped(0.25), ['25%', '20%', 'at most 20%']],
+    ['RIC_25_5_50', weightCapped(0.1), ['100%', '50%', 'at most 5%']],
+    ['SEC_75_5_10', weightCapped(0.06), ['75%', 'at most 5%']],
+    ['UCITS_5_10_40', selectLargest(12), ['12 securities', '100%', '40%']],
+    // Four weights of 12% each exceed 10%; five weights of 9% together exceed 40%.
+    ['UCITS_5_10_40', weightInStages(0.12, 0.045, 0.36), ['in stages', '12%', '10%']],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.045, 0.48), ['in stages', '45%', '40%']],
+    ['UCITS_5_10_40', weightInStages(0.09, 0.06, 0.36), ['in stages', '40%']],
+    ['UCITS_5_10_40', createCappedIndexTerms('min(0.09, 3 * SHARE)'), ['capped at 9%', '99%']],
+    ['UCITS_5_10_40', createCappedIndexTerms('3 * SHARE'), ['without a cap', '100%']],
   ])('%s is not kept by %j, which a check says', (rule, pipeline, words) => {
     const [found, ...more] = warningsOf({ ...pipeline, ...createBreachRule(rule) });
     expect(more).toEqual([]);

@@ -268,7 +268,7 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   expect(() => run(gone, createOverlayIndex({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
     new Refusal(
       'NUMERIC_FAILURE',
-      `The overlay O loses its whole value on ${dates[1]}, with a change of -120 %; it has no level afterwards.`,
+      `The overlay O loses its whole value on ${dates[1]}, with a change of -120%; it has no level afterwards.`,
       { index_id: 'O', date: dates[1] },
     ),
   );

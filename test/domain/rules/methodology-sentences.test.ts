@@ -36,7 +36,7 @@ test('sentences are in the order of the sections, each in the section of its sub
   const places = sentences.map(({ section }) => METHODOLOGY_SECTIONS.indexOf(section));
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   const sectionOf = (phrase: string) => sentences.find(({ text }) => text.includes(phrase))?.section;
-  expect(['The universe is', 'Weight every', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf)).toEqual([
+  expect(['The universe is', 'Every constituent', 'It is rebalanced', 'Splits', 'Published values'].map(sectionOf)).toEqual([
     'universe',
     'weighting',
     'rebalancing',
@@ -54,7 +54,7 @@ test('an announcement some sessions before the effective date is a sentence with
 
 test('the methodology separates the schedule of exits from that of the reviews', () => {
   const text = sentencesOf({ events: { fast_exit: { rank: 60 } } }).join(' ');
-  expect(text).toContain('For these exits it is rebalanced (monthly) on the last session of every month.');
+  expect(text).toContain('For these exits it is rebalanced monthly on the last session of every month.');
 });
 
 test('a threshold has no effect while changes of counts wait for the review', () => {

@@ -165,7 +165,7 @@ test('the methodology states the dates and the reviews', async () => {
   expect(text).toContain('It is announced on the first Friday of the month of the effective date.');
   expect(text).toContain('closes of the pricing date, the second Friday of the month of the effective date');
   expect(text).toContain('in steps of 50%, 25%, 25%');
-  expect(text).toContain('By the review monthly it is rebalanced (monthly)');
+  expect(text).toContain('By the review monthly it is rebalanced monthly');
 });
 
 describe('a document is checked', () => {

@@ -42,6 +42,8 @@ export interface ChartProps {
   readonly sync?: string;
   /** Default: numbers with two decimals. */
   readonly unit?: Unit;
+  /** Date whose values are shown while there is no cursor. Default: the last date. */
+  readonly restAt?: string;
   /** Shaded periods. */
   readonly bands?: readonly Band[];
   /** Labelled dates, each drawn as a line with its label. */
@@ -84,7 +86,8 @@ export function Chart(props: ChartProps) {
     () => <ChartTable label={label} dates={dates} lines={lines} from={first} to={last} unit={unit} />,
     [label, dates, lines, first, last, unit],
   );
-  const shown = at ?? last;
+  const rest = props.restAt === undefined ? -1 : dates.indexOf(props.restAt);
+  const shown = at ?? (rest < 0 ? last : rest);
   if (at !== null) pointed.current = at;
   const mark = marks.find(({ date }) => date === dates[shown]);
   const onKeyDown = (event: KeyboardEvent) => {

@@ -68,6 +68,10 @@ export interface FieldSpec {
   readonly rows?: number;
   /** True if the field takes the full width of the form. */
   readonly isWide?: boolean;
+  /** True if the field takes two columns of a wide form. */
+  readonly isDouble?: boolean;
+  /** Label of the choice that stands for all values, which is selected while no other is. Default: no such choice. */
+  readonly every?: string;
 }
 
 /** Creates a field from a parameter of a catalogue. */

@@ -48,7 +48,7 @@ export function Field({
   return (
     <div
       id={`${id}-field`}
-      class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}
+      class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : spec.isDouble === true ? ' is-double' : ''}`}
       onFocusOut={() => setTouched(true)}
       onChange={() => setTouched(true)}
     >

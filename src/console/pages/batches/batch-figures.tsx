@@ -106,4 +106,4 @@ export function Figures({ view, currency }: ResultProps) {
   );
 }
 
-const gapText = (gap: number | null): string => (gap === null ? NONE : gap <= GAP_MIN ? 'below 0.01 bps' : bps(gap));
+const gapText = (gap: number | null): string => (gap === null ? NONE : gap <= GAP_MIN ? 'below 0.01 bp' : bps(gap));

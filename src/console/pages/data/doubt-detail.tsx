@@ -145,7 +145,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
   const lines = useMemo(() => {
     const values = data.map(([value]) => value as number | null);
     const mended = previewRepair(dates, values, repair);
-    const stored: Line = { id: 'close', label: 'CLOSE as stored', values, colour: 1 };
+    const stored: Line = { id: 'close', label: 'Close as stored', values, colour: 1 };
     return mended === null
       ? [stored]
       : [stored, { id: 'repaired', label: 'with the repair', values: mended, colour: 2, isDashed: true }];
@@ -159,6 +159,7 @@ function Prices({ view, date, repair, address }: PricesProps) {
         lines={lines}
         height={220}
         marks={marks}
+        restAt={date}
       />
     </div>
   );

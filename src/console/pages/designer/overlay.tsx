@@ -152,10 +152,10 @@ function Parameters({ parameters }: { readonly parameters: readonly ParameterSpe
   );
 }
 
-/** Returns a parameter with its unit set off from its label: `Spread bps` becomes `Spread, bps`. */
+/** Returns a parameter with its unit set off from its label: `Spread bps` becomes `Spread, bp`. */
 const separateUnit = (parameter: ParameterSpec): ParameterSpec => ({
   ...parameter,
-  label: parameter.label.replace(/ bps$/, ', bps'),
+  label: parameter.label.replace(/ bps$/, ', bp'),
 });
 
 /** Returns the suffixes that an overlay type adds to the id and name of the underlying index. */

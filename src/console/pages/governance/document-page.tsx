@@ -15,7 +15,7 @@ import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { governanceAddress } from '../../words/addresses.js';
 import { count } from '../../words/numbers.js';
-import type { JsonObject } from '../../words/paths.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import { Deliveries } from '../schedules/deliveries.js';
 import type { Family } from './documents.js';
 import { REGISTERS } from './registers.js';
@@ -125,9 +125,16 @@ function Form({ edited, family, isStored }: FormProps) {
             except={lists.map(({ name }) => name)}
             changes={{
               description: { rows: 2 },
-              indices: { ...choice, isWide: true },
-              'entitlements.indices': { ...choice, isWide: true },
-              'entitlements.tables': { kind: 'choices', choices: tables, isWide: true },
+              indices: { ...choice, isWide: true, every: 'every index' },
+              entitlements: { help: 'The client receives the files that one of these entries covers; without an entry, it receives no file.' },
+              'entitlements.indices': { ...choice, isWide: true, every: 'every index', help: null },
+              'entitlements.tables': {
+                kind: 'choices',
+                choices: tables,
+                isWide: true,
+                every: 'every table',
+                help: '`report` is a rendered report.',
+              },
               text: { isWide: true, rows: 12 },
             }}
             value={document}
@@ -161,6 +168,10 @@ const RARE = ['tables', 'path', 'checksum', 'region', 'endpoint'];
 
 const CHANGES = { url: { label: 'Address', isWide: true } };
 
+/** Formats a list; a missing or empty list stands for all values. */
+const listOr = (values: Json | undefined, all: string): string =>
+  Array.isArray(values) && values.length > 0 ? values.join(', ') : all;
+
 const useDeliveries = (client: string) =>
   useResource(`sent to ${client}`, (signal) =>
     service.value.call('listDeliveries', { params: { client_id: client }, signal }),
@@ -176,9 +187,9 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
     (latest, { date }) => (date > (latest ?? '') ? date : latest),
     null,
   );
-  const entitled = rowsIn(document['entitlements']).map(({ indices }) =>
-    Array.isArray(indices) && indices.length > 0 ? indices.join(', ') : 'every index',
-  );
+  const entitlements = rowsIn(document['entitlements']);
+  const entitled = entitlements.map(({ indices }) => listOr(indices, 'every index'));
+  const tables = entitlements.map((row) => listOr(row['tables'], 'every table'));
   const targets = rowsIn(document['targets']);
   return (
     <Metrics
@@ -193,7 +204,11 @@ function Delivered({ client, document }: { readonly client: string; readonly doc
           note: 'not delivered yet',
           kind: files.length > done ? 'down' : '',
         },
-        { term: 'Entitled to', value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].join('; ') },
+        {
+          term: 'Entitled to',
+          value: entitled.length === 0 ? 'nothing' : [...new Set(entitled)].join('; '),
+          note: [...new Set(tables)].join('; ') || undefined,
+        },
         {
           term: 'Targets',
           value: count(targets.length),

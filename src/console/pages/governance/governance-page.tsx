@@ -175,7 +175,7 @@ const errorEntry = (row: GovernanceOverview['latest_errors'][number]): Entry => 
     </a>
   ),
   badge: <Badge kind={ERROR_KINDS[row.decision]}>{row.decision}</Badge>,
-  aside: row.largest === null ? '' : `${decimal(row.largest.change_bps)} bps`,
+  aside: row.largest === null ? '' : `${decimal(row.largest.change_bps)} bp`,
   text: row.reason,
 });
 

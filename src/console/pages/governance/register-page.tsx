@@ -119,6 +119,8 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
   );
 }
 
+const nameIn = <R,>({ keyOf, nameOf = keyOf }: Register<R>, row: R): string => nameOf(row);
+
 interface NewestProps<R> {
   readonly register: Register<R>;
   readonly rows: readonly R[];
@@ -130,7 +132,7 @@ function Newest<R>({ register, rows }: NewestProps<R>) {
   const newest = by && rows.toSorted((a, b) => compareValues(by.value(b) ?? '', by.value(a) ?? ''))[0];
   if (newest === undefined) return null;
   return (
-    <Section title={`Newest ${(register.noun ?? 'entry').toLowerCase()}`} aside={register.keyOf(newest)}>
+    <Section title={`Newest ${(register.noun ?? 'entry').toLowerCase()}`} aside={`No. ${nameIn(register, newest)}`}>
       <div class="side-by-side">
         <Facts facts={register.factsOf?.(newest) ?? []} />
         <div>
@@ -166,7 +168,7 @@ const Kinds = ({ label, kinds, chosen }: KindsProps) => (
 function EntryPanel<R>({ register, row }: { readonly register: Register<R>; readonly row: R }) {
   return (
     <SidePanel
-      title={`${register.noun ?? 'Entry'} ${register.keyOf(row)}`}
+      title={`${register.noun ?? 'Entry'} ${nameIn(register, row)}`}
       onClose={() => setParameters({ entry: null })}
     >
       <Facts facts={register.factsOf?.(row) ?? []} />

@@ -36,6 +36,8 @@ export interface Register<R> {
   /** Content below the table. */
   below?(rows: readonly R[]): ComponentChildren;
   keyOf(row: R): string;
+  /** Returns the number of a row in the title of its panel. Default: the key. */
+  nameOf?(row: R): string;
   searchIn(row: R): string;
   /**
    * Reads the rows.

@@ -57,6 +57,7 @@ const errors: Register<PublishedError> = {
     });
   },
   keyOf: ({ index_id: index, seq }) => `${index} ${seq}`,
+  nameOf: ({ index_id: index, seq }) => `${count(seq)} of ${index}`,
   searchIn: ({ index_id: index, decision, reason }) => `${index} ${decision} ${reason}`,
   groupLabel: 'Decision',
   groupOf: ({ decision }) => decision,
@@ -73,7 +74,7 @@ const errors: Register<PublishedError> = {
       { term: 'Restated', value: count(of('restated').length), note: `${countValues(again, 'close')} published again` },
       { term: 'Announced', value: count(of('announced').length), note: 'material, closes stand' },
       { term: 'Left', value: count(of('left').length), note: 'immaterial, closes stand' },
-      { term: 'Largest change', value: rows.length === 0 ? NONE : `${decimal(Math.max(...sizes))} bps` },
+      { term: 'Largest change', value: rows.length === 0 ? NONE : `${decimal(Math.max(...sizes))} bp` },
     ];
   },
   isNewestShown: true,
@@ -93,7 +94,7 @@ const errors: Register<PublishedError> = {
     numeric({ id: 'dates', title: 'Dates', width: 72, priority: 4, of: ({ dates }) => dates, write: count }),
     numeric({
       id: 'size',
-      title: 'Size, bps',
+      title: 'Size, bp',
       help: 'Largest change of a level',
       width: 84,
       of: ({ largest }) => largest?.change_bps ?? null,
@@ -114,15 +115,15 @@ const errors: Register<PublishedError> = {
     ['Index', <a href={addressOf(indexAddress(index), { tab: 'publication' })}>{index}</a>],
     ['Decision', <Badge kind={ERROR_KINDS[decision]}>{decision}</Badge>],
     ['Decided', `${moment(at)} by ${author}`],
-    ['Dates', `${count(dates)}, ${first} to ${last}`],
+    ['Dates', `${countValues(dates, 'close')}, ${first === last ? first : `${first} to ${last}`}`],
     ['Closes published again', count(restated)],
-    ['Largest change', largest && `${decimal(largest.change_bps)} bps on ${largest.date}`],
+    ['Largest change', largest && `${decimal(largest.change_bps)} bp on ${largest.date}`],
     ['Level', largest && `${largest.variant} ${decimal(largest.published, 4)} → ${decimal(largest.run, 4)}`],
     [
       'Policy',
       policy === null
         ? 'decided by a person'
-        : `material from ${decimal(policy.materiality_bps)} bps, window of ${count(policy.correction_window)} sessions`,
+        : `material from ${decimal(policy.materiality_bps)} bp, window of ${count(policy.correction_window)} sessions`,
     ],
     ['Run', run],
   ],
@@ -165,6 +166,7 @@ const judgements: Register<Judgement> = {
     });
   },
   keyOf: ({ schedule_id: schedule, seq }) => `${schedule} ${seq}`,
+  nameOf: ({ schedule_id: schedule, seq }) => `${count(seq)} of the schedule ${schedule}`,
   searchIn: ({ schedule_id: schedule, date, author, check, index_id: index, identifier, reason }) =>
     `${schedule} ${date} ${author} ${check ?? ''} ${index ?? ''} ${identifier ?? ''} ${reason ?? ''}`,
   groupLabel: 'Decision',
@@ -177,7 +179,7 @@ const judgements: Register<Judgement> = {
     const findings = of('waive').reduce((sum, row) => sum + row.findings.length, 0);
     return [
       { term: 'Decisions', value: count(rows.length), note: `by ${countValues(people.size, 'person', 'people')}` },
-      { term: 'Accepted findings', value: count(of('waive').length), note: countValues(findings, 'finding') },
+      { term: 'Acceptances', value: count(of('waive').length), note: `of ${countValues(findings, 'finding')}` },
       { term: 'Skipped days', value: count(of('skip').length) },
       { term: 'Performed by hand', value: count(byHand.length), note: `${count(bare)} without a reason` },
       { term: 'Approved by others', value: count(rows.filter(({ approval_id: id }) => id !== null).length) },

@@ -18,6 +18,9 @@ import { checkWords } from '../schedules/step-words.js';
 import { DECISION_WORDS } from './registers.js';
 import './statement.css';
 
+/** Maximum number of errors in a statement; the register contains all of them. */
+const ERRORS_MAX = 50;
+
 const MARKDOWN = 'text/markdown';
 
 /** Page of the benchmark statement of an index, which can be printed or saved. */
@@ -94,7 +97,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
             note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
           },
           { term: 'Restatements', value: publication === null ? NONE : count(publication.restatements) },
-          { term: 'Errors', value: count(statement.errors.length), note: 'the newest, at most 50' },
+          { term: 'Errors', value: count(statement.errors.length), note: statement.errors.length < ERRORS_MAX ? 'in published closes' : `the newest ${ERRORS_MAX}` },
           { term: 'Procedures', value: count(statement.procedures.length) },
           { term: 'Definition', value: `version ${version}` },
           { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },
@@ -102,7 +105,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
       />
       <Section title="Purpose">
         <p>
-          {purpose ?? 'The definition has no description.'} <a href={indexAddress(id)}>{name}</a>
+          {purpose ?? 'The definition states no purpose.'} <a href={indexAddress(id)}>Open {name}</a>
         </p>
       </Section>
       <SentenceList title="Methodology" sentences={methodology} isOrdered />
@@ -243,7 +246,7 @@ function Errors({ errors }: Pick<BenchmarkStatement, 'errors'>) {
           rows={errors.map(({ first, last, decision, largest, notice }) => [
             first === last ? first : `${first} to ${last}`,
             decision,
-            largest && `${decimal(largest.change_bps)} bps`,
+            largest && `${decimal(largest.change_bps)} bp`,
             notice,
           ])}
         />

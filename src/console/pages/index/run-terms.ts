@@ -38,7 +38,7 @@ function wordsOf(value: Json): string {
 }
 
 /**
- * Formats the terms of a run that differ from their defaults or are zero, for example `Transaction cost 5 bps ·
+ * Formats the terms of a run that differ from their defaults or are zero, for example `Transaction cost 5 bp ·
  * Benchmark EQ`.
  */
 export function formatTerms(request: Json, schema: string, schemas: Schemas | undefined): string {

@@ -63,8 +63,8 @@ export function DayDecision({ day }: { readonly day: ScheduleDay }) {
         ))}
       {may('run') && (
         <div class="form-actions">
-          <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is performed again.`)}>
-            {isWaiting ? 'Try now' : 'Perform again'}
+          <ActionButton kind={isMain ? 'main' : 'plain'} act={decide(run, `${day.date} is being performed.`)}>
+            Perform now
           </ActionButton>
           <ActionButton kind="danger" disabled={!hasReason} act={decide(skip, `${day.date} is skipped.`)}>
             Skip the day
@@ -109,7 +109,7 @@ function Acceptance({ blocked: { check, indices }, isReady, decide, waive }: Acc
           options={[
             { value: '', text: 'Choose an index' },
             ...indices.map((value) => ({ value, text: value })),
-            { value: ALL, text: `Every index (${indices.length} blocked)` },
+            { value: ALL, text: `Every index (${indices.length} held back)` },
           ]}
           value={chosen}
           onChoose={setChosen}

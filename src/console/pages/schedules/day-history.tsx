@@ -12,8 +12,7 @@ const INDICES_MAX = 40;
 /** Symbols of the states, for users who cannot distinguish the colours. */
 const SIGNS: Readonly<Record<string, string>> = {
   done: '✓',
-  blocked: '✕',
-  missed: '✕',
+  missed: '!',
   'awaits approval': '?',
   'held back': '✕',
   running: '…',
@@ -92,7 +91,22 @@ export function DayHistory({
           </tbody>
         </table>
       </div>
+      <Key states={cells.flatMap((of) => [...of.values()])} />
     </Section>
+  );
+}
+
+/** Renders the meanings of the symbols that occur in the table. */
+function Key({ states }: { readonly states: readonly ShownState[] }) {
+  const shown = new Map(states.map((state) => [state.text, state]));
+  return (
+    <p class="day-key quiet" aria-hidden="true">
+      {[...shown.values()].map(({ text, kind }) => (
+        <span key={text}>
+          <span class={`badge ${kind}`}>{SIGNS[text]}</span> {text}
+        </span>
+      ))}
+    </p>
   );
 }
 

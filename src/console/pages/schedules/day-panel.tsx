@@ -37,7 +37,7 @@ export function DayPanel({ schedule, date, onClose }: DayPanelProps) {
   const day = useResource(`day ${key}`, (signal) => service.value.call('getScheduleDay', { params, signal }));
   const sent = useResource(`sent ${key}`, (signal) => service.value.call('listDayDeliveries', { params, signal }));
   return (
-    <SidePanel title={`${schedule.schedule_id}, ${date}`} onClose={onClose}>
+    <SidePanel title={`${schedule.name}, ${date}`} onClose={onClose}>
       <Answered resource={day} what="the day">
         {(found) => (
           <>

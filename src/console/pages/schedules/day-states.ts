@@ -65,7 +65,7 @@ export interface IndexState {
 }
 
 export const INDEX_STATES: Readonly<Record<IndexState['state'], ShownState>> = {
-  blocked: { text: 'blocked', kind: 'bad' },
+  blocked: HELD,
   awaited: AWAITED,
   waiting: { text: 'waiting', kind: 'warning' },
   done: { text: 'done', kind: 'good' },

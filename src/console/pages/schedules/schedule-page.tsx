@@ -6,7 +6,6 @@ import { Section } from '../../components/page.js';
 import { ReadOnly } from '../../components/form/read-only.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { Answered } from '../../components/wait.js';
-import { useExchanges } from '../../state/exchanges.js';
 import type { PageProps } from '../../state/page-props.js';
 import { go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
@@ -28,13 +27,14 @@ export function SchedulePage({ params }: PageProps) {
     <Answered resource={opened} what="the schedule">
       {(first) => (
         <Editor
-          title={id ?? 'New schedule'}
+          title={id === null ? 'New schedule' : 'Edit'}
           above={[
             { address: '/console/schedules', text: 'Schedules' },
-            ...(id === null ? [] : [{ address: scheduleAddress(id), text: 'Days' }]),
+            ...(id === null ? [] : [{ address: scheduleAddress(id), text: String(first.document['name']) }]),
           ]}
           idMember="schedule_id"
           opened={first}
+          isReady={({ indices }) => Array.isArray(indices) && indices.length > 0}
           versioned={id === null ? undefined : { kind: 'schedule', id }}
           reread={() => load(id ?? '')}
           save={put}
@@ -54,16 +54,16 @@ export function SchedulePage({ params }: PageProps) {
   );
 }
 
-/** Returns a new schedule that runs and publishes an index. It is disabled until a user enables it. */
+/** Returns a new schedule that runs and publishes indices. It is disabled until a user enables it. */
 async function newSchedule(index: string | null, signal: AbortSignal): Promise<OpenedDocument> {
   const { indices } = await service.value.call('listIndices', { signal });
-  const first = indices.find(({ id }) => id === index) ?? indices[0];
+  const first = indices.find(({ id }) => id === index);
   const document = {
     schedule_id: '',
     name: '',
     enabled: false,
     indices: first === undefined ? [] : [first.id],
-    calendar: first?.calendar ?? 'XNYS',
+    calendar: (first ?? indices[0])?.calendar ?? 'XNYS',
     at: '18:30',
     steps: [{ type: 'run' }, { type: 'checks' }, { type: 'publish' }],
   };
@@ -91,10 +91,9 @@ function put({ schedule_id: id, ...document }: JsonObject, write: WriteTerms) {
 
 /** Maximum number of indices shown as choices; above it, ids are typed. */
 const CHOICES_MAX = 40;
-const FIRST_FIELDS = ['name', 'calendar', 'at', 'enabled', 'indices'];
+const FIRST_FIELDS = ['name', 'calendar', 'at', 'enabled', 'starts_on', 'indices'];
 const OTHERS = [
   'description',
-  'starts_on',
   'time_zone',
   'day_offset',
   'deadline_minutes',
@@ -108,7 +107,11 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = (indices.data?.indices ?? []).map(({ id }) => id);
-  const exchanges = useExchanges();
+  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
+    follows: false,
+  });
+  const exchanges = calendars.data?.calendars ?? [];
+  const zone = document['time_zone'] ?? exchanges.find(({ code }) => code === document['calendar'])?.tz;
   const fields = (names: readonly string[]) => (
     <SchemaForm
       schema="ScheduleBody"
@@ -117,10 +120,11 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
         indices: ids.length <= CHOICES_MAX ? { kind: 'choices', choices: ids, isWide: true } : {},
         calendar: {
           kind: 'choice',
-          choices: [...exchanges.keys()],
-          words: Object.fromEntries([...exchanges].map(([code, name]) => [code, `${code} ${name}`])),
+          choices: exchanges.map(({ code }) => code),
+          words: Object.fromEntries(exchanges.map(({ code, name }) => [code, `${code} ${name}`])),
+          isDouble: true,
         },
-        at: { label: 'Begins at' },
+        at: { label: 'Begins at', help: `Time of day${typeof zone === 'string' ? ` in ${zone}` : ''}, for example 18:30.` },
         starts_on: { label: 'First session' },
       }}
       value={document}
@@ -142,7 +146,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           {fields(FIRST_FIELDS)}
         </div>
         <details>
-          <summary>First session, time zone, deadline, retries and files</summary>
+          <summary>Description, time zone, deadline, retries and files</summary>
           {fields(OTHERS)}
         </details>
       </div>

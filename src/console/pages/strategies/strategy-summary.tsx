@@ -124,7 +124,7 @@ function sentenceOf(document: JsonObject, { id, name, base_date: base, currency 
     `A portfolio of ${capital} ${currency} follows ${name} (${id}) from ${typeof start === 'string' ? start : base}`,
     typeof end === 'string' ? ` to ${end}` : '',
     exposure === 1 ? ', fully invested' : `, ${formatAtMost(exposure * 100, 2)}% invested`,
-    cost === 0 ? ', without trading costs.' : `, and pays ${formatAtMost(cost, 2)} bps for each trade.`,
+    cost === 0 ? ', without trading costs.' : `, and pays ${formatAtMost(cost, 2)} bp for each trade.`,
     rebalance === undefined || rebalance === null
       ? ' It is rebalanced with the index'
       : ' It is rebalanced on its own dates',

@@ -44,7 +44,7 @@ export function listVariedParameters(
       label: 'backtest: costs',
       now: costs,
       choices: null,
-      unit: 'bps',
+      unit: 'bp',
       takes: 'number',
       isOptional: false,
     },

@@ -65,7 +65,7 @@ export function listValueErrors(
   });
 }
 
-/** Formats a value with its unit: `5%` for a fraction, or `10 bps`. */
+/** Formats a value with its unit: `5%` for a fraction, or `10 bp`. */
 export function withUnit(value: Json | undefined, unit: string | null): string {
   if (value === undefined || value === null) return 'none';
   return typeof value === 'number' ? quantityText(value, unit) : patchText(value);

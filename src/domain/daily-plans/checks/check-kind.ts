@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineObject } from '../../schema/define-object.js';
+import { formatNumber } from '../../catalogue/sentence-numbers.js';
 import type { DeskState } from '../../corporate-actions/action-desk.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import type { Day } from '../../time/days.js';
@@ -120,4 +121,4 @@ export const defineSeverity = (standard: CheckSeverity) =>
       description: `Findings block the index (block), or are only reported (warn). Default: ${standard}.`,
     });
 
-export const formatPercent = (fraction: number): string => `${Number((100 * fraction).toPrecision(6))} %`;
+export const formatPercent = (fraction: number): string => `${formatNumber(Number((100 * fraction).toFixed(2)))}%`;

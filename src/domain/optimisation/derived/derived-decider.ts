@@ -147,6 +147,6 @@ function listChoiceFindings({ outcome, parent }: DerivedSolve): Finding[] {
   const { objective, bound } = outcome.solution;
   const gap = (objective - bound) / Math.max(Math.abs(objective), Number.MIN_VALUE);
   if (!(gap < 1)) return [];
-  const message = `On ${formatDay(parent.date)} the choice of securities is not proven to be the best: another one improves the objective by at most ${(100 * gap).toFixed(2)} %.`;
+  const message = `On ${formatDay(parent.date)} the choice of securities is not proven to be the best: another one improves the objective by at most ${(100 * gap).toFixed(2)}%.`;
   return [{ severity: 'info', code: 'CHOICE_NOT_PROVEN', message, path: 'derivation.constraints' }];
 }

@@ -170,5 +170,5 @@ function solveAtStep({ type, unit, params }: Origin, { parameter, from, outward 
 
 function formatValue({ unit }: Origin, value: number): string {
   const formatRounded = (number: number) => String(Number(number.toPrecision(6)));
-  return unit === 'fraction' ? `${formatRounded(100 * value)} %` : formatRounded(value);
+  return unit === 'fraction' ? `${formatRounded(100 * value)}%` : formatRounded(value);
 }

@@ -298,7 +298,7 @@ function describeReach(relaxation: Relaxation): string {
   const { type, parameter, from, to, bound } = relaxation;
   const isShare = findConstraintClass(type)?.unit === 'fraction' && !NON_FRACTION_PARAMETERS.has(parameter);
   const formatNumber = (value: number) =>
-    isShare ? `${Number((100 * value).toPrecision(DIGITS))} %` : String(Number(value.toPrecision(DIGITS)));
+    isShare ? `${Number((100 * value).toPrecision(DIGITS))}%` : String(Number(value.toPrecision(DIGITS)));
   const request = SOLE_PARAMETERS.has(parameter) ? formatNumber(from) : `${parameter} ${formatNumber(from)}`;
   const extreme = to > from ? 'lowest' : 'highest';
   const reach =

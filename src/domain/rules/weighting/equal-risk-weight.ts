@@ -17,7 +17,7 @@ export const equalRiskWeight = defineWeightingClass({
   behaviour(params) {
     return {
       reads: [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weight constituents so that each contributes the same risk, by ${describeRiskEstimate(params)}.`,
+      sentence: `Constituents are weighted so that each contributes the same risk, by ${describeRiskEstimate(params)}.`,
       formula: 'variance / (count * marginal), marginal = (covariance * weights) of the security',
       weigh(scope) {
         const risk = estimateRisk(scope, params);

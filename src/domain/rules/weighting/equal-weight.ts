@@ -9,7 +9,7 @@ export const equalWeight = defineWeightingClass({
   example: { type: 'EqualWeight', params: {} },
   behaviour: () => ({
     reads: [],
-    sentence: 'Weight every constituent equally.',
+    sentence: 'Every constituent has the same weight.',
     formula: '1',
     weigh: ({ columns }) => createWeights(new Float64Array(columns.length).fill(1)),
   }),

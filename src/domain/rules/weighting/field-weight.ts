@@ -34,7 +34,7 @@ export const fieldWeight = defineWeightingClass({
     }[negative];
     return {
       reads: [value],
-      sentence: `Weight constituents in proportion to ${nameUsedField(value)} to the power of ${power}; ${onNegative}.`,
+      sentence: `Constituents are weighted in proportion to ${nameUsedField(value)} to the power of ${power}; ${onNegative}.`,
       formula: `${nameUsedField(value)}^${power}`,
       weigh(scope) {
         const values = readValues(scope, value);

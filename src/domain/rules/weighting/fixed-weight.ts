@@ -42,7 +42,7 @@ export const fixedWeight = defineWeightingClass({
     const words = [...given].map(([name, weight]) => `${name} ${formatShare(weight)}`).join(', ');
     return {
       reads: [],
-      sentence: `Weight constituents as given (${words})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
+      sentence: `Constituents are weighted as given (${words})${renormalise ? ', scaled to sum to 1 over the selected ones' : '; the selected ones must sum to 1'}.`,
       formula: 'given weight',
       weigh({ columns, identifiers }) {
         const values = Float64Array.from(columns, (column) => given.get(identifiers[column]!) ?? 0);

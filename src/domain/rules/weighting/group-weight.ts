@@ -51,7 +51,7 @@ export const groupWeight = defineWeightingClass({
     const words = { equal: 'equally', market_cap: 'by free-float market capitalisation', fixed: `as given (${given})` };
     return {
       reads: [group, ...(readsSize ? [size] : [])],
-      sentence: `Weight the groups of ${field} ${words[between]} and the securities within a group ${words[within]}.`,
+      sentence: `The groups of ${field} are weighted ${words[between]}, and the securities within a group ${words[within]}.`,
       formula: 'group_weight * within / group_total',
       weigh(scope) {
         const sizes = readsSize ? readValues(scope, size) : new Float64Array(scope.columns.length).fill(1);

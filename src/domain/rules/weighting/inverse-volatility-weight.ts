@@ -31,7 +31,7 @@ export const inverseVolatilityWeight = defineWeightingClass({
     const value = useNumber(field);
     return {
       reads: [value],
-      sentence: `Weight constituents in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,
+      sentence: `Constituents are weighted in proportion to the inverse of their volatility over ${window} sessions; a security needs ${minimum_observations} returns between price bars on consecutive sessions.`,
       formula: '1 / VOLATILITY',
       weigh({ cross, columns }) {
         const deviations = cross.statistic(field, computeDeviation, minimum_observations, columns);

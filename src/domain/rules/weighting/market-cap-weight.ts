@@ -17,7 +17,7 @@ export const marketCapWeight = defineWeightingClass({
     const value = useNumber(free_float ? 'FREE_FLOAT_MARKET_CAP' : 'MARKET_CAP');
     return {
       reads: [value],
-      sentence: `Weight constituents in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,
+      sentence: `Constituents are weighted in proportion to their ${free_float ? 'free-float market capitalisation' : 'full market capitalisation, without free float'}.`,
       formula: createLabel(value.field),
       weigh: (scope) => createWeights(readValues(scope, value)),
     };

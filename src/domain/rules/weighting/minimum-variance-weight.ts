@@ -25,7 +25,7 @@ export const minimumVarianceWeight = defineWeightingClass({
   behaviour(params) {
     return {
       reads: [useNumber(createLatestRequest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weight constituents for the least variance, long only and at most ${formatShare(params.upper)} each, by ${describeRiskEstimate(params)}.`,
+      sentence: `Constituents are weighted for the least variance, long only and at most ${formatShare(params.upper)} each, by ${describeRiskEstimate(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {
         const risk = estimateRisk(scope, params);

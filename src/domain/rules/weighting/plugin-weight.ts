@@ -15,7 +15,7 @@ export const pluginWeight = defineWeightingClass({
     const value = useNumber(plugin, 'plugin');
     return {
       reads: [value],
-      sentence: `Weight constituents in proportion to the plug-in ${plugin}; securities with a negative or missing value are not held.`,
+      sentence: `Constituents are weighted in proportion to the plug-in ${plugin}; securities with a negative or missing value are not held.`,
       formula: plugin,
       weigh(scope) {
         const values = readValues(scope, value);

@@ -32,7 +32,7 @@ export const priceWeight = defineWeightingClass({
         : 'A split multiplies the number of shares';
     return {
       reads: factor === null ? [value] : [value, factor],
-      sentence: `Hold ${held}: weights are in proportion to its price in index currency. ${ofSplits}.`,
+      sentence: `The index holds ${held}: weights are in proportion to its price in index currency. ${ofSplits}.`,
       formula: factorField === null ? 'CLOSE' : `CLOSE x ${factorField}`,
       weigh(scope) {
         const prices = readValues(scope, value);

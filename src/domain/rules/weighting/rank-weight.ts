@@ -24,7 +24,7 @@ export const rankWeight = defineWeightingClass({
     const value = useNumber(field, 'field');
     return {
       reads: [value],
-      sentence: `Weight constituents by their rank on ${nameUsedField(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
+      sentence: `Constituents are weighted by their rank on ${nameUsedField(value)}, ${ascending ? 'smallest' : 'largest'} first, with ${scheme === 'linear' ? 'linear weights (count + 1 - rank)' : 'reciprocal weights (1 / rank)'}.`,
       formula: scheme === 'linear' ? 'count + 1 - rank' : '1 / rank',
       weigh(scope) {
         const values = readValues(scope, value);

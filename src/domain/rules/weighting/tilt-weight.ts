@@ -66,7 +66,7 @@ export const tiltWeight = defineWeightingClass({
     );
     return {
       reads: [...(size === null ? [] : [size]), ...all.map(({ value }) => value)],
-      sentence: `Start from ${size === null ? 'equal weights' : 'free-float market capitalisation weights'} and tilt them to ${words.join('; and to ')}.`,
+      sentence: `Weights start from ${size === null ? 'equal weights' : 'free-float market capitalisation'} and are tilted to ${words.join('; and to ')}.`,
       formula: 'base * normal probability(z)^strength',
       weigh(scope) {
         const sizes = size === null ? new Float64Array(scope.columns.length).fill(1) : readValues(scope, size);

@@ -93,7 +93,7 @@ test('an index without a problem passes every check', () => {
 test('coverage: constituents without a price count by weight, those of a closed exchange do not', () => {
   const prices = { A: [10, 11, 12, 11, Number.NaN], B: [20, 20, 21, 20, 21] };
   expect(listFindings({ check: 'coverage' }, inputOf({}, prices))).toEqual([
-    'A: A has no price; 50 % of the index have none.',
+    'A: A has no price; 50% of the index have none.',
   ]);
   expect(listFindings({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
   expect(listFindings({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
@@ -110,7 +110,7 @@ test('moves: a move beyond the limit needs a corporate action since the session 
   const prices = { A: [10, 10, 10, 10, 5], B: [20, 20, 20, 20, 25] };
   const listMoveFindings = (change: Partial<CheckInput>) =>
     listFindings({ check: 'moves', limit: 0.25 } as never, inputOf(change, prices));
-  expect(listMoveFindings({})).toEqual(['A: A moved by -50 % without a corporate action; the limit is 25 %.']); // B moved by exactly the limit
+  expect(listMoveFindings({})).toEqual(['A: A moved by -50% without a corporate action; the limit is 25%.']); // B moved by exactly the limit
   expect(listMoveFindings({ actionsOf: (id) => (id === 'A' ? [createAction({})] : []) })).toEqual([]);
   expect(listMoveFindings({ actionsOf: () => [createAction({ exDay: DAY_BEFORE })] })).toHaveLength(1);
   expect(listMoveFindings({ actionsOf: () => [createAction({ status: 'cancelled' })] })).toHaveLength(1);
@@ -153,7 +153,7 @@ test('weights: a sum other than one, a negative weight and an empty index are re
       }),
     );
   expect(listMoveFindings([0.5, 0.5 + 2e-9])).toEqual(['-: Weights add up to 1.000000002.']);
-  expect(listMoveFindings([1.25, -0.25])).toEqual(['B: B has the weight -25 %.']);
+  expect(listMoveFindings([1.25, -0.25])).toEqual(['B: B has the weight -25%.']);
   expect(listMoveFindings([])).toEqual(['-: The index has no constituents.']);
   const closing = {
     holdings: [{ identifier: 'A', marketValue: -1, weight: -1 }],
@@ -162,7 +162,7 @@ test('weights: a sum other than one, a negative weight and an empty index are re
     variant: 'price',
   } as const;
   expect(listFindings({ check: 'weights' }, inputOf({ closing, maySellShort: true }))).toEqual([]);
-  expect(listFindings({ check: 'weights' }, inputOf({ closing }))).toEqual(['A: A has the weight -100 %.']);
+  expect(listFindings({ check: 'weights' }, inputOf({ closing }))).toEqual(['A: A has the weight -100%.']);
 });
 
 test('divisor: market value over divisor is the level, at the close and before the open, up to rounding', () => {
@@ -202,17 +202,17 @@ test('limits: numbers of constituents, weights and a published rule', () => {
   expect(listMoveFindings({ minimum: 3 })).toEqual(['-: The index has 2 constituents; 3 are the least.']);
   expect(listMoveFindings({ maximum: 1 })).toEqual(['-: The index has 2 constituents; 1 is the most.']);
   expect(listMoveFindings({ maximum_weight: 0.49 })).toEqual(
-    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50 %; 49 % is the most.`),
+    ['A', 'B'].map((id) => `${id}: ${id} has the weight 50%; 49% is the most.`),
   );
   expect(listMoveFindings({ maximum_weight: 0.5, minimum: 2, maximum: 2 })).toEqual([]);
   // Computed by hand: the largest issuer has 50 % (limit 10 %), and both issuers together have 100 % (limit 40 %).
   expect(listMoveFindings({ rule: 'UCITS_5_10_40' })).toEqual([
-    '-: UCITS 5/10/40: largest issuer is 50 %; the limit is 10 %.',
-    '-: UCITS 5/10/40: issuers above 5 % together is 100 %; the limit is 40 %.',
+    '-: UCITS 5/10/40: largest issuer is 50%; the limit is 10%.',
+    '-: UCITS 5/10/40: issuers above 5% together is 100%; the limit is 40%.',
   ]);
   // Both securities belong to one issuer: 100 %.
   expect(listFindings({ check: 'limits', rule: 'UCITS_20_35' } as never, inputOf({ issuerOf: () => 'X' }))).toEqual([
-    '-: UCITS 20/35: largest issuer is 100 %; the limit is 35 %.',
+    '-: UCITS 20/35: largest issuer is 100%; the limit is 35%.',
   ]);
 });
 

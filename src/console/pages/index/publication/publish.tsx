@@ -289,7 +289,7 @@ function Largest({
 }) {
   return (
     <>
-      {decimal(bps)} bps, {decimal(change, 4)} points: {variant} {decimal(published, 4)} → {decimal(run, 4)} on {date}
+      {decimal(bps)} bp, {decimal(change, 4)} points: {variant} {decimal(published, 4)} → {decimal(run, 4)} on {date}
     </>
   );
 }

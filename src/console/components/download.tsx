@@ -8,6 +8,8 @@ interface DownloadProps {
   readonly address: string;
   readonly fileName: string;
   readonly class?: string;
+  /** Name of the link for screen readers, if several links have the same text. */
+  readonly label?: string;
   readonly children: ComponentChildren;
   /** Downloads the file through the client, because a plain link sends no API key. */
   read(): Promise<Uint8Array>;
@@ -17,10 +19,11 @@ interface DownloadProps {
  * Renders a link to a file. Without an API key the browser streams the file to disk; with a key the console first reads
  * it into memory.
  */
-export function Download({ address, fileName, read, children, class: look }: DownloadProps) {
+export function Download({ address, fileName, read, children, class: look, label }: DownloadProps) {
   return (
     <a
       class={look}
+      aria-label={label}
       href={address}
       download={fileName}
       onClick={(event) => {

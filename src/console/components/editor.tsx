@@ -50,6 +50,8 @@ interface EditorProps {
   /** Scope required for saving. Default: `write`. */
   readonly scope?: Scope;
   readonly title: string;
+  /** Name of the document in the confirmation of its deletion. Default: the title. */
+  readonly subject?: string;
   readonly subtitle?: string | undefined;
   readonly above: Parameters<typeof Page>[0]['above'];
   readonly opened: OpenedDocument;
@@ -242,9 +244,10 @@ function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
 
 function Remove({
   title,
+  subject = title,
   remove,
   onRemoved,
-}: Pick<EditorProps, 'title' | 'onRemoved'> & Required<Pick<EditorProps, 'remove'>>) {
+}: Pick<EditorProps, 'title' | 'subject' | 'onRemoved'> & Required<Pick<EditorProps, 'remove'>>) {
   const [isAsking, setAsking] = useState(false);
   return (
     <>
@@ -253,7 +256,7 @@ function Remove({
       </Button>
       {isAsking && (
         <Confirm
-          title={`Delete ${title}?`}
+          title={`Delete ${subject}?`}
           action="Delete"
           onConfirm={() => void remove().then(notifyChange).then(onRemoved)}
           onClose={() => setAsking(false)}

@@ -15,7 +15,7 @@ const ENTRIES: readonly Entry[] = [
   { path: '/console/calendar', text: 'Calendar', icon: 'calendar' },
   { path: '/console/compare', text: 'Compare', icon: 'compare' },
   { path: '/console/optimise', text: 'Optimise', icon: 'optimise', own: ['/console/risk-models'] },
-  { path: '/console/batches', text: 'Personal indices', icon: 'key' },
+  { path: '/console/batches', text: 'Personal indices', icon: 'person' },
   { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
   { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names', '/console/watchlists'] },
   { path: '/console/reports', text: 'Reports', icon: 'reports' },

@@ -10,7 +10,7 @@ export function describeOperations(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Report', exact: true }).click();
     await page.getByRole('button', { name: 'Render' }).click();
-    const download = page.getByRole('link', { name: 'Download' });
+    const download = page.getByRole('link', { name: 'Download', exact: true });
     await download.waitFor();
     const pdf = await downloadFile(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');

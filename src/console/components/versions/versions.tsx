@@ -117,7 +117,14 @@ const COLUMNS: readonly Column<DocumentVersion>[] = [
     show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
   },
   { id: 'at', title: 'When', width: 176, value: ({ at }) => at, show: ({ at }) => moment(at) },
-  { id: 'author', title: 'Who', width: 100, priority: 3, value: ({ author }) => author },
+  {
+    id: 'author',
+    title: 'Who',
+    width: 100,
+    priority: 3,
+    value: ({ author }) => author,
+    showBelow: ({ author }) => `by ${author}`,
+  },
   {
     id: 'note',
     title: 'Reason',

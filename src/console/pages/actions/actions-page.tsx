@@ -238,7 +238,8 @@ interface ListedActions extends Pick<ActionListProps, 'last' | 'isComing'> {
 function columnsOf({ rows, names, last, isComing }: ListedActions): readonly Column<DeskAction>[] {
   const flagged = rows.some(({ flags }) => flags.length > 0) ? COLUMNS : COLUMNS.filter(({ id }) => id !== 'flags');
   const isNamed = [...names.values()].some(({ name }) => name !== null);
-  const columns = isNamed ? flagged.toSpliced(2, 0, companyColumn(names)) : flagged;
+  const priced = flagged.toSpliced(flagged.findIndex(({ id }) => id === 'type') + 1, 0, termsColumn(names));
+  const columns = isNamed ? priced.toSpliced(2, 0, companyColumn(names)) : priced;
   if (last === null || (!isComing && rows.every(({ ex_date: date }) => date <= last))) return columns;
   return columns.toSpliced(1, 0, whenColumn(last));
 }
@@ -250,6 +251,16 @@ const companyColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction
   grow: 1,
   priority: 4,
   value: ({ identifier }) => names.get(identifier)?.name ?? null,
+});
+
+const termsColumn = (names: ReadonlyMap<string, NameFacts>): Column<DeskAction> => ({
+  id: 'value',
+  title: 'Terms',
+  width: 150,
+  grow: 1,
+  priority: 2,
+  value: ({ value }) => value,
+  show: ({ identifier, type, value }) => actionValue(type, value, names.get(identifier)?.currency ?? null),
 });
 
 /** Creates a column with the number of days from the last session to the ex-date, for example `in 12 days`. */
@@ -271,15 +282,6 @@ const COLUMNS: readonly Column<DeskAction>[] = [
   { id: 'date', title: 'Ex-date', width: 98, value: (row) => row.ex_date },
   { id: 'security', title: 'Security', width: 96, grow: 0.6, value: ({ identifier }) => identifier },
   { id: 'type', title: 'Type', width: 150, grow: 1, priority: 2, value: ({ type }) => typeWords(type) },
-  {
-    id: 'value',
-    title: 'Terms',
-    width: 140,
-    align: 'right',
-    priority: 2,
-    value: ({ value }) => value,
-    show: ({ type, value }) => actionValue(type, value),
-  },
   { id: 'announced', title: 'Announced', width: 104, priority: 5, value: ({ announced }) => announced ?? '' },
   { id: 'paid', title: 'Paid', width: 104, priority: 5, value: (row) => row.pay_date ?? '' },
   {

@@ -143,6 +143,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
   numeric({
     id: 'tracking',
     title: 'Tracking error',
+    help: 'Annual',
     width: 110,
     of: (account: Account) => (hasSolution(account) ? (account.tracking_error ?? null) : null),
     write: (value) => percent(value, 3),
@@ -154,7 +155,7 @@ const ACCOUNTS: readonly Column<Account>[] = [
     priority: 3,
     adds: true,
     of: (account: Account) => account.value ?? null,
-    write: (value) => decimal(value, 0),
+    write: decimal,
   }),
   numeric({
     id: 'tax',
@@ -170,6 +171,15 @@ const ACCOUNTS: readonly Column<Account>[] = [
     width: 90,
     adds: true,
     of: (account: Account) => (hasSolution(account) ? (account.tax_saved ?? null) : null),
+    write: decimal,
+  }),
+  numeric({
+    id: 'costs',
+    title: 'Costs',
+    width: 80,
+    priority: 3,
+    adds: true,
+    of: (account: Account) => (hasSolution(account) ? (account.costs ?? null) : null),
     write: decimal,
   }),
   numeric({

@@ -76,8 +76,7 @@ export function Conflicts({ view: { conflicts } }: ViewProps) {
 
 /** Renders the sums over the accounts of a batch. */
 export function Figures({ view, currency }: ResultProps) {
-  // Cents are not shown for sums of thousands.
-  const money = (value: number) => formatMoney(decimal(value, value !== 0 && Math.abs(value) < 1000 ? 2 : 0), currency);
+  const money = (value: number) => formatMoney(decimal(value), currency);
   return (
     <Metrics
       label="Figures of the batch"
@@ -88,7 +87,7 @@ export function Figures({ view, currency }: ResultProps) {
           note: `${count(solvedOf(view))} solved`,
         },
         { term: 'Median tracking error', value: percent(view.tracking_error?.['p50']), note: 'annual' },
-        { term: 'Tax', value: money(view.tax), note: `on ${formatMoney(decimal(view.value, 0), currency)}` },
+        { term: 'Tax', value: money(view.tax), note: `on ${money(view.value)}` },
         {
           term: 'Tax saved',
           value: money(view.tax_saved),

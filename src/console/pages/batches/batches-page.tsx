@@ -109,7 +109,9 @@ const unsolvedText = ({ by_status: { infeasible = 0, refused = 0 } }: BatchView)
     .join(', ');
 
 const moneyOf = ({ view, currency }: BatchRow, of: (view: BatchView) => number): string =>
-  view === undefined ? NONE : formatMoney(decimal(of(view), 0), currency);
+  view === undefined ? NONE : formatMoney(decimal(of(view)), currency);
+
+const annual = (value: number | undefined): string => (value === undefined ? NONE : `${percent(value)} a year`);
 
 const COLUMNS: readonly Column<BatchRow>[] = [
   {
@@ -135,13 +137,13 @@ const COLUMNS: readonly Column<BatchRow>[] = [
   },
   {
     id: 'error',
-    title: 'Tracking error',
-    help: 'Median over the solved accounts, annual',
-    width: 112,
+    title: 'Median tracking error',
+    help: 'Annual; median over the solved accounts',
+    width: 146,
     align: 'right',
     value: ({ view }) => view?.tracking_error?.['p50'] ?? null,
     show: ({ job, view }) =>
-      isOver(job) ? percent(view?.tracking_error?.['p50']) : <Progress value={job.progress} label={jobIdent(job)} />,
+      isOver(job) ? annual(view?.tracking_error?.['p50']) : <Progress value={job.progress} label={jobIdent(job)} />,
   },
   {
     id: 'tax',

@@ -50,7 +50,9 @@ export function CalendarPage() {
       title="Calendar"
       subtitle={
         events.data &&
-        `${events.data.from} to ${events.data.to}, of ${countValues(events.data.indices, 'index', 'indices')}`
+        (view === 'month'
+          ? `${countValues(events.data.indices, 'index', 'indices')} and their exchanges`
+          : `${events.data.from} to ${events.data.to}, of ${countValues(events.data.indices, 'index', 'indices')}`)
       }
       actions={
         <>

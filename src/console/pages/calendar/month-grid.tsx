@@ -127,7 +127,7 @@ function Day({ date, isOther, isSelected, events }: DayProps) {
                 </>
               ) : (
                 <>
-                  {event.index_id} <span class="month-kind">{event.kind}</span>
+                  <span class="month-index">{event.index_id}</span> <span class="month-kind">{event.kind}</span>
                 </>
               )}
             </span>

@@ -13,7 +13,7 @@ import { chooseRange, findChosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { datapointText } from '../../words/datapoints.js';
-import { count, NONE, percent } from '../../words/numbers.js';
+import { count, countValues, NONE, percent } from '../../words/numbers.js';
 import { meaningOf } from './field-words.js';
 
 const NAMES: Unit = { of: 'number', digits: 0 };
@@ -104,8 +104,8 @@ function Figures({ view: { dates, priced, expected } }: ThroughProps) {
         { term: 'Missing prices', value: count(missing), kind: missing > 0 ? 'down' : '', note: 'over all sessions' },
         {
           term: 'Largest gap',
-          value: count(gaps[worst]),
-          note: gaps[worst] === 0 ? 'no session has one' : `on ${dates[worst]}`,
+          value: countValues(gaps[worst]!, 'price'), // there is at least one session
+          note: gaps[worst] === 0 ? 'missing in one session' : `missing on ${dates[worst]}`,
         },
       ]}
     />

@@ -19,7 +19,7 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { isDate, moment } from '../../words/dates.js';
-import { change, decimal, figure } from '../../words/numbers.js';
+import { change, decimal, figure, formatMoney } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 
 type Override = PriceOverrides['overrides'][number];
@@ -62,7 +62,10 @@ export function Overrides({ store }: { readonly store: DataStore }) {
         until it is withdrawn; indices with the security become stale.{' '}
         <GuideLink page="schedules">Price overrides</GuideLink>
       </p>
-      <Section title="Overrides in force">
+      <Section
+        title="Overrides in force"
+        aside={`prices in ${store.currency ?? 'the currency of each security'}`}
+      >
         <Answered resource={listed} what="the overrides">
           {({ overrides }) => (
             <Table
@@ -99,7 +102,7 @@ type Send = (place: Place, price: number | null, reason: string) => Promise<bool
 const FIELDS: readonly FieldSpec[] = [
   { name: 'identifier', label: 'Security', kind: 'text', isRequired: true },
   { name: 'date', label: 'Session', kind: 'date', isRequired: true },
-  { name: 'price', label: 'Price', kind: 'number', isRequired: true, help: 'Close in place of that of the source.' },
+  { name: 'price', label: 'Price', kind: 'number', isRequired: true, help: 'Close in place of that of the source, in the same currency.' },
 ];
 
 interface NewOverrideProps {
@@ -165,7 +168,7 @@ function Present({ store, place: { identifier, date }, price }: PresentProps) {
   if (close.data === null) return <p class="quiet">{identifier} has no close on that session.</p>;
   return (
     <p>
-      The close is {figure(close.data)} now{price === null ? '' : `: ${change(price / close.data - 1)}`}.
+      The close is {formatMoney(figure(close.data), store.currency)} now{price === null ? '' : `: ${change(price / close.data - 1)}`}.
     </p>
   );
 }
@@ -201,12 +204,21 @@ const columnsOf = (send: Send): readonly Column<Override>[] => [
     value: ({ reason }) => reason,
     show: ({ reason }) => <span title={reason}>{reason}</span>,
   },
-  { id: 'author', title: 'Author', width: 90, priority: 4, value: ({ author }) => author },
-  { id: 'at', title: 'Time', width: 172, priority: 5, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'author', title: 'Author', width: 90, priority: 4, below: 'nothing', value: ({ author }) => author },
+  {
+    id: 'at',
+    title: 'Time',
+    width: 172,
+    priority: 5,
+    below: 'nothing',
+    value: ({ at }) => at,
+    show: ({ at }) => moment(at),
+  },
   {
     id: 'withdraw',
     title: '',
-    width: 124,
+    width: 96,
+    align: 'right',
     value: () => null,
     show: ({ identifier, date }) =>
       may('data') && (

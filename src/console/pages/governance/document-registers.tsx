@@ -30,7 +30,6 @@ function clientState({ enabled, entitlements, targets }: Client): { readonly tex
 
 export const clients: Register<ListedClient> = {
   title: 'Clients',
-  help: 'Who receives files: the indices and tables that each is entitled to, and where they are delivered.',
   guide: 'clients',
   brief: 'Receivers of files, with their entitlements and targets.',
   label: 'clients',
@@ -136,7 +135,6 @@ function Latest({ latest }: { readonly latest: ListedClient['latest_delivery'] }
 
 export const procedures: Register<Procedure> = {
   title: 'Procedures',
-  help: 'Documents of the administrator, such as cessation or complaints. Benchmark statements contain those of their index.',
   guide: 'governance',
   brief: 'Documents of the administrator, such as cessation or complaints.',
   label: 'procedures',

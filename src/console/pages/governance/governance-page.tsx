@@ -58,8 +58,8 @@ const ICONS: Readonly<Record<Part, IconName>> = {
   clients: 'upload',
   procedures: 'reports',
   errors: 'health',
-  judgements: 'approvals',
-  audit: 'key',
+  judgements: 'edit',
+  audit: 'link',
 };
 
 /** Returns one card per register, with the number of its entries. */

@@ -24,18 +24,20 @@ interface RegisterPageProps<R> {
 
 /** Page of one register: a table with rows that open to their facts or link to their pages. */
 export function RegisterPage<R>({ name, register }: RegisterPageProps<R>) {
-  const { title, help, guide, actions, hasRange = false, scope } = register;
+  const { title, brief, guide, actions, hasRange = false, scope } = register;
   const range = chosenRange();
   const isAllowed = scope === undefined || may(scope);
   return (
     <Page
       title={title}
       above={[{ address: '/console/governance', text: 'Governance' }]}
+      subtitle={
+        <span>
+          {brief} <GuideLink page={guide}>More</GuideLink>
+        </span>
+      }
       actions={isAllowed && actions?.(range)}
     >
-      <p>
-        {help} <GuideLink page={guide}>More</GuideLink>
-      </p>
       {hasRange && isAllowed && <RangeInputs {...range} />}
       {isAllowed ? (
         <Rows name={name} register={register} range={range} />
@@ -86,7 +88,12 @@ function Rows<R>({ name, register, range }: RegisterPageProps<R> & { readonly ra
         const kind = parameter('kind');
         return (
           <>
-            {sumsOf !== undefined && <Metrics label={`Figures of ${label}`} metrics={sumsOf(all)} />}
+            {sumsOf !== undefined && (
+              <div class="register-figures">
+                <Metrics label={`Figures of ${label}`} metrics={sumsOf(all)} />
+              </div>
+            )}
+            {register.above?.(all)}
             {groupOf !== undefined && all.length > 0 && (
               <Kinds label={groupLabel} kinds={all.map(groupOf)} chosen={kind} />
             )}

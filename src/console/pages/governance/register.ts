@@ -12,9 +12,7 @@ export interface Range {
 /** Specification of a register or a list of documents that is shown as one table. */
 export interface Register<R> {
   readonly title: string;
-  /** One sentence about the contents. */
-  readonly help: string;
-  /** Short description of the contents for the overview. */
+  /** Short description of the contents. */
   readonly brief: string;
   /** Page of the guide about the register. */
   readonly guide: string;
@@ -33,6 +31,8 @@ export interface Register<R> {
   sumsOf?(rows: readonly R[]): readonly Metric[];
   /** True if the newest row is shown below the table until another row is opened. */
   readonly isNewestShown?: boolean;
+  /** Content between the figures and the table. */
+  above?(rows: readonly R[]): ComponentChildren;
   /** Content below the table. */
   below?(rows: readonly R[]): ComponentChildren;
   keyOf(row: R): string;

@@ -10,6 +10,7 @@ import { approvalAddress, indexAddress, scheduleAddress } from '../../words/addr
 import { moment, momentFigure } from '../../words/dates.js';
 import { count, countValues, decimal, NONE } from '../../words/numbers.js';
 import { checkWords } from '../schedules/step-words.js';
+import { AuditChain } from './audit-chain.js';
 import { clients, procedures } from './document-registers.js';
 import { PublishedLogs } from './published-logs.js';
 import { collectRows, type Range, type Register } from './register.js';
@@ -41,7 +42,6 @@ export const ERROR_KINDS = { restated: 'warning', announced: 'info', left: 'plai
 
 const errors: Register<PublishedError> = {
   title: 'Register of errors',
-  help: 'Differences between published closes and later runs: each restatement, and each difference that an error policy announced or left.',
   guide: 'governance',
   brief: 'Restatements, and differences that were announced or left.',
   noun: 'Error',
@@ -151,7 +151,6 @@ export const DECISION_WORDS: Readonly<Record<Judgement['action'], string>> = {
 
 const judgements: Register<Judgement> = {
   title: 'Expert judgements',
-  help: 'Decisions of people about the days of schedules, with their reasons: findings that were accepted, days that were skipped or performed again.',
   guide: 'governance',
   brief: 'Decisions of people about days of schedules, with their reasons.',
   noun: 'Judgement',
@@ -224,7 +223,8 @@ function approvedBy({ approval_id: id, approved_by: names }: Pick<Judgement, 'ap
   return id === null ? null : <a href={approvalAddress(id)}>by {names.join(', ')}</a>;
 }
 
-type AuditEntry = AuditLog['entries'][number];
+/** Audit entry with the part of the log that contains it. */
+type AuditEntry = AuditLog['entries'][number] & { readonly log: AuditLog };
 
 /** Maximum number of entries that the page lists; the exported file contains the full range. */
 const LISTED_MAX = 5000;
@@ -247,7 +247,6 @@ const idText = (kind: string, id: string): string =>
 
 const audit: Register<AuditEntry> = {
   title: 'Audit log',
-  help: `Each write of a document and each publication, in a signed chain of hashes. The page lists up to ${count(LISTED_MAX)} entries of the range; the extract contains all of them.`,
   guide: 'governance',
   brief: 'Each write and each publication, in a signed chain of hashes.',
   label: 'audit log',
@@ -255,8 +254,11 @@ const audit: Register<AuditEntry> = {
   sort: { column: 'seq', direction: 'desc' },
   hasRange: true,
   scope: 'audit',
-  read: async (range, signal) =>
-    (await service.value.call('getAudit', { query: { ...queryOf(range), limit: LISTED_MAX }, signal })).entries,
+  async read(range, signal) {
+    const log = await service.value.call('getAudit', { query: { ...queryOf(range), limit: LISTED_MAX }, signal });
+    return log.entries.map((entry) => ({ ...entry, log }));
+  },
+  above: ([first]) => first && <AuditChain log={first.log} />,
   keyOf: ({ seq }) => String(seq),
   searchIn: ({ author, action, kind, id, note }) =>
     `${author} ${action} ${kind} ${kindText(kind)} ${idText(kind, id)} ${note ?? ''}`,
@@ -269,7 +271,7 @@ const audit: Register<AuditEntry> = {
       .at(-1);
     const ended = last === undefined ? { value: NONE } : momentFigure(last);
     return [
-      { term: 'Entries', value: count(rows.length), note: 'in the range' },
+      { term: 'Entries', value: count(rows.length), note: rows.length < LISTED_MAX ? 'in the range' : 'the first of the range' },
       { term: 'Authors', value: count(new Set(rows.map(({ author }) => author)).size) },
       { term: 'Documents', value: count(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
       { term: 'Latest entry', ...ended },

@@ -18,7 +18,7 @@ import { runKey, readShownRun } from '../../state/shown-run.js';
 import { dayNumber, monthsBefore } from '../../words/dates.js';
 import { Exits } from './exits.js';
 import { actionValue } from '../../words/actions.js';
-import { count, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
+import { count, countValues, decimal, figure, formatMoney, percent } from '../../words/numbers.js';
 import { useNameAddress } from './use-name-address.js';
 
 interface ActionsProps {
@@ -86,7 +86,7 @@ function ActionTable({
       aside={
         <>
           <span>
-            {count(total)}, of them {count(coming)} after {asOf}
+            {countValues(total, 'action')}, {count(coming)} of them after {asOf}
           </span>
           <ExportMenu id={id} table="events" text="events" />
         </>
@@ -279,9 +279,11 @@ const WHAT: readonly Column<IndexAction>[] = [
   },
 ];
 
+const sharesText = (shares: number | null): string => decimal(shares, 4);
+
 /** Renders a value before and after an action. An unchanged value is rendered once. */
-function effectText(before: number | null, after: number | null) {
-  const [from, to] = [figure(before), figure(after)];
+function effectText(before: number | null, after: number | null, write: (value: number | null) => string = figure) {
+  const [from, to] = [write(before), write(after)];
   return from === to ? <span class="quiet">{to}</span> : `${from} → ${to}`;
 }
 
@@ -319,7 +321,7 @@ const EFFECTS: readonly Column<IndexAction>[] = [
     priority: 7,
     align: 'right',
     value: (row) => row.shares_before,
-    show: (row) => effectText(row.shares_before, row.shares_after),
+    show: (row) => effectText(row.shares_before, row.shares_after, sharesText),
   },
   {
     id: 'divisor',
@@ -339,9 +341,8 @@ const columnsOf = (currencyOf: (identifier: string) => string | null): readonly 
     id: 'value',
     title: 'Value',
     help: 'By type of action: cash in the currency of the security, shares per share held, or a ratio',
-    width: 132,
+    width: 150,
     priority: 3,
-    align: 'right',
     value: ({ value }) => value,
     show: ({ identifier, type, value }) => actionValue(type, value, currencyOf(identifier)),
   },

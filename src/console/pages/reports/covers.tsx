@@ -1,46 +1,73 @@
 import type { RenderResult } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Button } from '../../components/button.js';
+import { Download } from '../../components/download.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { addQuery } from '../../state/place.js';
 import { moment } from '../../words/dates.js';
-import { countValues } from '../../words/numbers.js';
+import { bytes, count, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 import { Thumbnail } from './thumbnail.js';
 
-/** Number of reports with a visible first page: one row on a wide screen. */
-const COVERS_MAX = 4;
+/** Number of reports that are shown at first, and of those with their own first page. */
+const SHOWN = 12;
+const FIRST_PAGES_MAX = 4;
 
-export const useNewest = () =>
-  useResource('newest reports', (signal) =>
-    service.value.call('listRenders', { query: { limit: COVERS_MAX }, signal }),
-  );
-
-/** Renders the newest reports by their first pages. */
-export function Covers({ newest }: { readonly newest: readonly RenderResult[] }) {
-  if (newest.length === 0) return null;
+/** Renders finished reports, newest first, each with its first page. */
+export function Covers({ renders }: { readonly renders: readonly RenderResult[] }) {
+  const [areAllShown, showAll] = useState(false);
   return (
-    <ul class="templates-made" aria-label="Newest reports">
-      {newest.map((render) => (
-        <li key={render.render_id}>
-          <Cover render={render} />
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class="templates-made" aria-label="Rendered reports">
+        {renders.slice(0, areAllShown ? renders.length : SHOWN).map((render, k) => (
+          <li key={render.render_id} class="report-made">
+            <Cover render={render} hasFirstPage={k < FIRST_PAGES_MAX} />
+          </li>
+        ))}
+      </ul>
+      {renders.length > SHOWN && !areAllShown && (
+        <div>
+          <Button onClick={() => showAll(true)}>Show all {count(renders.length)} reports</Button>
+        </div>
+      )}
+    </>
   );
 }
 
-function Cover({ render }: { readonly render: RenderResult }) {
-  const { render_id: id, template_id: template, index_id: index, name, pages, rendered_at: at } = render;
+/** Returns the name of the file of a report, for example `CORE-FACTSHEET-A4-2026-11-26.pdf`. */
+export const reportFileName = ({ index_id: index, template_id: template, rendered_at: at }: RenderResult): string =>
+  `${[index, template, at.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
+
+function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readonly hasFirstPage: boolean }) {
+  const { render_id: id, template_id: template, index_id: index, name, pages, bytes: size, rendered_at: at } = render;
   return (
-    <a href={addQuery({ render: id })}>
-      {navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
-      <span>
-        <strong>{index ?? name}</strong>
-        <span class="quiet">{template}</span>
-        <span class="quiet">{moment(at)}</span>
-        <span class="quiet">{countValues(pages, 'page')}</span>
-      </span>
-    </a>
+    <>
+      <a href={addQuery({ render: id })}>
+        {hasFirstPage && navigator.pdfViewerEnabled ? <FirstPage id={id} /> : <Outline template={template} />}
+        <span>
+          <strong>{index ?? name}</strong>
+          <span class="quiet">{index === null ? template : name}</span>
+          <span class="quiet">{moment(at)}</span>
+          <span class="quiet">
+            {countValues(pages, 'page')}, {bytes(size)}
+          </span>
+        </span>
+      </a>
+      <div class="report-acts">
+        <a href={addQuery({ render: id })} aria-label={`Open ${name} of ${moment(at)}`}>
+          Open
+        </a>
+        <Download
+          address={`/reports/renders/${id}`}
+          fileName={reportFileName(render)}
+          label={`Download ${name} of ${moment(at)}`}
+          read={() => service.value.call('getRender', { params: { render_id: id } })}
+        >
+          Download
+        </Download>
+      </div>
+    </>
   );
 }
 

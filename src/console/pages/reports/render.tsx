@@ -14,7 +14,7 @@ import { notifyChange, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { moment } from '../../words/dates.js';
 import { bytes, countValues } from '../../words/numbers.js';
-import { Outline } from './covers.js';
+import { Outline, reportFileName } from './covers.js';
 import { usePdfAddress } from './pdf-address.js';
 
 /** Renders the progress of a report, and then the PDF. */
@@ -36,7 +36,7 @@ export function Render({ ident }: { readonly ident: string }) {
 }
 
 function Pdf({ result }: { readonly result: RenderResult }) {
-  const { render_id: id, template_id: template, index_id: index, name, pages, bytes: size, rendered_at: at } = result;
+  const { render_id: id, template_id: template, name, pages, bytes: size, rendered_at: at } = result;
   const pdf = useResource(
     `pdf ${id}`,
     (signal) => service.value.call('getRender', { params: { render_id: id }, signal }),
@@ -46,7 +46,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
   );
   const address = usePdfAddress(pdf.data);
   const [isAsking, setAsking] = useState(false);
-  const fileName = `${[index, template, at.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
+  const fileName = reportFileName(result);
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteRender', { params: { render_id: id } });

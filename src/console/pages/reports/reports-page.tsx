@@ -17,16 +17,19 @@ import { templateAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
 import { countValues } from '../../words/numbers.js';
-import { Covers, useNewest } from './covers.js';
+import { Covers } from './covers.js';
 import { Render } from './render.js';
 import { Thumbnail } from './thumbnail.js';
 import './reports.css';
+
+/** Maximum number of listed reports. */
+const LISTED_MAX = 200;
 
 /** Page that renders a report, shows earlier reports and lists the templates. */
 export function ReportsPage() {
   const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
   const renders = useResource('jobs render', (signal) =>
-    service.value.call('listJobs', { query: { kind: ['render'], limit: 200 }, signal }),
+    service.value.call('listJobs', { query: { kind: ['render'], limit: LISTED_MAX }, signal }),
   );
   const open = parameter('render');
   return (
@@ -155,25 +158,25 @@ function RunReports({ index, run }: { readonly index: string; readonly run: stri
   );
 }
 
-/** Renders the newest reports by their first pages, and all others as a table. */
+/** Renders the reports that are not finished, and then the finished ones. */
 function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly open: string | null }) {
-  const renders = useNewest();
-  const newest = renders.data?.renders ?? [];
-  const covered = new Set(newest.map(({ render_id: id }) => id));
-  const others = renders.isLoading ? [] : jobs.filter((job) => !covered.has(jobIdent(job)));
-  if (jobs.length === 0)
+  const renders = useResource('renders', (signal) =>
+    service.value.call('listRenders', { query: { limit: LISTED_MAX }, signal }),
+  );
+  const unfinished = jobs.filter(({ status }) => status !== 'succeeded' && status !== 'cancelled');
+  const finished = renders.data?.renders ?? [];
+  if (unfinished.length === 0 && renders.data !== undefined && finished.length === 0)
     return (
       <Section title="Rendered">
         <p class="quiet">No report yet. Choose a template and an index above; each report is kept here as a PDF.</p>
       </Section>
     );
   return (
-    <Section title="Rendered">
-      <Covers newest={newest} />
-      {others.length > 0 && (
+    <Section title="Rendered" aside={renders.data && countValues(renders.data.total, 'report')}>
+      {unfinished.length > 0 && (
         <JobTable
-          jobs={others}
-          label="reports"
+          jobs={unfinished}
+          label="unfinished reports"
           name="reports"
           isOneKind
           height={360}
@@ -181,6 +184,7 @@ function Renders({ jobs, open }: { readonly jobs: readonly JobStatus[]; readonly
           openKey={open === null ? null : `render:${open}`}
         />
       )}
+      <Covers renders={finished} />
     </Section>
   );
 }

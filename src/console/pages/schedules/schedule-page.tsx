@@ -28,6 +28,7 @@ export function SchedulePage({ params }: PageProps) {
       {(first) => (
         <Editor
           title={id === null ? 'New schedule' : 'Edit'}
+          subject={String(first.document['name'])}
           above={[
             { address: '/console/schedules', text: 'Schedules' },
             ...(id === null ? [] : [{ address: scheduleAddress(id), text: String(first.document['name']) }]),

@@ -37,7 +37,7 @@ function linkFault(entry: PublicationEntry, before: PublicationEntry | undefined
   return entry.previous === (before?.hash ?? NO_HASH) ? null : 'its previous hash does not match the previous entry';
 }
 
-type Verifier = (hash: string, signature: string, at: string) => Promise<boolean>;
+export type Verifier = (hash: string, signature: string, at: string) => Promise<boolean>;
 
 async function faultOf(
   entry: PublicationEntry,
@@ -51,11 +51,14 @@ async function faultOf(
   return isSigned ? null : `its signature does not match the key ${entry.key_id}`;
 }
 
+/** An entry or a signature of a log, with its hash. */
+type Signable = object & { readonly hash: string; readonly signature?: string };
+
 /**
  * Computes the SHA-256 of the canonical JSON of an entry without its hash and signature. Canonical JSON has sorted
  * members and no spaces.
  */
-async function hashOf({ hash: _hash, signature: _signature, ...stated }: PublicationEntry): Promise<string> {
+export async function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): Promise<string> {
   const members = Object.entries(stated).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const text = new TextEncoder().encode(JSON.stringify(Object.fromEntries(members)));
   return hexOf(new Uint8Array(await crypto.subtle.digest('SHA-256', text)));
@@ -65,7 +68,7 @@ async function hashOf({ hash: _hash, signature: _signature, ...stated }: Publica
  * Creates a function that verifies signatures with a key.
  * @returns null if the browser does not support Ed25519
  */
-async function verifierOf({
+export async function verifierOf({
   public_key: text,
   valid_from: from,
   valid_until: until,

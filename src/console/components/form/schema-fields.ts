@@ -46,7 +46,7 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
     ...(choices === undefined ? {} : { choices }),
     help: help ?? null,
     isWide: (choices === undefined || inner.type === 'array') && (help?.length ?? 0) > HELP_MAX,
-    unit: name.endsWith('_bps') ? 'bps' : null,
+    unit: name.endsWith('_bps') ? 'bp' : null,
   };
 }
 

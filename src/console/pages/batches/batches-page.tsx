@@ -117,7 +117,7 @@ const COLUMNS: readonly Column<BatchRow>[] = [
   {
     id: 'id',
     title: 'Batch',
-    width: 84,
+    width: 108,
     ideal: 124,
     grow: 2,
     value: ({ job }) => jobIdent(job),

@@ -26,7 +26,7 @@ export function AuditChain({ log }: { readonly log: AuditLog }) {
     <Facts
       facts={[
         ['Chain', <State verdict={verdict} />],
-        [`Hash of entry ${count(last.seq)}`, <code class="hash">{last.hash}</code>],
+        ['Last hash', <code class="hash">{last.hash}</code>],
         [
           'Signed',
           seal && (

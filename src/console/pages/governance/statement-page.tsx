@@ -13,6 +13,7 @@ import { service } from '../../state/service.js';
 import { governanceAddress, indexAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { count, decimal, figure, NONE } from '../../words/numbers.js';
+import { PRICE_BASIS } from '../../words/price-basis.js';
 import { ACTION_WORDS } from '../approvals/approval-states.js';
 import { checkWords } from '../schedules/step-words.js';
 import { DECISION_WORDS } from './registers.js';
@@ -113,7 +114,7 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
         <Facts
           facts={[
             ['Underlying indices', inputs.indices.length === 0 ? null : inputs.indices.join(', ')],
-            ['Price basis', inputs.adjustment],
+            ['Price basis', inputs.adjustment && PRICE_BASIS[inputs.adjustment]],
           ]}
         />
         <List items={inputs.hierarchy} isOrdered />

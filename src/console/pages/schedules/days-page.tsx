@@ -105,7 +105,12 @@ function Summary({ rows, next }: SummaryProps) {
       metrics={[
         { term: 'Next day begins', value: next === null ? NONE : moment(next.due_at), note: next?.date ?? '' },
         { term: 'Done', value: count(countOf('done')), note: `of ${count(rows.length)} days` },
-        { term: 'Blocked', value: count(blocked), kind: blocked > 0 ? 'down' : '' },
+        {
+          term: 'Blocked',
+          value: count(blocked),
+          kind: blocked > 0 ? 'down' : '',
+          note: blocked > 0 ? 'need a decision' : '',
+        },
         {
           term: 'Waiting or held back',
           value: count(countOf('waiting') + countOf('awaits approval') + countOf('held back')),

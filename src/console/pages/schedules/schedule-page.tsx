@@ -126,7 +126,7 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           isDouble: true,
         },
         at: { label: 'Begins at', help: `Time of day${typeof zone === 'string' ? ` in ${zone}` : ''}, for example 18:30.` },
-        starts_on: { label: 'First session' },
+        starts_on: { label: 'First session', help: 'Default: the next one once the schedule is stored.' },
       }}
       value={document}
       findings={findings}

@@ -189,6 +189,8 @@ function WaiverFacts({ facts }: { readonly facts: FactsOf<'waive'> }) {
 function measureText({ measure }: AcceptedFinding): string {
   if (measure === null) return '';
   const write = (value: number) =>
-    measure.unit === 'fraction' ? percent(value) : `${measure.unit === 'bp' ? decimal(value) : figure(value)} ${measure.unit}`;
+    measure.unit === 'fraction'
+      ? percent(value)
+      : `${measure.unit === 'bp' ? decimal(value) : figure(value)} ${measure.unit}`;
   return `${write(measure.value)}, limit ${write(measure.limit)}`;
 }

@@ -62,10 +62,7 @@ export function Overrides({ store }: { readonly store: DataStore }) {
         until it is withdrawn; indices with the security become stale.{' '}
         <GuideLink page="schedules">Price overrides</GuideLink>
       </p>
-      <Section
-        title="Overrides in force"
-        aside={`prices in ${store.currency ?? 'the currency of each security'}`}
-      >
+      <Section title="Overrides in force" aside={`prices in ${store.currency ?? 'the currency of each security'}`}>
         <Answered resource={listed} what="the overrides">
           {({ overrides }) => (
             <Table
@@ -102,7 +99,13 @@ type Send = (place: Place, price: number | null, reason: string) => Promise<bool
 const FIELDS: readonly FieldSpec[] = [
   { name: 'identifier', label: 'Security', kind: 'text', isRequired: true },
   { name: 'date', label: 'Session', kind: 'date', isRequired: true },
-  { name: 'price', label: 'Price', kind: 'number', isRequired: true, help: 'Close in place of that of the source, in the same currency.' },
+  {
+    name: 'price',
+    label: 'Price',
+    kind: 'number',
+    isRequired: true,
+    help: 'Close in place of that of the source, in the same currency.',
+  },
 ];
 
 interface NewOverrideProps {
@@ -168,7 +171,8 @@ function Present({ store, place: { identifier, date }, price }: PresentProps) {
   if (close.data === null) return <p class="quiet">{identifier} has no close on that session.</p>;
   return (
     <p>
-      The close is {formatMoney(figure(close.data), store.currency)} now{price === null ? '' : `: ${change(price / close.data - 1)}`}.
+      The close is {formatMoney(figure(close.data), store.currency)} now
+      {price === null ? '' : `: ${change(price / close.data - 1)}`}.
     </p>
   );
 }

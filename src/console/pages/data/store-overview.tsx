@@ -38,7 +38,10 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
         ]}
       />
       {findings.length > 0 && (
-        <Section title="Remarks of the last read" aside={`${countValues(findings.length, 'remark')}, read ${moment(store.last_loaded_at)}`}>
+        <Section
+          title="Remarks of the last read"
+          aside={`${countValues(findings.length, 'remark')}, read ${moment(store.last_loaded_at)}`}
+        >
           <p class="quiet">
             A read compares each close only with the one before. The{' '}
             <a href={addQuery({ tab: 'doubts' })}>warnings of the audit</a> also consider the market, volumes and later

@@ -50,7 +50,11 @@ function State({ verdict }: { readonly verdict: AuditVerdict | null }) {
         <Badge kind="bad">broken</Badge> {fault}
       </>
     );
-  const signed = isSigned ? ' and the latest signature' : seal === null ? '; none of them is the end of a signed part' : '';
+  const signed = isSigned
+    ? ' and the latest signature'
+    : seal === null
+      ? '; none of them is the end of a signed part'
+      : '';
   return (
     <>
       <Badge kind="good">verified</Badge> the hashes of {countValues(sound, 'entry', 'entries')}

@@ -126,7 +126,9 @@ function Form({ edited, family, isStored }: FormProps) {
             changes={{
               description: { rows: 2 },
               indices: { ...choice, isWide: true, every: 'every index' },
-              entitlements: { help: 'The client receives the files that one of these entries covers; without an entry, it receives no file.' },
+              entitlements: {
+                help: 'The client receives the files that one of these entries covers; without an entry, it receives no file.',
+              },
               'entitlements.indices': { ...choice, isWide: true, every: 'every index', help: null },
               'entitlements.tables': {
                 kind: 'choices',

@@ -271,7 +271,11 @@ const audit: Register<AuditEntry> = {
       .at(-1);
     const ended = last === undefined ? { value: NONE } : momentFigure(last);
     return [
-      { term: 'Entries', value: count(rows.length), note: rows.length < LISTED_MAX ? 'in the range' : 'the first of the range' },
+      {
+        term: 'Entries',
+        value: count(rows.length),
+        note: rows.length < LISTED_MAX ? 'in the range' : 'the first of the range',
+      },
       { term: 'Authors', value: count(new Set(rows.map(({ author }) => author)).size) },
       { term: 'Documents', value: count(new Set(rows.map(({ kind, id }) => `${kind} ${id}`)).size) },
       { term: 'Latest entry', ...ended },

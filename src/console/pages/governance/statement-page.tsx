@@ -98,7 +98,11 @@ function Statement({ statement }: { readonly statement: BenchmarkStatement }) {
             note: publication === null ? undefined : `${publication.first} to ${publication.through}`,
           },
           { term: 'Restatements', value: publication === null ? NONE : count(publication.restatements) },
-          { term: 'Errors', value: count(statement.errors.length), note: statement.errors.length < ERRORS_MAX ? 'in published closes' : `the newest ${ERRORS_MAX}` },
+          {
+            term: 'Errors',
+            value: count(statement.errors.length),
+            note: statement.errors.length < ERRORS_MAX ? 'in published closes' : `the newest ${ERRORS_MAX}`,
+          },
           { term: 'Procedures', value: count(statement.procedures.length) },
           { term: 'Definition', value: `version ${version}` },
           { term: 'Calendar', value: calendar.code, note: `sessions known to ${calendar.covered_to}` },

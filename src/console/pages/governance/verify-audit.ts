@@ -53,5 +53,7 @@ async function sealFault(seal: Seal, entry: Entry, keys: readonly PublicKey[]): 
   if (key === undefined) return `the key ${seal.key_id} of the signature is unknown`;
   const verify: Verifier | null = await verifierOf(key);
   if (verify === null) return undefined;
-  return (await verify(seal.hash, seal.signature, seal.at)) ? null : `the signature does not match the key ${seal.key_id}`;
+  return (await verify(seal.hash, seal.signature, seal.at))
+    ? null
+    : `the signature does not match the key ${seal.key_id}`;
 }

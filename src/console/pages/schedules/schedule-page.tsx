@@ -125,7 +125,10 @@ function Form({ edited, isStored }: { readonly edited: EditedDocument; readonly 
           words: Object.fromEntries(exchanges.map(({ code, name }) => [code, `${code} ${name}`])),
           isDouble: true,
         },
-        at: { label: 'Begins at', help: `Time of day${typeof zone === 'string' ? ` in ${zone}` : ''}, for example 18:30.` },
+        at: {
+          label: 'Begins at',
+          help: `Time of day${typeof zone === 'string' ? ` in ${zone}` : ''}, for example 18:30.`,
+        },
         starts_on: { label: 'First session', help: 'Default: the next one once the schedule is stored.' },
       }}
       value={document}

@@ -46,7 +46,7 @@ export interface ParentReviewTerms {
  * Runs a parent index of the largest securities, and an index whose members are decided from the parent's on the same
  * days.
  */
-export function onParent({ market, baseDate, schedule, count, decide }: ParentReviewTerms): Runs {
+export function runOnParent({ market, baseDate, schedule, count, decide }: ParentReviewTerms): Runs {
   const parentOn = new Map<number, Weights>();
   const parentRule = weightLargest(market, count);
   const PARENT = runIndex(market, baseDate, {

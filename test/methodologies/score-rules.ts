@@ -31,7 +31,7 @@ import {
   winsoriseValues,
   applyByGroup,
   computeZScores,
-} from './plain.js';
+} from './plain-functions.js';
 
 export const createLowVolatility =
   (count: number): Rulebook =>

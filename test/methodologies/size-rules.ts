@@ -17,7 +17,7 @@ import {
   computeProportional,
   rankSecurities,
   sum,
-} from './plain.js';
+} from './plain-functions.js';
 
 export const runCommittee: Rulebook = (market, baseDate) => ({
   '': runIndex(market, baseDate, {

@@ -1,6 +1,12 @@
 import { runIndex, type Anchor, type Members, type PlainRun, type Terms } from './index-run.js';
 import type { Market } from './market.js';
-import { selectBuffered, computeProportional, rankSecurities, sampleDeviation, type Weights } from './plain-functions.js';
+import {
+  selectBuffered,
+  computeProportional,
+  rankSecurities,
+  sampleDeviation,
+  type Weights,
+} from './plain-functions.js';
 
 /** Runs by the suffix of their ids; the empty suffix is the id itself. */
 export type Runs = Readonly<Record<string, PlainRun>>;

@@ -128,15 +128,15 @@ test('a file that keeps its name is shared with another process, and may have sp
 
 /** Script of a separate process that requests large memory from the GNU C library in addition to other memory. */
 const ALONE_SCRIPT = `
-  import { ALONE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
+  import { SEPARATE_BYTES, limitMemory, openPagedFile, findPagedFile, allocatePanels } from '#kernels/memory/paged-memory.js';
   import { readdirSync, writeFileSync } from 'node:fs';
   const folder = process.argv[1];
   limitMemory({ panelBytes: 1, folder, keepsNames: true });
-  const made = allocatePanels(ALONE_BYTES);
+  const made = allocatePanels(SEPARATE_BYTES);
   const names = readdirSync(folder).length;
-  writeFileSync(folder + '/other', Buffer.alloc(ALONE_BYTES));
+  writeFileSync(folder + '/other', Buffer.alloc(SEPARATE_BYTES));
   const file = { path: folder + '/other', before: 4096 - 16, bytes: 2 ** 20 };
-  const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, ALONE_BYTES));
+  const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, SEPARATE_BYTES));
   console.log(JSON.stringify([findPagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
 
 test('no other process has the file of memory that is adjacent to other memory', ({ skip }) => {

@@ -80,7 +80,7 @@ const calledKernels = [
 
 const testedKernels = new Set(listSources('test/kernels').flatMap(listReferences));
 
-test.each(calledKernels)('%s is proved, and says what it costs and where it comes from', (file) => {
+test.each(calledKernels)('%s is tested, and documents its cost and its source', (file) => {
   const text = readFileSync(file, 'utf8');
   const missing = [
     testedKernels.has(file) ? [] : ['a test in test/kernels'],
@@ -155,7 +155,7 @@ function isThere(mentioned: string, page: string): boolean {
   );
 }
 
-test.each(pages)('%s names only files that are there', (page) => {
+test.each(pages)('%s names only existing files', (page) => {
   const text = readFileSync(page, 'utf8').replace(/^```[\s\S]*?^```$/gm, '');
   const mentioned = [...text.matchAll(/`([\w.@/-]+(?:\.(?:ts|tsx|mjs|py)|\/))`/g)].map((match) => match[1]!);
   const linked = [...text.matchAll(/\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)/g)].map((match) => match[1]!);
@@ -163,7 +163,7 @@ test.each(pages)('%s names only files that are there', (page) => {
   expect(linked.filter((path) => !existsSync(join(dirname(page), path)))).toEqual([]);
 });
 
-test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
+test('the table of rooms in ARCHITECTURE equals that of the linter', async () => {
   const { ROOMS } = (await import(pathToFileURL('test/rooms.mjs').href)) as {
     ROOMS: Record<string, { values: string[]; types: string[] }>;
   };
@@ -180,7 +180,7 @@ test('the table of rooms in ARCHITECTURE is that of the linter', async () => {
   );
 });
 
-test('an import of the package leads an editor to the source, and Node to what is compiled of it', () => {
+test('an import of the package resolves to the source in an editor, and to the compiled file in Node', () => {
   const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as {
     imports: Record<string, { readonly source: string; readonly default: string }>;
   };

@@ -153,7 +153,7 @@ export const SETTINGS = {
     flag: 'warm-up',
     variable: 'DIVISOR_WARM_UP',
     otherwise: () => 'on',
-    help: 'on starts worker threads ahead of tasks and warms them up in idle time for runs, views and previews of the served store.',
+    help: 'on starts worker threads ahead of tasks, warms them up in idle time for runs, views and previews of the served store, and runs two practice jobs in a temporary home after the start.',
     schema: z.enum(['on', 'off']).transform((word) => word === 'on'),
   }),
   console: declare({

@@ -98,7 +98,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test('is whole or has not happened, at whichever call the process ends', { timeout: 240_000 }, async () => {
+  test('is complete or absent, at whichever call the process ends', { timeout: 240_000 }, async () => {
     const seen: boolean[] = [];
     let before = '';
     let isStarted = false;
@@ -124,7 +124,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
     expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
   });
 
-  test('is whole or has not happened, whichever call the disk refuses', { timeout: 600_000 }, async () => {
+  test('is complete or absent, whichever call the disk refuses', { timeout: 600_000 }, async () => {
     let refusals = 0;
     for (const refused of calls.keys()) {
       if (!isTried(calls, refused)) continue;

@@ -28,7 +28,7 @@ async function mountSmallVolume(): Promise<string | undefined> {
 const write = (store: Store, id: string): Promise<unknown> =>
   store.documents.transaction((tx) => tx.put('index', id, { id, text: 'x'.repeat(4000) }));
 
-test('a full volume refuses writes before the engine meets it, keeps everything it acknowledged, and recovers', async ({
+test('a full volume refuses writes before the database fails, keeps every acknowledged write, and recovers', async ({
   skip,
 }) => {
   const folder = await mountSmallVolume();

@@ -41,7 +41,7 @@ const createJobRecord = (i: number) => ({
 });
 
 test(
-  `a service with ${COUNT} jobs and ${DOCUMENTS} documents is ready soon after it was killed, and forgets no more than the oldest`,
+  `a service with ${COUNT} jobs and ${DOCUMENTS} documents is ready soon after a kill, and deletes only the oldest jobs`,
   { timeout: 180_000 },
   async () => {
     const folder = join(await newFolder(), 'home');

@@ -106,7 +106,7 @@ const memoryOf = (pid: number): number =>
 const measureSecondsSince = (began: number): number => (performance.now() - began) / 1000;
 
 test.runIf(IS_SOAK)(
-  'accounts of a night survive kills: each has one result, and those that are read while the batch runs are final',
+  'a nightly batch of accounts survives kills: each account has one result, and results read during the batch are final',
   async () => {
     const began = performance.now();
     const home = await createTemporaryFolder();

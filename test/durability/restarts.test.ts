@@ -70,7 +70,7 @@ async function importMarket(url: string): Promise<void> {
 }
 
 test(
-  `no request is lost and no job over restarts under load, ${RESTARTS} of them`,
+  `no request and no job is lost over ${RESTARTS} restarts under load`,
   { timeout: 60_000 + RESTARTS * 30_000 },
   async () => {
     const home = await mkdtemp(join(tmpdir(), 'restarts-'));

@@ -11,7 +11,7 @@ import { documentsOf, readLeftovers } from './effects.js';
 const STARTED_TASKS = 2;
 
 test(
-  'a service killed while a thread writes the files of a run has after a restart that run, whole, and no file of nobody',
+  'a service killed while a thread writes the files of a run has the complete run after a restart, and no orphaned file',
   { timeout: 120_000 },
   async () => {
     const home = await mkdtemp(join(tmpdir(), 'durability-'));

@@ -90,7 +90,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
     server.close();
   });
 
-  test('the whole results have the hashes that they have in Node', async () => {
+  test('the complete results have the hashes that they have in Node', async () => {
     const market = createExampleMarket({ names: 25, days: 420, seed: 3 });
     const request = { documents: [document, derived, pluginDocument], plugins: PLUGIN_EXAMPLES };
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
@@ -133,7 +133,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       return (await page.textContent('#result h2'))!;
     };
 
-    test('a bundle from a file is recomputed without any request but that of the worker', async () => {
+    test('a bundle from a file is recomputed without any request except that of the worker', async () => {
       await page.goto(`${service.url}/verify`);
       requests.splice(0);
       await page.setInputFiles('#file', join(folder, 'eq.tar'));
@@ -157,7 +157,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       expect(await titleOf('sound')).toContain('closes recomputed bit for bit');
     });
 
-    test('the page and its worker can connect to nobody else', async () => {
+    test('the page and its worker cannot connect to any other server', async () => {
       const [ofPage, ofWorker] = await Promise.all(
         ['/verify', '/verify/worker.js'].map(async (path) =>
           (await fetch(service.url + path)).headers.get('content-security-policy')!,
@@ -173,7 +173,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       expect(stopped).toBe('stopped');
     });
 
-    test('a changed price is named by date and security', async () => {
+    test('a changed price is reported by date and security', async () => {
       const files = readTar(bundle);
       const market = decodeSlice({
         'market.arrow': files.get('market.arrow')!.slice(),
@@ -188,7 +188,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
       );
     });
 
-    test('a bundle of the service is loaded by the id of its index, and an absent one is a message', async () => {
+    test('a bundle of the service is loaded by the id of its index, and a missing one is reported', async () => {
       await page.fill('#index', 'EQ');
       await page.click('#from-service button');
       expect(await titleOf('sound')).toContain('recomputed bit for bit');
@@ -199,7 +199,7 @@ describe.skipIf('why' in browserFailure)('in Chromium', () => {
   });
 });
 
-test('the engine takes at most 1.5 MB of a transfer', () => {
+test('the engine transfers at most 1.5 MB', () => {
   const { bytes } = JSON.parse(readFileSync('dist/engine/built.json', 'utf8')) as { readonly bytes: number };
   expect(bytes).toBeLessThan(1.5e6);
 });

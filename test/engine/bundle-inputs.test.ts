@@ -69,7 +69,7 @@ describe('on a synthetic market', () => {
     await runJob('/data/synthetic', { store_id: 's', seed: 5, assets: 20, start: '2022-01-03', end: '2023-06-30' });
   });
 
-  test('the closes of plug-ins are recomputed, and another source or parameter is found', async () => {
+  test('the closes of plug-ins are recomputed, and a changed source or parameter is detected', async () => {
     await requireBody('PUT', '/plugins/near-high', PLUGIN_EXAMPLES['near-high']);
     await requireBody('PUT', '/plugins/damped-cap', PLUGIN_EXAMPLES['damped-cap']);
     const bundle = await bundleIndex({
@@ -94,7 +94,7 @@ describe('on a synthetic market', () => {
     expect(verdict.faults.at(-1)!.message).toMatch(/The plug-in damped-cap took more than .* steps/);
   });
 
-  test('the covariances of a stored risk model are in the bundle, and a changed one is found', async () => {
+  test('the covariances of a stored risk model are in the bundle, and a changed one is detected', async () => {
     // Returns securities with prices on every day of the window.
     const { data } = await requireBody<{ data: [string][] }>('POST', '/sql', {
       query:
@@ -210,7 +210,7 @@ describe('on data with a corrected price', () => {
     });
   };
 
-  test('decisions on known data are recomputed from the earlier content', async () => {
+  test('decisions on data known at the time are recomputed from the earlier content', async () => {
     await importStore(40);
     await importStore(10);
     await requireBody('PUT', '/indices/DESK', {

@@ -111,7 +111,7 @@ test('a bundle has the fields, securities and dates that the index reads, and no
   expect((await verifyBundle(narrowBundle)).ok).toBe(true);
 });
 
-test('one changed price is named by its date and security, and so is the first close that it changes', async () => {
+test('a changed price is reported by its date and security, and so is the first close that it changes', async () => {
   const market = readMarket(bundle);
   const day = market.dates[60]!;
   const column = market.identifiers.findIndex(
@@ -125,14 +125,14 @@ test('one changed price is named by its date and security, and so is the first c
   expect(verdict.faults.find(({ kind }) => kind === 'close')?.date).toBe(formatDay(day));
 });
 
-test('hashes written again without the key do not hide a change', async () => {
+test('recomputed hashes without the key do not hide a change', async () => {
   const market = readMarket(bundle);
   const changed = addPrice(bundle, { identifier: market.identifiers[0]!, day: market.dates[60]!, by: 1.001 });
   const verdict = await verifyBundle(addHashes(changed));
   expect(kindsOf(verdict)).toEqual(['signature', 'close']);
 });
 
-test('a changed definition, log or key is a fault, and so is a file that is cut off or none', async () => {
+test('a changed definition, log or key is reported, and so is a truncated or empty file', async () => {
   const editFile = (name: string, from: string, to: string) =>
     addFiles(bundle, (files) => {
       const text = new TextDecoder().decode(files.get(name));
@@ -152,7 +152,7 @@ test('a changed definition, log or key is a fault, and so is a file that is cut 
   expect(kindsOf(await verifyBundle(bundle, given))).toEqual(['signature', 'log']);
 });
 
-test('`divisor bundle` writes it, and `divisor verify-bundle` ends with 0 for a sound one and 1 for a changed one', async () => {
+test('`divisor bundle` writes it, and `divisor verify-bundle` exits with 0 for a valid one and 1 for a changed one', async () => {
   const file = join(folder, 'proved.tar');
   const words = ['bundle', 'PROVED', '--out', file, '--url', service.url()];
   expect((await runHere(words, { DIVISOR_API_KEY: reader.key })).status).toBe(0);

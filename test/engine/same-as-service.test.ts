@@ -56,7 +56,7 @@ afterAll(() => service.close());
 
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-test('arrays, a table and Arrow are one market, whose content hash is that of the service', async () => {
+test('arrays, a table and Arrow are the same market, with the content hash of the service', async () => {
   const { stores } = await service.ok<{ readonly stores: readonly { readonly content_hash: string }[] }>(
     'GET',
     '/data/stores',
@@ -70,7 +70,7 @@ test('arrays, a table and Arrow are one market, whose content hash is that of th
 });
 
 test.each(documents.map(({ id }) => id))(
-  '%s: define, run, preview and explain give what the service gives',
+  '%s: define, run, preview and explain return the results of the service',
   async (id) => {
     const document = documents.find((each) => each.id === id)!;
     const request = { transaction_cost_bps: 7, benchmark: 'identifier:N05' };
@@ -140,7 +140,7 @@ const wrongDocuments = [
 ] as unknown as Parameters<Api.Engine['define']>[0][];
 
 test.each(wrongDocuments.map((document, i) => [i, document] as const))(
-  'a wrong definition (%i) has the findings of the service',
+  'an invalid definition (%i) has the findings of the service',
   async (_, document) => {
     const { findings } = await service.ok<{ readonly findings: readonly Finding[] }>(
       'POST',

@@ -59,7 +59,7 @@ describe.skipIf(!isRunnable).each(readGuideSources())('$file', ({ file, examples
   });
 });
 
-test.each(readGuideSources())('the tables of $file are those of the code', ({ text }) => {
+test.each(readGuideSources())('the generated tables of $file agree with the code', ({ text }) => {
   expect(text, 'npm run generate').toBe(addTables(text));
 });
 

@@ -20,7 +20,7 @@ function listTestsNamed(page: string): string[] {
   ];
 }
 
-test.each(PAGES)('every test that the page %s names is there', (page) => {
+test.each(PAGES)('every test that the page %s names exists', (page) => {
   const names = listTestsNamed(page);
   expect(names.length).toBeGreaterThan(15);
   expect(names.filter((name) => !existsSync(`test/${name}.test.ts`) && !existsSync(`test/${name}`))).toEqual([]);

@@ -57,7 +57,7 @@ test.each(guardedRoutes)('%s requires a key before it answers', async (_id, rout
   });
 });
 
-describe('no scope implies another, but admin all', () => {
+describe('no scope implies another, except that admin implies all', () => {
   test.each(guardedRoutes)('%s', async (_id, route) => {
     const forbidden = [];
     for (const scope of SCOPES) {
@@ -68,7 +68,7 @@ describe('no scope implies another, but admin all', () => {
   });
 });
 
-test.each(routes)('%s shares its path with no method it does not have', async (_id, route) => {
+test.each(routes)('%s shares its path with no method that it lacks', async (_id, route) => {
   const methods = routes.filter(([, other]) => other.path === route.path).map(([, { method }]) => method);
   const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].toSorted();
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -90,7 +90,7 @@ test.each(routes.filter(([, route]) => /\{\w+_id\}/.test(route.path)))(
 );
 
 test.each(routes.filter(([, route]) => route.openQuery !== true))(
-  '%s refuses a query it does not know',
+  '%s refuses an unknown query parameter',
   async (_id, route) => {
     const { status, detail } = await ask(route.method, `${pathOf(route)}?no_such_parameter=1`, 'admin', bodyOf(route));
     const codes = ((detail?.['findings'] ?? []) as { path: string; code: string }[]).map(
@@ -140,7 +140,7 @@ test.each(routes)('%s has a scope that fits its method, a tag and a sentence', (
   if (route.success.status === 204) expect(route.success.schema).toBeUndefined();
 });
 
-describe('a job is named by its kind and what it works on', () => {
+describe('a job id states its kind and its subject', () => {
   test.each([
     'backtest:a',
     'backtest%3Aa',
@@ -166,7 +166,7 @@ describe('a job is named by its kind and what it works on', () => {
     'backtest%253Aa',
     `backtest:${'x'.repeat(65)}`,
     'backtest:a.b',
-  ])('%s is no name of a job', async (id) => {
+  ])('%s is no valid job id', async (id) => {
     expect(await ask('GET', `/jobs/${id}`, 'read')).toMatchObject({ status: 422, code: 'INVALID_IDENTIFIER' });
   });
 });

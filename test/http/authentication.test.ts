@@ -60,7 +60,7 @@ describe('a service without keys', () => {
     { host: '127.0.0.1' },
     { host: '[::1]:8080', origin: 'http://[::1]:3000' },
     { host: '127.8.8.8', origin: 'http://localhost' },
-  ])('does everything for %j', async (headers) => {
+  ])('permits everything for %j', async (headers) => {
     expect([...(await authenticateWithoutKeys(createCall(headers))).scopes]).toContain('admin');
   });
 
@@ -104,7 +104,7 @@ describe('a service without keys', () => {
       ]);
   });
 
-  test('reads from another page of this machine are answered, but hidden from that page', async () => {
+  test('reads from another page of this machine are accepted', async () => {
     expect(
       await codeOf(authenticateWithoutKeys, { ...own, origin: 'http://localhost:3000', 'sec-fetch-site': 'same-site' }),
     ).toBe('accepted');

@@ -13,7 +13,7 @@ function answerOf(body: string, type = JSON_TYPE) {
   return { status: 200, headers, body: new Uint8Array(Buffer.from(body)) };
 }
 
-test('a browser gets a long answer compressed, in the coding it takes, with the etag of the content', async () => {
+test('a browser receives a long answer compressed, in a coding that it accepts, with the etag of the content', async () => {
   const { headers, body } = (await compressResponse(answerOf(LONG_TEXT), BROWSER))!;
   expect(headers.byName()).toMatchObject({ 'Content-Encoding': 'br', Vary: 'Accept-Encoding', ETag: '"e"' });
   expect(headers.byName()['Content-Length']).toBe(String((body as Uint8Array).byteLength));
@@ -23,7 +23,7 @@ test('a browser gets a long answer compressed, in the coding it takes, with the 
   expect(gunzipSync(gzipped.body as Uint8Array).toString()).toBe(LONG_TEXT);
 });
 
-test('programs, short answers, other media and errors are sent as they are', () => {
+test('programs, short answers, other media types and errors are sent uncompressed', () => {
   expect(compressResponse(answerOf(LONG_TEXT), { 'accept-encoding': 'br' })).toBeUndefined();
   expect(compressResponse(answerOf(LONG_TEXT), { 'user-agent': 'Mozilla/5.0' })).toBeUndefined();
   expect(compressResponse(answerOf('[1]'), BROWSER)).toBeUndefined();

@@ -31,7 +31,7 @@ const ask = async (path: string, headers: Record<string, string> = {}, app = cre
   app.fetch(new Request(`http://localhost${path}`, { headers: { host: 'localhost', ...headers } }));
 const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'accept-encoding': 'gzip, br' };
 
-test('browsers get the page at each of its addresses, under a policy that blocks other origins', async () => {
+test('browsers receive the page at each of its addresses, under a policy that blocks other origins', async () => {
   for (const path of ['/', '/console', '/console/indices/EQ', '/console/indices/EQ/rebalances/2024-03-15?tab=x']) {
     const response = await ask(path, BROWSER);
     expect([path, response.status, await response.text()]).toEqual([path, 200, 'br page']);

@@ -48,7 +48,7 @@ test('metrics count what was answered by operation and status, and jobs by state
   );
 });
 
-test('ended jobs are timed by kind and outcome, those that never began by neither', async () => {
+test('ended jobs are timed by kind and outcome; jobs that never started are not', async () => {
   const metrics = renderMetrics();
   metrics.jobEnded({
     jobId: 'backtest:A',
@@ -85,7 +85,7 @@ test('ended jobs are timed by kind and outcome, those that never began by neithe
   expect(lines.filter((line) => line.startsWith('divisor_job_') && line.includes('kind="render"'))).toEqual([]);
 });
 
-test('requests and ended jobs are counted by key, those of many keys together', async () => {
+test('requests and ended jobs are counted by key, and beyond a number of keys together', async () => {
   const metrics = renderMetrics();
   const response = { operation: 'getHealth', method: 'GET', status: 200, seconds: 0.002 };
   metrics.observe({ ...response, keyId: null });
@@ -117,7 +117,7 @@ test('the age of the newest backup is exposed, and no age where there is none', 
   expect((await metrics.expose()).text).not.toContain('divisor_backup_age_seconds{');
 });
 
-test('threads that were lost are counted by their cause, from zero', async () => {
+test('lost threads are counted by their cause, from zero', async () => {
   const metrics = renderMetrics();
   metrics.threadLost('crashed');
   metrics.threadLost('crashed');
@@ -143,7 +143,7 @@ test('the size of the home is reported by part; unmeasurable parts are omitted',
   expect(blind.text).not.toContain('divisor_store_bytes{');
 });
 
-test('the sizes of a cluster are reported once they are known, and by no other process', async () => {
+test('the sizes of a cluster are reported once they are known, by one process only', async () => {
   let sizes: { databaseBytes: number; results: number; resultBytes: number } | undefined;
   const cluster = renderMetrics({ shared: () => sizes });
   expect((await cluster.expose()).text).not.toMatch(/divisor_shared_\w+\{/);

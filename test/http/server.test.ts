@@ -84,7 +84,7 @@ describe('bodies over the wire', () => {
     expect(bodyOf(response).message).toBe('The body has 99999999 bytes; at most 1048576 are accepted.');
   });
 
-  test('a client that leaves in the middle of its body is no defect', async () => {
+  test('a client that disconnects during its body is no defect', async () => {
     const socket = connect(port, '127.0.0.1');
     socket.write(`${head}Content-Length: 100\r\n\r\n{`);
     await once(socket, 'connect');
@@ -100,7 +100,7 @@ async function waitForAnswer(): Promise<void> {
   while (sample.answered.length === 0) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe('a GET is answered with the same bytes whether it needs a Request or not', () => {
+describe('a GET returns the same bytes whether it needs a Request or not', () => {
   /**
    * HTTP/1.1 requires a Host header. The connection stays open after the first response and is closed after the second.
    */
@@ -155,12 +155,12 @@ test('a stream stops when its client leaves', async () => {
   expect(sample.long.cancelled).toBe(1);
 });
 
-test('HEAD of a stream opens nothing that stays open', async () => {
+test('HEAD of a stream leaves nothing open', async () => {
   const response = await fetch(`${server.url}/stream`, { method: 'HEAD', headers: { 'x-api-key': 'read' } });
   expect([response.status, sample.long.cancelled]).toEqual([200, 1]);
 });
 
-test('a handler is notified when its client leaves, and its failure then is not a defect', async () => {
+test('a handler is notified when its client disconnects, and its later failure is no defect', async () => {
   const request = httpRequest(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   request.on('error', () => undefined);
   request.end();
@@ -172,7 +172,7 @@ test('a handler is notified when its client leaves, and its failure then is not 
   expect(sample.log.filter(({ msg }) => msg === 'defect')).toEqual([]);
 });
 
-test('closing waits for the request under way and refuses new connections', async () => {
+test('closing waits for the pending request and refuses new connections', async () => {
   const answer = fetch(`${server.url}/wait`, { headers: { 'x-api-key': 'read' } });
   await sample.waiting;
   sample.app.drain();

@@ -58,7 +58,7 @@ test('a service with a certificate uses HTTPS, and requires it of browsers', asy
   await expect(fetch(url.replace('https', 'http'))).rejects.toThrow();
 });
 
-test('where clients need certificates, one of the authority is accepted and no other', async () => {
+test('if clients need certificates, only those of the authority are accepted', async () => {
   const folder = await createTemporaryFolder();
   const clientCa = join(folder, 'ca.crt');
   await writeFile(clientCa, CERTIFICATES.authority.cert);
@@ -92,7 +92,7 @@ test('a renewed certificate is used for the next client; an invalid one changes 
   expect(await readShownBy(url)).toBe('second');
 });
 
-test('connections of clients that another authority vouched for end when it is no longer accepted', async () => {
+test('connections of clients with a certificate of a removed authority are closed', async () => {
   const files = { ...(await filesOf('first')), clientCa: join(await createTemporaryFolder(), 'ca.crt') };
   await writeFile(files.clientCa, CERTIFICATES.authority.cert);
   const secrets = await readTls(files);

@@ -8,7 +8,7 @@ const PARENT = 'b7ad6b7169203331';
 const SENT_HEADER = `00-${TRACE}-${PARENT}-01`;
 
 describe('the header traceparent', () => {
-  test('gives the trace, the client’s span and a span of ours', () => {
+  test('gives the trace, the client’s span and a new span', () => {
     expect(traceContextOf(SENT_HEADER, () => '1'.repeat(16))).toEqual({
       traceId: TRACE,
       parentId: PARENT,
@@ -18,7 +18,7 @@ describe('the header traceparent', () => {
     expect(traceContextOf(SENT_HEADER)!.spanId).toMatch(/^(?!0{16})[0-9a-f]{16}$/);
   });
 
-  test('of a later version may contain more', () => {
+  test('of a later version may contain more fields', () => {
     expect(traceContextOf(`cc-${TRACE}-${PARENT}-09-what-the-future-will-be-like`)).toMatchObject({
       traceId: TRACE,
       flags: '09',
@@ -62,7 +62,7 @@ describe('an answer', () => {
   const lineOf = (requestId: string) =>
     log.find(({ request_id, msg }) => request_id === requestId && msg === 'request');
 
-  test('names its span in the client’s trace, and so does its line in the log', async () => {
+  test('states its span in the client’s trace, and so does its line in the log', async () => {
     const response = await send('GET', '/things', { headers: { traceparent: SENT_HEADER, 'x-request-id': 't-1' } });
     const [, span] =
       new RegExp(`^00-${TRACE}-([0-9a-f]{16})-01$`).exec(response.headers.get('traceresponse') ?? '') ?? [];
@@ -70,7 +70,7 @@ describe('an answer', () => {
     expect(lineOf('t-1')).toMatchObject({ trace_id: TRACE, span_id: span, parent_id: PARENT });
   });
 
-  test('that is a refusal or a defect does too', async () => {
+  test('states them also as a refusal or a defect', async () => {
     for (const [path, status] of [
       ['/things/unknown', 404],
       ['/crash', 500],
@@ -90,7 +90,7 @@ describe('an answer', () => {
     });
   });
 
-  test('to a request without a trace, or with a bad one, has none', async () => {
+  test('states none for a request without a valid trace', async () => {
     for (const headers of [{ 'x-request-id': 't-2' }, { traceparent: 'nonsense', 'x-request-id': 't-3' }]) {
       const response = await send('GET', '/things', { headers });
       expect([response.status, response.headers.has('traceresponse')]).toEqual([200, false]);

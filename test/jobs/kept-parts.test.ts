@@ -83,7 +83,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     (await world.queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true }))!;
   const findKeptParts = ({ lease, input }: Claim, by = keeper) => by.of(lease, input!);
 
-  test.runIf(isThere)('are those of the next attempt, by the same version only', async () => {
+  test.runIf(isThere)('are available to the next attempt, by the same version only', async () => {
     const first = await requireClaim();
     expect(findKeptParts(first).earlier).toEqual([]);
     expect(await findKeptParts(first).keep(createParts(2))).toBe(true);
@@ -105,7 +105,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     expect(await keeper.of(lease, input!).keep(createParts(1))).toBe(false);
   });
 
-  test.runIf(isThere)('stay with the documents of an effect that names their files', async () => {
+  test.runIf(isThere)('are kept with the documents of an effect that names their files', async () => {
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
     const writeEffect = async (tx: DocumentTransaction) =>
@@ -115,7 +115,7 @@ describe.each(Object.keys(engines))('outputs of parts that are kept %s', (name) 
     expect([...(await world.documents.referencedArtifacts())]).toEqual([FILES[1]]);
   });
 
-  test.runIf(isThere)('stay with a failed job for its retry', async () => {
+  test.runIf(isThere)('are kept with a failed job for its retry', async () => {
     const { lease, input } = await requireClaim();
     await keeper.of(lease, input!).keep(createParts(2));
     await world.queue.complete(lease, { type: 'fail', error: { code: 'JOB_TIMEOUT', message: 'Late.', detail: null } });

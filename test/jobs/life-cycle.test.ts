@@ -88,7 +88,7 @@ describe('a job', () => {
     });
   });
 
-  test('whose worker died waits again under the next attempt', () => {
+  test('whose worker ended waits again under the next attempt', () => {
     expect(replayLife(start, createProgress(1, 0.7), crash(1))).toMatchObject({
       status: 'pending',
       attempt: 2,
@@ -98,7 +98,7 @@ describe('a job', () => {
     });
   });
 
-  test('is poison after three crashes and reports it', () => {
+  test('is abandoned after three crashes, with this reason', () => {
     expect(replayLife(start, crash(1), start, crash(2), start, crash(3))).toMatchObject({
       status: 'failed',
       attempt: 3,
@@ -106,7 +106,7 @@ describe('a job', () => {
     });
   });
 
-  test('is no poison after lost attempts and reports it after the number that its policy allows', () => {
+  test('fails after lost attempts when its policy allows no more, with this reason', () => {
     const listLosses = (count: number) => Array.from({ length: count }, (_, i) => [start, lose(i + 1)]).flat();
     expect(replayLife(...listLosses(4), start, crash(5), start, crash(6))).toMatchObject({
       status: 'pending',
@@ -144,7 +144,7 @@ describe('a job', () => {
     expect(computeSeconds(replayLife(start, lose(1), start, lose(2), start, crash(3)))).toBe(0);
   });
 
-  test('is not tried again after its deadline', () => {
+  test('is not retried after its deadline', () => {
     const limits = { ...LIMITS, retry: parsePolicies('deadline=60')('backtest') };
     const advanceLife = (seconds: number) => {
       const at = new Date(Date.parse(CREATED_AT) + seconds * 1000).toISOString();
@@ -157,7 +157,7 @@ describe('a job', () => {
     });
   });
 
-  test('that was given back when the service stopped is no poison, ten times', () => {
+  test('that was returned when the service stopped is not abandoned, even after ten times', () => {
     const stops = Array.from({ length: 10 }, (_, i) => [start, release(i + 1)]).flat();
     expect(replayLife(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
     expect(replayLife(...stops, start, crash(11), start, crash(12), start, createSuccess(13))).toMatchObject({
@@ -172,7 +172,7 @@ describe('a job', () => {
     }
   });
 
-  test('remembers where its attempts ran, when they were last seen alive and why they ended', () => {
+  test('records where its attempts ran, when they were last seen alive and why they ended', () => {
     const startOnNode = (node: string): LifeEvent => ({ ...start, node });
     const seen = '2026-11-20T03:05:42.000000+00:00';
     const silent = { ...crash(1), cause: 'no heartbeat for 10 seconds' };
@@ -199,14 +199,14 @@ describe('a job', () => {
     );
   });
 
-  test('remembers ten attempts before the current one', () => {
+  test('records ten attempts before the current one', () => {
     const stops = Array.from({ length: 29 }, (_, i) => [start, release(i + 1)]).flat();
     const attempts = listAttempts(replayLife(...stops, start, createSuccess(30)));
     expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 20 + i));
     expect(attempts.at(-1)).toMatchObject({ end: 'succeeded', reason: null });
   });
 
-  test('that waits cannot succeed, crash, be given back or make progress', () => {
+  test('that waits cannot succeed, crash, be returned or make progress', () => {
     for (const event of [createSuccess(1), crash(1), createProgress(1, 0.5), release(1)]) {
       expect(advance(createLife(), event, LIMITS)).toBe('not-running');
     }
@@ -214,7 +214,7 @@ describe('a job', () => {
   });
 });
 
-describe('whatever happens to a job in whatever order', () => {
+describe('a job after any sequence of events', () => {
   const attempt = fc.integer({ min: 1, max: 5 });
   const event: fc.Arbitrary<LifeEvent> = fc.oneof(
     fc.constant(start),
@@ -239,7 +239,7 @@ describe('whatever happens to a job in whatever order', () => {
     'running>pending',
   ]);
 
-  test('only the listed transitions happen, and every state is whole', () => {
+  test('only the listed transitions happen, and every state is complete', () => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), (events) => {
         let life = createLife();

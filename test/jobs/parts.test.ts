@@ -53,7 +53,7 @@ function worldOf(
 const listWrittenParts = (outputs: readonly WrittenParts[]): number[] =>
   [...new Set(outputs.flatMap(({ parts }) => parts))].toSorted((a, b) => a - b);
 
-test('outputs are kept while parts run, and their names handed to the attempt', async () => {
+test('outputs are stored while parts run, and their names are passed to the attempt', async () => {
   const { ended, pass, kept, names } = worldOf(6);
   await pass(KEEP_MS + 1000);
   const first = kept[0]!.map(({ artifact }) => artifact.name);
@@ -63,7 +63,7 @@ test('outputs are kept while parts run, and their names handed to the attempt', 
   expect(listWrittenParts(await ended)).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
-test('an attempt computes the parts that are missing or damaged', async () => {
+test('an attempt computes the missing and damaged parts', async () => {
   const earlier = [
     { artifact: createRef('a'), parts: [0, 1] },
     { artifact: createRef('gone'), parts: [2] },
@@ -80,7 +80,7 @@ test('an attempt computes the parts that are missing or damaged', async () => {
   expect(names.kept.slice(0, 2)).toEqual(['a', 'c']);
 });
 
-test('files of a part are kept, reused and checked together with its output', async () => {
+test('files of a part are stored, reused and checked together with its output', async () => {
   const earlier = [
     { artifact: createRef('a'), files: [createRef('a1'), createRef('a2')], parts: [0] },
     { artifact: createRef('b'), files: [createRef('gone')], parts: [1] },
@@ -153,7 +153,7 @@ function createOfferedParts(written: readonly WrittenParts[], lost: readonly num
   };
 }
 
-test('parts of other nodes count, and a part whose offer is lost is computed here', async () => {
+test('parts of other nodes count, and a part whose offer is lost is computed by this node', async () => {
   const offered = createOfferedParts([{ artifact: createRef('theirs'), parts: [0, 1, 2] }], [4]);
   const { ended, pass, computed, names, share } = worldOf(6, { offered });
   await pass(12_000);

@@ -10,7 +10,7 @@ const createCallbackJob = (url: string): Partial<NewJob> => ({
 
 export function describeCallbacks({ joined }: Queues): void {
   describe('a callback', () => {
-    test('is a message for each client from the moment the job has ended, and none before', async () => {
+    test('is one message for each client once the job has ended, and none before', async () => {
       const { queue, documents, claimed, statusOf } = await joined();
       const due: string[] = [];
       documents.subscribe('delivery-due', ({ delivery_id: id }) => void due.push(id));
@@ -39,7 +39,7 @@ export function describeCallbacks({ joined }: Queues): void {
       }
     });
 
-    test('reports cancelled and failed jobs, too', async () => {
+    test('reports cancelled and failed jobs as well', async () => {
       const { queue, documents, claimed } = await joined();
       await queue.submit(createJob('a', createCallbackJob('https://one.test/')));
       await queue.cancel('backtest:a');
@@ -50,7 +50,7 @@ export function describeCallbacks({ joined }: Queues): void {
       expect(messages.map(({ body }) => JSON.parse(body).type).toSorted()).toEqual(['job.cancelled', 'job.failed']);
     });
 
-    test('is refused beyond the number of one job', async () => {
+    test('is refused beyond the maximum number of callbacks of a job', async () => {
       const { queue } = await joined();
       const submit = (i: number) => queue.submit(createJob('a', createCallbackJob(`https://one.test/${i}`)));
       for (let i = 0; i < LIMITS.MAX_JOB_CALLBACKS; i++) await submit(i);

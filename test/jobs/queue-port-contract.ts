@@ -30,7 +30,7 @@ export function describeJobQueue(name: string, open: OpenQueue): void {
 
 function describeSubmissions({ joined, joinAs }: Queues): void {
   describe('a submission', () => {
-    test('is durable once it is answered, whole', async () => {
+    test('is durable and complete once it is acknowledged', async () => {
       const { queue, reopen } = await joined();
       const origin = { owner: 'key', requestId: 'r', traceId: 't', author: null, note: null, callback: null };
       const status = await queue.submit(createJob('a', { origin, message: 'Waiting.' }));
@@ -42,7 +42,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       expect(await claimed()).toMatchObject({ input: { payload: { of: 'a' } }, job: { owner: 'key' } });
     });
 
-    test('is one job however often and how soon it is repeated; another request under its id is refused', async () => {
+    test('is one job however often it is repeated; another request under its id is refused', async () => {
       const { queue, claim } = await joined();
       const all = await Promise.allSettled(
         [...Array(10).fill(createJob('a')), createJob('a', { inputHash: 'other' })].map(queue.submit),
@@ -88,7 +88,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
       expect(await queue.find('backtest:f')).toBeUndefined();
     });
 
-    test('is refused while the queue drains, which gives out no job either', async () => {
+    test('is refused while the queue drains, which also gives out no job', async () => {
       const { queue, claim } = await joined();
       await queue.submit(createJob('a'));
       queue.drain();
@@ -138,7 +138,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
 
 function describeClaims({ joined }: Queues): void {
   describe('claims', () => {
-    test('at the same time take each job once', async () => {
+    test('at the same time receive each job once', async () => {
       const { queue, claim } = await joined();
       const ids = Array.from({ length: 20 }, (_, i) => `j${i}`);
       await Promise.all(ids.map((id) => queue.submit(createJob(id))));
@@ -148,7 +148,7 @@ function describeClaims({ joined }: Queues): void {
       expect(await queue.counts()).toEqual({ pending: 0, running: 20 });
     });
 
-    test('show what waits and runs in each lane, and how long the oldest has waited', async () => {
+    test('show the waiting and running jobs of each lane, and how long the oldest has waited', async () => {
       const { queue, claimed } = await joined();
       for (const id of ['a', 'b', 'c']) await queue.submit(createJob(id));
       await claimed();
@@ -160,7 +160,7 @@ function describeClaims({ joined }: Queues): void {
       expect(heavy.oldestSeconds).toBeGreaterThanOrEqual(0);
     });
 
-    test('take jobs of their lane in the order of submission, of owners in turn', async () => {
+    test('receive jobs of their lane in the order of submission, with owners taking turns', async () => {
       const { queue, claimed, claim } = await joined();
       for (const id of ['a1', 'a2', 'a3']) await queue.submit(createJob(id, createOrigin('a')));
       await queue.submit(createLightJob('l'));

@@ -4,7 +4,7 @@ import type { App } from '#http/app.js';
 import { JOB_STATES } from '#jobs/status.js';
 import { ask, openWorld, waitUntilEnd } from './routes-world.js';
 
-test('the wire names exactly the states that the engine knows', () => {
+test('the wire format names exactly the states of the engine', () => {
   expect(JOB_STATUS_NAMES).toEqual(JOB_STATES);
 });
 
@@ -99,7 +99,7 @@ describe('GET /jobs/{job_id}', () => {
     }
   });
 
-  test('serves a result kept as bytes inside of the status, with its exact length', async () => {
+  test('serves a result stored as bytes inside the status, with its exact length', async () => {
     const { app, engine, submit, finish } = await openWorld();
     await submit('big', true);
     const result = { level: { index: ['2024-01-02'], data: [100], name: 'level' }, text: 'é"\\'.repeat(100_000) };
@@ -118,7 +118,7 @@ describe('GET /jobs/{job_id}', () => {
     }
   });
 
-  test('with wait answers at the change', async () => {
+  test('with wait responds at the change', async () => {
     const { app, submit, finish } = await openWorld();
     await submit('a');
     const waiting = ask(app, '/jobs/backtest:a?wait=60');
@@ -131,7 +131,7 @@ describe('GET /jobs/{job_id}', () => {
     });
   });
 
-  test('with wait answers unchanged after the wait, and at once when the service stops', async () => {
+  test('with wait responds unchanged after the wait, and at once when the service stops', async () => {
     const { app, submit, stopping } = await openWorld();
     await submit('a');
     await ask(app, '/jobs/backtest:a?wait=60'); // the wait continues while the job changes from pending to running
@@ -153,7 +153,7 @@ describe('GET /jobs/{job_id}', () => {
 });
 
 describe('DELETE /jobs/{job_id}', () => {
-  test('cancels once and answers the same afterwards', async () => {
+  test('cancels once and responds equally afterwards', async () => {
     const { app, submit } = await openWorld();
     await submit('a');
     const first = await ask(app, '/jobs/backtest:a', { method: 'DELETE' });

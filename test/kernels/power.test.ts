@@ -15,7 +15,7 @@ function listPairs(): (readonly [number, number])[] {
   ]).flat();
 }
 
-test('powers have the bits on every version of Node that Math.pow has on 20 and 22', () => {
+test('powers are bit-identical on every version of Node, to Math.pow of versions 20 and 22', () => {
   const result = Float64Array.from(listPairs(), ([x, y]) => raiseToPower(x, y));
   // SHA-256 of the results of Math.pow for these pairs on Node 20.20.2 and 22.23.3.
   expect(createHash('sha256').update(new Uint8Array(result.buffer)).digest('hex')).toBe(
@@ -30,7 +30,7 @@ test('powers differ from Math.pow by at most two units in the last place', () =>
   }
 });
 
-test('zeros, infinities, NaN, the least and the largest numbers have the powers that ECMAScript says', () => {
+test('zeros, infinities, NaN, the smallest and the largest numbers have the powers that ECMAScript defines', () => {
   const bases = [0, -0, 1, -1, Infinity, -Infinity, NaN, 5e-324, 1e308, 2];
   const exponents = [0, -0, 1, -1, 0.5, -0.5, Infinity, -Infinity, NaN, 3, 1e300, -2, 1023, -1074];
   for (const x of bases) for (const y of exponents) expect([x, y, raiseToPower(x, y)]).toEqual([x, y, Math.pow(x, y)]);

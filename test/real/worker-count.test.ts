@@ -71,7 +71,7 @@ async function computeWithWorkers(workers: number): Promise<string[]> {
 /** Numbers of worker threads. With three threads, two take one job each and one takes two. */
 const WORKER_COUNTS = IS_SOAK ? [2, 3, 4] : [3];
 
-test('one thread and several give the same bytes', async () => {
+test('one thread and several threads give the same bytes', async () => {
   const one = await computeWithWorkers(1);
   expect(one.every((text) => text.length > 10_000)).toBe(true);
   for (const workers of WORKER_COUNTS) expect(await computeWithWorkers(workers), `${workers} threads`).toEqual(one);

@@ -36,20 +36,20 @@ beforeEach(async () => {
   await build();
 });
 
-test('a build without changes runs and writes nothing', async () => {
+test('a build without changes runs no step and writes nothing', async () => {
   const files = ['dist/test/first.test.js', 'dist/.build/stamps.json', 'dist/src/clients/typescript/divisor.d.ts'];
   files.forEach(age);
   expect(await buildByCommand()).toEqual([]);
   expect(files.filter(isNewlyWritten)).toEqual([]);
 });
 
-test('a file that was touched and has the same content runs nothing', async () => {
+test('a touched file with unchanged content runs no step', async () => {
   age('src/main.ts');
   age('data/guide/build.mjs');
   expect(await build()).toEqual([]);
 });
 
-test('a changed test is compiled, and nothing else is made again', async () => {
+test('a changed test is compiled, and nothing else is rebuilt', async () => {
   age('dist/src/main.js');
   await project.write('test/first.test.ts', 'export const first = 2;\n');
   expect(await build()).toEqual([]);
@@ -60,7 +60,7 @@ test('a changed test is compiled, and nothing else is made again', async () => {
     expect(findChangeTime(dated)).toBeGreaterThanOrEqual(findChangeTime('dist/.build/sources.tsbuildinfo'));
 });
 
-test('a changed source makes the bundle with its code cache, the engine and the documentation again, a changed kernel itself too, a page of the guide the guide alone', async () => {
+test('a changed source rebuilds the bundle with its code cache, the engine and the documentation; a changed kernel also the kernel; a page of the guide only the guide', async () => {
   await project.write('src/other.ts', 'export const other = 1;\n');
   expect(await build()).toEqual(['bundle', 'code-cache', 'compress', 'engine', 'guide']);
   await project.write('kernels/wasm/sum.ts', 'export const sum: f64 = 0;\n');
@@ -71,7 +71,7 @@ test('a changed source makes the bundle with its code cache, the engine and the 
   expect(isNewlyWritten('dist/src/other.js')).toBe(false);
 });
 
-test('a changed console is built without the rest, and one that does not compile is not', async () => {
+test('a changed console is rebuilt without the rest, unless it does not compile', async () => {
   age('dist/src/main.js');
   await project.write('src/console/main.tsx', 'export const page = 2;\n');
   expect(await build()).toEqual(['console']);
@@ -123,7 +123,7 @@ test('the output of another state is not reused', async () => {
   expect(await project.read('dist/test/first.test.js')).not.toContain('99');
 });
 
-test('test:one compiles and makes nothing beyond, and fails where no title has the text that was asked for', async () => {
+test('test:one compiles and builds nothing else, and fails if no title has the given text', async () => {
   await project.write('vitest.config.mjs', "export default { test: { include: ['dist/test/**/*.test.js'] } };\n");
   await project.write('test/sum.test.ts', "import { test } from 'vitest';\ntest('a sum', () => {});\n");
   await project.write('src/other.ts', 'export const other = 3;\n');

@@ -36,7 +36,7 @@ test('a bundle is used if it is newer than the sources, or has no compiler state
   expect(await bundleInMode({ [BUILD_FILE]: 1000 })).toBe('/dist/bundle/dispatch.js');
 });
 
-test('sources that were compiled since are taken themselves, as those that were never bundled', async () => {
+test('newer compiled sources are used directly, as are sources that were never bundled', async () => {
   expect(await bundleInMode({ [COMPILED]: 1001, [BUILD_FILE]: 1000 })).toBeUndefined();
   expect(await bundleInMode({ [COMPILED]: 1000 })).toBeUndefined();
 });
@@ -74,7 +74,7 @@ test('the command is a script if its bundle is current, and modules if the bundl
   expect(await Promise.all(caches.map(createCommandPackage))).toEqual(['module', 'script', 'module']);
 });
 
-test('the script of the command imports nothing as it runs: code that was kept by V8 cannot', () => {
+test('the script of the command imports nothing at run time: code cached by V8 cannot', () => {
   const lines = readFileSync('dist/bundle/dispatch.cjs', 'latin1').split('\n');
   const code = lines.filter((line) => !/^\s*(?:\*|\/\/|\/\*)/.test(line));
   expect(code.filter((line) => /(?<![\w.$])import\(/.test(line))).toEqual([]);
@@ -103,7 +103,7 @@ function listLoadedFiles(entry: string, seen = new Set<string>()): ReadonlySet<s
   return seen;
 }
 
-test('a command is read without what only a service or one command needs', () => {
+test('a command loads nothing that only a service or another command needs', () => {
   const rooms = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
   const loaded = [...listLoadedFiles('dist/src/cli/dispatch.js')];
   expect(loaded).toContain('dist/src/cli/view-commands/indices.js');

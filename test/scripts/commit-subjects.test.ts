@@ -14,7 +14,7 @@ test.each([
   'jobs, store: write the payload once',
   'domain/books: process events in the order of their time',
   'docs: embed the figures',
-])('%s: a subject that is accepted', (subject) => {
+])('%s: an accepted subject', (subject) => {
   expect(findSubjectError(subject)).toBeUndefined();
 });
 
@@ -37,7 +37,7 @@ test.each([
 const HAS_GIT = spawnSync('git', ['--version']).status === 0;
 if (!HAS_GIT) console.warn('git is not installed: the commits of a branch are not checked.');
 
-test.skipIf(!HAS_GIT)('commits of main and merges are not looked at, those of a branch are', async () => {
+test.skipIf(!HAS_GIT)('commits of main and merges are not checked, those of a branch are', async () => {
   const folder = await createTemporaryFolder();
   const runGit = (...words: string[]) =>
     execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@localhost', ...words], {

@@ -11,7 +11,7 @@ const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
 };
 const lockedPackages = Object.entries(packages).filter(([place]) => place !== '');
 
-test('every package of the lock file has an exact version and the SHA-512 of its content, and no address', () => {
+test('every package of the lock file has an exact version and the SHA-512 of its content, and no URL', () => {
   expect(lockedPackages.length).toBeGreaterThan(400);
   const unsafe = lockedPackages.filter(
     ([, { version = '', integrity = '', resolved }]) =>

@@ -28,7 +28,7 @@ interface MaterialsList {
   readonly dependencies: readonly { readonly ref: string; readonly dependsOn: readonly string[] }[];
 }
 
-test('the bill of materials names every package of a release with its hash, and what each depends on', async () => {
+test('the bill of materials lists every package of a release with its hash and its dependencies', async () => {
   const [first, second] = await Promise.all(
     [1, 2].map(() => run(process.execPath, ['scripts/sbom.mjs'], PROCESS_OPTIONS)),
   );
@@ -90,7 +90,7 @@ async function outputOf(name: string, program: string): Promise<string> {
   return (await run(process.execPath, [name], { ...PROCESS_OPTIONS, cwd: folder })).stdout;
 }
 
-test('a packed release has the same bytes every time, and holds no test, cache or secret', async () => {
+test('a packed release has the same bytes every time, and contains no test, cache or secret', async () => {
   const hashes = await Promise.all(
     packages.map(async ({ file }) =>
       createHash('sha512')
@@ -123,7 +123,7 @@ test('the example of the README has at most 30 lines', () => {
   expect(example.split('\n').length - 1).toBeLessThanOrEqual(30);
 });
 
-test('the example of the README runs with nothing but the packed package, and its levels are those worked by hand', async () => {
+test('the example of the README runs with only the packed package, and its levels are those computed by hand', async () => {
   const shown = JSON.parse(await outputOf('example.mjs', example)) as {
     readonly findings: readonly unknown[];
     readonly dates: readonly string[];

@@ -31,7 +31,7 @@ function runNpm(script: string) {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s to the process of npm start ends the service, which reports it',
+  '%s to the process of npm start ends the service, which reports the signal',
   async (signal) => {
     const { child, ended, writes, out } = runNpm('start');
     await writes('listening');
@@ -42,7 +42,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('npm run dev restarts the service after a change, and leaves it alone after one that does not compile', async () => {
+test('npm run dev restarts the service after a change, and keeps it running after one that does not compile', async () => {
   const { child, ended, writes, out } = runNpm('dev');
   await writes('listening');
   await project.write('src/wrong.ts', "export const count: number = 'one';\n");

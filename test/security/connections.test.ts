@@ -63,7 +63,7 @@ describe('a request cannot hide another one', () => {
     expect(response).not.toContain(500); // the route of the smuggled request always crashes
   });
 
-  test('and a second whole request on one connection is answered on its own', async () => {
+  test('and a second complete request on one connection is answered separately', async () => {
     expect(
       listStatuses(
         await readResponseTo(
@@ -85,7 +85,7 @@ test('the value of a request header cannot begin another header of the response'
   }
 });
 
-test(`${HALF_OPEN} clients that never finish their headers keep nobody waiting, and are gone after five seconds`, async () => {
+test(`${HALF_OPEN} clients that never finish their headers delay nobody, and are disconnected after five seconds`, async () => {
   const sockets = await Promise.all(Array.from({ length: HALF_OPEN }, openSocket));
   const closed = sockets.map((socket) => once(socket, 'close'));
   for (const [i, socket] of sockets.entries()) socket.write(i % 2 === 0 ? 'GET /live HTTP/1.1\r\nHost: local' : 'G');

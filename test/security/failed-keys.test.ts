@@ -13,7 +13,7 @@ test('twenty wrong keys a minute are answered immediately, more after half a sec
   expect(failed.note('10.0.0.1')).toBe(0);
 });
 
-test('ten thousand addresses are remembered, the oldest make room', () => {
+test('ten thousand addresses are remembered, and the oldest are replaced', () => {
   const failed = createFailedKeys(() => 0);
   for (let i = 0; i < 21; i++) failed.note('first');
   expect(failed.note('first')).toBe(500);
@@ -54,7 +54,7 @@ test('wrong keys are delayed; valid keys and requests without a key are not', as
   expect(await guess).toBe(401);
 });
 
-test('over the wire the address is the one of the socket', async () => {
+test('over the wire the address is that of the socket', async () => {
   const { app, waits, letGo } = createWaitingSample();
   const server = await listen({ app, host: '127.0.0.1', port: 0 });
   const ask = async (headers: Record<string, string>) => {

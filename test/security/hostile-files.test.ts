@@ -47,7 +47,7 @@ describe('10 GB of zeros in a gzip', () => {
   test.each([
     ['as the market of a folder', 'market.csv.gz', null],
     ['as a file of a vendor, read by a mapping', 'A_data.csv.gz', { identifier_from: 'file:{identifier}_data.csv.gz' }],
-  ])('%s are refused, looked at and registered', async (_, name, mapping) => {
+  ])('%s are refused when inspected and when registered', async (_, name, mapping) => {
     const location = join(service.root, name.replaceAll(/\W/g, ''));
     await mkdir(location);
     await writeFile(join(location, name), zeros);
@@ -60,7 +60,7 @@ describe('10 GB of zeros in a gzip', () => {
     expect([body.rows_read, body.findings.map(({ code }) => code)]).toEqual([0, ['UNREADABLE_FILE']]);
   });
 
-  test('as a body, compressed or called a table, are refused', async () => {
+  test('as a body, compressed or declared as a table, are refused', async () => {
     const response = await fetch(`${service.url()}/data/import`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
@@ -76,7 +76,7 @@ describe('10 GB of zeros in a gzip', () => {
   });
 });
 
-describe('a table that lies about its size', () => {
+describe('a table with a false size', () => {
   const table = Buffer.from(
     tableToIPC(
       tableFromArrays({ identifier: ['A', 'A'], date: ['2024-01-02', '2024-01-03'], CLOSE: Float64Array.of(1, 2) }),
@@ -167,7 +167,7 @@ describe('one text of forty megabytes in a file of some kilobytes', () => {
   });
 });
 
-test('a Parquet file and a DuckDB table of more columns than are read are refused with both numbers', async () => {
+test('a Parquet file and a DuckDB table with too many columns are refused with both numbers', async () => {
   const many = `SELECT 'A' AS identifier, ${Array.from({ length: 8192 }, (_, i) => `1 AS c${i}`).join(', ')}`;
   const location = join(service.root, 'many');
   const duck = join(service.root, 'many.duckdb');
@@ -193,7 +193,7 @@ test('a Parquet file and a DuckDB table of more columns than are read are refuse
   }
 });
 
-test('no part of a refused file is left in the home, and the service answers', async () => {
+test('no part of a refused file remains in the home, and the service responds', async () => {
   expect(await readdir(join(service.root, 'home', 'stores'))).toEqual([]);
   expect((await service.ask('GET', '/health')).status).toBe(200);
 });

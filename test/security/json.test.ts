@@ -10,7 +10,7 @@ test.each([
   ['objects', '{"a":', '}'],
   ['one in the other', '[{"a":', '}]'],
 ])(
-  '%s are read to the depth of the limit and refused one level below, however deep they go on',
+  '%s are read to the depth of the limit and refused one level below, however deeply they are nested',
   (_name, open, close) => {
     const levels = open.length === 6 && close.length === 2 ? 2 : 1;
     const most = LIMITS.MAX_JSON_DEPTH / levels;

@@ -94,7 +94,7 @@ function removeTimes(value: unknown): unknown {
     .map(([key, member]) => [key, removeTimes(member)]);
 }
 
-describe('hostile ids get the same answers as harmless ones', () => {
+describe('hostile ids get the same answers as harmless ids', () => {
   test.each([
     '/indices/constructor',
     '/indices/__proto__',
@@ -179,7 +179,7 @@ function addInherited(body: unknown): unknown[] {
   return [{ ...body, ...inherited }, ...inner];
 }
 
-test('a body with inherited names as members, at whatever place, is refused and is no defect', async () => {
+test('a body with inherited names as members, anywhere, is refused and is no defect', async () => {
   const { paths } = await services[0]!.ok<{ paths: Record<string, Record<string, Operation>> }>('GET', '/openapi.json');
   delete paths['/mcp']; // its errors are those of JSON-RPC, which the agent tests check
   const asks = Object.entries(paths).flatMap(([path, methods]) =>

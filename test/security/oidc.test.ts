@@ -36,7 +36,7 @@ const indexOf = (id: string) => ({
 });
 
 describe('a token of the provider', () => {
-  test('is accepted with the scopes that its claims are granted', async () => {
+  test('is accepted with the scopes that its claims grant', async () => {
     const token = await provider.token(ada);
     expect(await requestStatus(token)).toBe(200);
     const { body } = await service.ask('GET', '/principal', undefined, { authorization: `Bearer ${token}` });
@@ -45,7 +45,7 @@ describe('a token of the provider', () => {
     expect(await requestStatus(await provider.token({ sub: 'nobody' }))).toBe(403);
   });
 
-  test('without a token nothing is answered, although no key is configured', async () => {
+  test('without a token every request is refused, although no key is configured', async () => {
     expect((await service.ask('GET', '/indices')).status).toBe(401);
     expect((await service.ask('GET', '/health')).body).toEqual({ status: 'live', version: expect.any(String) });
   });
@@ -80,7 +80,7 @@ describe('a token of the provider', () => {
     expect(await requestStatus(await made())).toBe(401);
   });
 
-  test('is accepted within a minute of its end: clocks differ', async () => {
+  test('is accepted up to a minute after its expiry, because clocks differ', async () => {
     expect(await requestStatus(await provider.token(ada, { expires: -30 }))).toBe(200);
   });
 
@@ -99,7 +99,7 @@ describe('a token of the provider', () => {
     expect(await requestStatus(confused)).toBe(401);
   });
 
-  test('of new keys is accepted after they were published, and one of the old is not', async () => {
+  test('of new keys is accepted after their publication, and a token of the old keys is not', async () => {
     const other = await startProvider('console');
     try {
       const terms = { issuer: other.issuer, audience: 'divisor', grants: [], onFailure: () => {}, cooldownMs: 0 };
@@ -117,7 +117,7 @@ describe('a token of the provider', () => {
     }
   });
 
-  test('is refused while the provider does not answer, which is reported, and accepted once it does', async () => {
+  test('is refused while the provider does not respond, which is reported, and accepted afterwards', async () => {
     const failures: unknown[] = [];
     const away = await startProvider('console');
     const tokens = createTokens({
@@ -133,7 +133,7 @@ describe('a token of the provider', () => {
 });
 
 describe('a browser', () => {
-  test('signs in by code and PKCE, and keeps a cookie that no script and no other site has', async () => {
+  test('signs in by code and PKCE, and keeps a cookie that no script and no other site can read', async () => {
     provider.person = { sub: 'person-1', name: 'Ada', groups: ['desk'] };
     const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
     expect(new URL(begun.headers.get('location')!).searchParams.get('code_challenge_method')).toBe('S256');
@@ -155,7 +155,7 @@ describe('a browser', () => {
     expect(await put({ 'x-csrf-token': csrf, origin: service.url() })).toBe(200);
   });
 
-  test('that did not begin the sign-in, or brings another state or a used code, is not let in', async () => {
+  test('that did not begin the sign-in, or sends another state or a used code, is refused', async () => {
     const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
     const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
     expect((await fetchWithoutRedirect(back)).status).toBe(401);
@@ -204,7 +204,7 @@ describe('a browser', () => {
     expect((await fetchWithoutRedirect(back, { cookie: cookieOf(begun) })).status).toBe(401);
   });
 
-  test('is not let in by an answer that names another provider', async () => {
+  test('is refused with an answer that names another provider', async () => {
     const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
     const back = new URL((await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!);
     back.searchParams.set('iss', 'https://other.example');
@@ -223,7 +223,7 @@ describe('a browser', () => {
     ).toBe(401);
   });
 
-  test('is admitted only by the ID token of its attempt', async () => {
+  test('is accepted only with the ID token of its attempt', async () => {
     provider.person = { sub: 'person-1', groups: ['desk'], nonce: 'of another attempt' };
     const begun = await fetchWithoutRedirect(`${service.url()}/auth/login`);
     const back = (await fetchWithoutRedirect(begun.headers.get('location')!)).headers.get('location')!;
@@ -231,7 +231,7 @@ describe('a browser', () => {
     provider.person = { sub: 'person-1', groups: ['desk'] };
   });
 
-  test('signs out, and its cookie is worthless afterwards', async () => {
+  test('signs out, and its cookie is invalid afterwards', async () => {
     const { cookie, csrf } = await signIn(service.url());
     const end = (headers: Record<string, string>) =>
       fetch(`${service.url()}/auth/session`, { method: 'DELETE', headers: { cookie, ...headers } });
@@ -241,14 +241,14 @@ describe('a browser', () => {
     expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie })).status).toBe(401);
   });
 
-  test('with a cookie that was changed is nobody', async () => {
+  test('with a changed cookie is not signed in', async () => {
     const { cookie } = await signIn(service.url());
     for (const changed of [`${cookie.slice(0, -2)}AA`, 'divisor_session=', 'divisor_session=AAAA'])
       expect((await fetchWithoutRedirect(`${service.url()}/indices`, { cookie: changed })).status).toBe(401);
   });
 });
 
-test('a cookie is worth nothing after its time, cut, changed or sealed by another key', () => {
+test('a cookie is invalid after its expiry, when it is cut, changed or sealed by another key', () => {
   let now = 0;
   const ended = { has: () => false, add: async () => {} };
   const sessionsOf = (byte: number) => createSessions({ key: Buffer.alloc(32, byte), ended, now: () => now });
@@ -264,7 +264,7 @@ test('a cookie is worth nothing after its time, cut, changed or sealed by anothe
   expect(sessions.open('attempt', sealed)).toBeUndefined();
 });
 
-test('a provider elsewhere is asked over HTTPS alone', async () => {
+test('a provider elsewhere is contacted over HTTPS only', async () => {
   for (const local of ['http://localhost:8080/realms/a', 'http://127.0.0.1', 'http://[::1]:9'])
     expect(isLocalIssuer(local)).toBe(true);
   for (const other of ['http://idp.example', 'http://localhost:x@idp.example', 'http://localhost.idp.example', ''])
@@ -274,7 +274,7 @@ test('a provider elsewhere is asked over HTTPS alone', async () => {
   );
 });
 
-test('grants are read as they are written, and apply by value, list and words', () => {
+test('grants are parsed as they are written, and apply by value, list and words', () => {
   const grant = parseClaimGrant('groups=desk:read+run:a-+b-')!;
   expect(grant).toEqual({ claim: 'groups', value: 'desk', scopes: ['read', 'run'], prefixes: ['a-', 'b-'] });
   for (const text of ['', 'groups', 'groups=desk', 'groups=desk:fly', 'groups=desk:read:a b', '=x:read'])

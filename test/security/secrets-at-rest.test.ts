@@ -10,7 +10,7 @@ import { runService } from '../services/running-service.js';
 const key = randomBytes(32).toString('base64');
 const VALIDITY = { valid_from: '2026-01-01T00:00:00.000000+00:00', valid_until: null };
 
-test('signing keys and passwords that were stored in the open are encrypted once there is a key, and still work', async () => {
+test('signing keys and passwords stored as plain text are encrypted once there is a key, and still work', async () => {
   const documents = await openDocumentStore({ folder: join(await createTemporaryFolder(), 'documents') });
   const source = 'postgresql://reader:open-secret@db.example/prices';
   const signing = {
@@ -38,7 +38,7 @@ test('signing keys and passwords that were stored in the open are encrypted once
   await documents.close();
 });
 
-test('a key is replaced, the replacement is taken back, and encryption is left, each at a start', async () => {
+test('a key is replaced, the replacement is reverted, and encryption is turned off, each at a start', async () => {
   const documents = await openDocumentStore({ folder: join(await createTemporaryFolder(), 'documents') });
   const source = 'postgresql://reader:open-secret@db.example/prices';
   const signing = { key_id: 'a'.repeat(16), public_key: 'cHVibGlj', private_key: 'open-private', ...VALIDITY };
@@ -91,7 +91,7 @@ test('a key is replaced, the replacement is taken back, and encryption is left, 
   await documents.close();
 });
 
-test('a service with a key signs, after a restart too', async () => {
+test('a service with a key signs, also after a restart', async () => {
   const service = await runService([], { DIVISOR_SECRET_KEY: key });
   try {
     expect((await service.ask('POST', '/publication/keys')).status).toBe(200);

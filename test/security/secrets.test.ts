@@ -94,14 +94,14 @@ test('no answer contains a secret', () => {
     expect(leaks.filter((text) => text.includes(secret)).map((text) => text.slice(0, 800))).toEqual([]);
 });
 
-test('no line of the log contains a secret, at the finest level', () => {
+test('no line of the log contains a secret, at the most detailed level', () => {
   const lines = service.err().trim().split('\n');
   expect(lines.length).toBeGreaterThan(20);
   for (const secret of listSecrets())
     expect(lines.filter((line) => line.includes(secret)).map((line) => line.slice(0, 800))).toEqual([]);
 });
 
-test('the home holds digests of keys, never a key', async () => {
+test('the home contains digests of keys, never a key', async () => {
   const names = (await readdir(home, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile());
   expect(names.length).toBeGreaterThan(1);
   for (const entry of names) {
@@ -111,7 +111,7 @@ test('the home holds digests of keys, never a key', async () => {
   }
 });
 
-test('commands show no secret but the key they make, once', async () => {
+test('commands show no secret except the key that they create, once', async () => {
   const { record } = givenKey;
   const environment = { DIVISOR_API_KEYS: `${record.name}:${record.id}:${record.sha256}:${record.scopes.join('+')}` };
   for (const words of [['config'], ['keys', 'list'], ['doctor'], ['verify']]) {
@@ -123,7 +123,7 @@ test('commands show no secret but the key they make, once', async () => {
   }
 });
 
-test.runIf(IS_SOAK)('an unknown key takes the same time as a wrong one', async () => {
+test.runIf(IS_SOAK)('an unknown key takes as long as a wrong one', async () => {
   const { createKeys } = await import('#services/operations/keys.js');
   const keys = await createKeys({
     documents: { list: () => ({ documents: [] }), ids: () => [] } as never,

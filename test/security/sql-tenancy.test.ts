@@ -117,7 +117,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
     expect(await ask(query, createTenantHeader(tenant))).toEqual(await ask(query, operatorHeaders));
   });
 
-  test('learns of no others by a join, a description, a listing or an error', async () => {
+  test('learns of no other rows by a join, a description, a listing or an error', async () => {
     const joined = await ask(
       `SELECT DISTINCT index_id FROM (${PRIVATE_VIEWS.map((view) => `SELECT index_id FROM ${view}`).join(' UNION ALL ')}) ORDER BY 1`,
       createTenantHeader(tenant),
@@ -136,7 +136,7 @@ describe.each(TENANTS)('a client limited to %s', (tenant) => {
   });
 });
 
-test('sharing shows the rows of a document in every view, until it ends', async () => {
+test('sharing shows the rows of a document in every view, until sharing ends', async () => {
   const readShare = (names: readonly string[]) =>
     requireSuccess('PUT', '/access/index/alpha-eq', { shared_with: names }, createTenantHeader('alpha-'));
   const query = PRIVATE_VIEWS.map((view) => `SELECT '${view}' AS view, index_id FROM ${view}`).join(' UNION ');

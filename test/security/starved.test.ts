@@ -60,7 +60,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test('a key whose data never ends leaves a place to read to another, and its processes end when its clients leave', async () => {
+test('a key whose data never ends leaves a reading slot to another, and its processes end when its clients disconnect', async () => {
   const location = await viewOf('endless.db', '(SELECT sum(sin(i)) FROM range(1000000000000) t(i))');
   const leaving = new AbortController();
   const request = Array.from({ length: 4 }, () =>
@@ -78,7 +78,7 @@ test('a key whose data never ends leaves a place to read to another, and its pro
   expect((await ask(greedy.key, '/data/inspect', { location: small })).status).toBe(200);
 });
 
-test.skipIf(process.platform !== 'linux')('the system holds a reading process to its memory', async () => {
+test.skipIf(process.platform !== 'linux')('the system limits the memory of a reading process', async () => {
   await expect.poll(countReaders).toBeGreaterThan(0);
   for (const pid of readersOf(service.child.pid!)) {
     const limits = await readFile(`/proc/${pid}/limits`, 'utf8');

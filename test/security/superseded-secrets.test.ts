@@ -101,7 +101,7 @@ const ENGINES: Readonly<Record<string, () => Promise<{ open(): Promise<DocumentE
 };
 
 describe.each(Object.keys(ENGINES))('in %s', (name) => {
-  test('passwords and private keys of earlier releases are erased, and the history stays whole', async () => {
+  test('passwords and private keys of earlier releases are erased, and the history remains complete', async () => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
     await leaveBehind(documents, ['first-pass', 'second-pass', 'third-pass']);
@@ -115,7 +115,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
     await world.close();
   });
 
-  test('another password makes no version and is logged; a replaced signing key has no private half', async () => {
+  test('another password creates no version and is logged; a replaced signing key has no private part', async () => {
     const world = await ENGINES[name]!();
     const documents = await world.open();
     const versioned = createVersionedStore(documents);
@@ -150,7 +150,7 @@ describe.each(Object.keys(ENGINES))('in %s', (name) => {
   });
 });
 
-test('a backup of a home that was opened since has none of them in its bytes', async () => {
+test('a backup of a home that was opened since contains none of them', async () => {
   const base = await createTemporaryFolder();
   const home = join(base, 'home');
   const folder = join(home, 'documents');

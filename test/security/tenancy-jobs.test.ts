@@ -56,13 +56,13 @@ describe('failed jobs', () => {
       expect(await waitForJob(tenant, await startJob(tenant, `/analytics/${tenant}broken/backtest`))).toBe('failed');
   });
 
-  test.each(TENANTS)('of %s alone are queued again by it', async (tenant) => {
+  test.each(TENANTS)('only of %s are queued again by it', async (tenant) => {
     const retries = await requireSuccess<JobRetries>(tenant, 'POST', '/jobs/retry', { kinds: ['backtest'] });
     expect(retries).toEqual({ retried: [`backtest:${tenant}broken`], refused: [], is_complete: true });
     expect(await waitForJob(tenant, `backtest:${tenant}broken`)).toBe('failed');
   });
 
-  test('of an index that is shared are seen by others, who cannot queue them again', async () => {
+  test('of an index that is shared are visible to others, who cannot queue them again', async () => {
     await requireSuccess('alpha-', 'PUT', '/access/index/alpha-broken', { shared_with: ['bravo'] });
     const { retried, refused } = await requireSuccess<JobRetries>('bravo-', 'POST', '/jobs/retry');
     expect(retried).toEqual(['backtest:bravo-broken']);
@@ -78,7 +78,7 @@ describe('failed jobs', () => {
   });
 });
 
-test.each(TENANTS)('a batch of %s starts its own indices and no other', async (tenant) => {
+test.each(TENANTS)('a batch of %s starts only its own indices', async (tenant) => {
   const other = otherOf(tenant);
   const ids = [`${tenant}eq`, `${other}eq`, `${other}broken`];
   const batch = await requireSuccess<{
@@ -128,7 +128,7 @@ describe('a sweep', () => {
     expect((await service.ask('POST', '/analytics/sweeps', body, createTenantHeader('alpha-'))).status).toBe(403);
   });
 
-  test('of an index that is shared is cancelled by whom it was started by', async () => {
+  test('of an index that is shared is cancelled by the client that started it', async () => {
     await requireSuccess('bravo-', 'PUT', '/access/index/bravo-eq', { shared_with: ['alpha'] });
     const jobId = await startJob('alpha-', '/analytics/sweeps', {
       ...createSweepBody('bravo-'),

@@ -139,7 +139,7 @@ async function requestRoute(route: Route, path: string, headers: Record<string, 
 }
 
 describe('operations x clients x tenants', () => {
-  test('the matrix names a value for every parameter, so no operation is left out', () => {
+  test('the matrix has a value for every parameter, so no operation is omitted', () => {
     for (const [, route] of operations) expect(() => pathFor(route, 'alpha-')).not.toThrow();
   });
 
@@ -168,7 +168,7 @@ describe('operations x clients x tenants', () => {
     expect(deviations).toEqual([]);
   });
 
-  test('no answer to a tenant reveals another', async () => {
+  test('no answer to a tenant reveals another tenant', async () => {
     const deviations: string[] = [];
     const asks = createRows((id, route) => !isEndless(id) && !isMutation(route));
     await processInTurns(asks, async ({ id, route, tenant, client, headers }) => {
@@ -183,7 +183,7 @@ describe('operations x clients x tenants', () => {
     expect(deviations).toEqual([]);
   });
 
-  test('without a key, with a wrong one or without the scope nothing is answered', async () => {
+  test('without a key, with a wrong key or without the scope every request is refused', async () => {
     const forged = await provider.token(personOf('alpha-'), { issuer: 'https://elsewhere.example' });
     const refused = [
       ['nobody', {}],
@@ -219,7 +219,7 @@ describe('operations x clients x tenants', () => {
   });
 });
 
-describe('a tenant sees in lists, streams and the log what is its own', () => {
+describe('a tenant sees only its own entries in lists, streams and the log', () => {
   test.each([
     ['/indices', 'alpha-eq'],
     ['/strategies', 'alpha-desk'],
@@ -242,7 +242,7 @@ describe('a tenant sees in lists, streams and the log what is its own', () => {
     expect(text).not.toContain('bravo-');
   });
 
-  test('and the operator everything', async () => {
+  test('the operator sees all entries', async () => {
     for (const path of ['/indices', '/jobs', '/audit', '/analytics/summaries'])
       for (const tenant of TENANTS)
         expect(await (await service.download(path, { headers: asKey(operator.key) })).text()).toContain(tenant);
@@ -268,7 +268,7 @@ describe('a reference does not reach documents of another tenant', () => {
     expect([status >= 400 && status < 500, JSON.stringify(answer).includes('secret')]).toEqual([true, false]);
   });
 
-  test('no member of a body that names a document reveals one', async () => {
+  test('no member of a body that names a document reveals another tenant', async () => {
     const { body: api } = await service.ask<OpenApiPaths>('GET', '/openapi.json', undefined, asKey(operator.key));
     const foreignIds = ['eq', 'desk', 'set', 'page', 'list', 'store', 'model'].map((name) => `bravo-${name}`);
     const asks = Object.entries(api.paths).flatMap(([path, methods]) =>
@@ -307,7 +307,7 @@ describe('a reference does not reach documents of another tenant', () => {
 });
 
 describe('sharing', () => {
-  test('lets another read an index and its runs, and nothing else', async () => {
+  test('lets another tenant read an index and its runs, and nothing else', async () => {
     const requestStatus = async (method: string, path: string, body?: unknown) =>
       (await service.ask(method, path, body, asTenant('bravo-'))).status;
     const readShare = (names: readonly string[]) =>
@@ -332,7 +332,7 @@ describe('sharing', () => {
     expect(await requestStatus('GET', '/indices/alpha-eq')).toBe(404);
   });
 
-  test('versions and the log contain the key that wrote', async () => {
+  test('versions and the log contain the key of the author', async () => {
     const { body } = await service.ask('GET', '/indices/alpha-eq/versions', undefined, asTenant('alpha-'));
     expect(body).toMatchObject({ versions: [{ author: 'alpha', key_id: keys['alpha-'].record.id }] });
     const log = await service.ask<{ entries: { id: string; key_id?: string }[] }>(

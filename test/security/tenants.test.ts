@@ -15,7 +15,7 @@ const newFolder = openTemporaryFolders();
 const openRaw = (folder: string) =>
   open<Buffer, Buffer>({ path: folder, noSubdir: false, encoding: 'binary', keyEncoding: 'binary', maxDbs: 1 });
 
-test('a store shows only the documents of its tenant, whatever the others are', async () => {
+test('a store shows only the documents of its tenant, whatever the other documents are', async () => {
   const folder = join(await newFolder(), 'documents');
   const raw = openRaw(folder);
   for (const tenant of ['mai', 'main2', 'other', '']) {
@@ -54,7 +54,7 @@ test('every document is stored under the tenant of the service', async () => {
   await raw.close();
 });
 
-test('a document moved under the key of another one is not served as that one', async () => {
+test('a document moved under the key of another document is not served as that document', async () => {
   const folder = join(await newFolder(), 'documents');
   const raw = openRaw(folder);
   const { value } = sealDocument('main\u0000index\u0000a', { id: 'a' }, { schema: 1, time: 0 });
@@ -87,7 +87,7 @@ const ALL_STATEMENTS = `
     WHERE relnamespace = 'divisor'::regnamespace AND relkind IN ('r', 'S')
   UNION ALL SELECT format('SELECT divisor.%I()', proname) FROM pg_proc WHERE pronamespace = 'divisor'::regnamespace`;
 
-test.skipIf(!hasPostgresql)('the role of one tenant reaches nothing of another on the same server', async () => {
+test.skipIf(!hasPostgresql)('the role of one tenant cannot access another tenant on the same server', async () => {
   const [one, other] = [await openTenant(), await openTenant()];
   const stores = [];
   for (const { url } of [one, other]) stores.push(await openDatabaseDocuments({ place: { url }, onFailure: () => {} }));

@@ -121,7 +121,7 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
   }
 });
 
-test('every edit, omission, repetition and exchange of entries is found, and where', async () => {
+test('every edit, omission, repetition and exchange of entries is found, with its position', async () => {
   const { entries, head } = await createSixWrites();
   const seqOf = (log: readonly unknown[], last: string | null = head): number => {
     const verdict = verifyAudit(log, { head: last });
@@ -190,7 +190,7 @@ function rewriteEntries(entries: readonly AuditEntry[]): AuditEntry[] {
   });
 }
 
-test('a log that is hashed again after an edit, an omission, an addition or an exchange is not the one that was signed', async () => {
+test('a log that is hashed again after an edit, an omission, an addition or an exchange does not match its signatures', async () => {
   const { entries, seals } = await createSignedLog();
   const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
   expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
@@ -255,7 +255,7 @@ async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<voi
   await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
 }
 
-test('each signature in the middle that is left out, repeated or exchanged is found', async () => {
+test('each signature in the middle that is omitted, repeated or exchanged is found', async () => {
   const { entries, seals } = await createSealedEachTime(0);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 0 });
@@ -274,7 +274,7 @@ test('each signature in the middle that is left out, repeated or exchanged is fo
   }
 });
 
-test('signatures made before they were chained hold and are counted; the chain begins behind the last of them', async () => {
+test('signatures from before they were chained are valid and are counted; the chain begins after the last of them', async () => {
   const { entries, seals } = await createSealedEachTime(3);
   const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
   expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
@@ -292,7 +292,7 @@ test('signatures made before they were chained hold and are counted; the chain b
   expect(verifyAudit(old, { head: null, seals: all, keys })).toMatchObject({ sealed: 8, unchained: 8 });
 });
 
-test('a home whose log was written again is damaged by its signatures', async () => {
+test('a home with a rewritten log is reported as damaged by its signatures', async () => {
   const { entries, seals } = await createSignedLog();
   const faultOf = (log: readonly AuditEntry[]): unknown => {
     const check = createAuditCheck();

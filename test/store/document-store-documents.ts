@@ -54,7 +54,7 @@ const HOSTILE_BODIES: readonly unknown[] = [
 
 export function describeDocuments(stores: Stores): void {
   describe('a document', () => {
-    test('is given back as it was put, with the SHA-256 of its canonical JSON as etag', async () => {
+    test('is returned as it was stored, with the SHA-256 of its canonical JSON as etag', async () => {
       const { store } = await stores.open();
       const etag = await store.transaction((tx) => tx.put('index', 'GOLD4', { name: 'Golden four', id: 'GOLD4' }));
       // ETag computed by: printf '{"id":"GOLD4","name":"Golden four"}' | sha256sum
@@ -66,7 +66,7 @@ export function describeDocuments(stores: Stores): void {
       });
     });
 
-    test('has the etag of an equal one whatever the order of their keys', async () => {
+    test('has the etag of an equal document whatever the order of their keys', async () => {
       const { store } = await stores.open();
       const [a, b] = await store.transaction(async (tx) => [
         await tx.put('index', 'a', { x: 1, y: [2] }),
@@ -95,7 +95,7 @@ export function describeDocuments(stores: Stores): void {
       expect(new Map(documents.map(({ id, body }) => [id, body]))).toEqual(bodies);
     });
 
-    test('does not change with the copy of the caller', async () => {
+    test('does not change when the caller changes its copy', async () => {
       const { store } = await stores.open();
       const body = { list: [1] };
       await store.transaction(async (tx) => {
@@ -123,7 +123,7 @@ export function describeDocuments(stores: Stores): void {
       expect(bodyOf(await (await reopen()).get('run', 'large'))).toEqual(body);
     });
 
-    test('is stored separately under any id, whatever its characters, and in its kind', async () => {
+    test('is stored separately under any id, whatever its characters, and by kind', async () => {
       const { store, reopen } = await stores.open();
       await store.transaction(async (tx) => {
         for (const id of HOSTILE_IDS) {
@@ -141,7 +141,7 @@ export function describeDocuments(stores: Stores): void {
       expect(new Set(await after.ids('index'))).toEqual(new Set(left));
     });
 
-    test('is nowhere under a name that can be no id, and cannot be put under it', async () => {
+    test('is not found under an invalid id, and cannot be stored under it', async () => {
       const { store } = await stores.open();
       await store.transaction((tx) => tx.put('index', '\ufffd', {})); // UTF-8 replaces half a surrogate pair by this character
       for (const id of NO_IDS) {

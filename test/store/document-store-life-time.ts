@@ -23,7 +23,7 @@ export function describeLifeTime(stores: Stores): void {
       expect(await (await reopen()).ids('index')).toEqual(ids);
     });
 
-    test('takes no write, answers no read and reports nothing once it is closed, however often', async () => {
+    test('accepts no write, answers no read and reports nothing once it is closed, however often', async () => {
       const { store } = await stores.open();
       const heard: string[] = [];
       store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
@@ -49,7 +49,7 @@ export function describeLifeTime(stores: Stores): void {
       expect([ran, heard]).toEqual([0, []]);
     });
 
-    test('is read by another process with all it holds', async () => {
+    test('is read by another process with all its documents', async () => {
       const { store, reader: openReader } = await stores.open();
       const artifact = { name: `${'1'.repeat(32)}.art`, bytes: 1, sha256: '1'.repeat(64) };
       await store.transaction(async (tx) => {

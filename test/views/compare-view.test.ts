@@ -16,7 +16,7 @@ const run = {
 /** A benchmark with the terms of the run. */
 const OTHER_INDEX = { id: 'OTHER', days, level, variant: 'total', currency: 'USD' } as const;
 
-test('a benchmark that lacks dates of the window is reported, one that has them all is not', () => {
+test('a benchmark that lacks dates of the window is reported, a complete one is not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
   const late = { ...OTHER_INDEX, id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
   const { findings, days: compared } = compareRuns([run], whole, late);
@@ -30,7 +30,7 @@ test('a benchmark that lacks dates of the window is reported, one that has them 
   expect(compareRuns([run], whole, null).findings).toEqual([]);
 });
 
-test('levels that are not comparable are reported with their types, raw ones of unknown type are not', () => {
+test('levels that are not comparable are reported with their types, raw levels of unknown type are not', () => {
   const whole = { names: ['RUN'], start: null, end: null };
   const listDifferences = (terms: Partial<ComparedLevels>) =>
     compareRuns([run], whole, { ...OTHER_INDEX, ...terms }).findings;

@@ -17,7 +17,7 @@ test.each([
   ['as they were begun', true, 1000],
   ['others than were begun', false, 1000],
   ['large ones', true, 5 * 2 ** 20],
-])('the output holds the bytes at the end: %s', async (_, isSame, size) => {
+])('the output has the bytes at the end: %s', async (_, isSame, size) => {
   const outputs = writtenOutputs.outputs('matrix');
   const begun = bytesOf(size, 1);
   const last = isSame ? begun : bytesOf(size, 2);
@@ -30,14 +30,14 @@ test.each([
   expect(filesOf(writtenOutputs)).toEqual([ref.name]);
 });
 
-test('an output that nobody began is written at the end', async () => {
+test('an output that was not begun early is written at the end', async () => {
   const ref = await runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', (output) =>
     output.end(bytesOf(10, 3)),
   );
   expect([...writtenOutputs.read(ref)]).toEqual([...bytesOf(10, 3)]);
 });
 
-test('nothing is left of a task that fails after it began', async () => {
+test('nothing remains of a task that fails after it began', async () => {
   const failing = runWithEarlyOutput(writtenOutputs.outputs('matrix'), 'matrix', async (output) => {
     output.begin(bytesOf(10, 4));
     throw new Error('stopped');

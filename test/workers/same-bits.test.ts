@@ -36,8 +36,8 @@ const handle = shareMarket(createMarket(60, 200));
 const identifiers = namesOf(60);
 const formatSha = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-describe('one, two and four workers give the same bits of', () => {
-  test('stored models, estimated side by side', async () => {
+describe('one, two and four workers give bit-identical', () => {
+  test('stored models, estimated concurrently', async () => {
     const requests = [
       {},
       { intensity_method: 'ledoit_wolf' },
@@ -134,7 +134,7 @@ describe('one, two and four workers give the same bits of', () => {
     }
   });
 
-  test('a stored model whose market is named and whose order went through JSON', async () => {
+  test('a stored model with a named market and an order sent through JSON', async () => {
     const request = RiskModelRequest.parse({ identifiers });
     const order = { universe: { kind: 'names', identifiers } as const, request };
     const on = findPool(1);
@@ -181,7 +181,7 @@ describe('one, two and four workers give the same bits of', () => {
     expect(await estimate(4)).toEqual(await estimate(1));
   });
 
-  test('a product whose tile rows they share over one memory', async () => {
+  test('a product with tile rows shared over one memory', async () => {
     const x = createRandomPanel(300, 150);
     const alone = await shareTileRows(x, 150, 1);
     expect(await shareTileRows(x, 150, 2)).toEqual(alone);

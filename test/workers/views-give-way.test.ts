@@ -84,13 +84,16 @@ async function requestView(
   }
 }
 
-test.each(Object.keys(QUESTIONS))('%s stop at each of their looks, and say the same afterwards', async (name) => {
-  const question = QUESTIONS[name]!;
-  const whole = await requestView(question(createFresh(`${name} whole`)));
-  expect(whole.looks).toBeGreaterThan(2);
-  for (const stopAt of [0, 1, 2, whole.looks - 1]) {
-    const input = question(createFresh(`${name} ${stopAt}`));
-    expect((await requestView(input, stopAt)).text).toBeUndefined();
-    expect((await requestView(input)).text).toBe(whole.text);
-  }
-});
+test.each(Object.keys(QUESTIONS))(
+  '%s stop at each of their checks, and give the same result afterwards',
+  async (name) => {
+    const question = QUESTIONS[name]!;
+    const whole = await requestView(question(createFresh(`${name} whole`)));
+    expect(whole.looks).toBeGreaterThan(2);
+    for (const stopAt of [0, 1, 2, whole.looks - 1]) {
+      const input = question(createFresh(`${name} ${stopAt}`));
+      expect((await requestView(input, stopAt)).text).toBeUndefined();
+      expect((await requestView(input)).text).toBe(whole.text);
+    }
+  },
+);

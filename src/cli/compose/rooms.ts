@@ -105,7 +105,7 @@ export interface CoreInput {
 
 /** Opens the document store, the thread pool, the jobs and the markets, the innermost first. */
 export async function openCore({ role, home, settings, log, onDefect, open }: CoreInput): Promise<Core> {
-  open.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
+  if (role !== 'practice') open.push(createPanelLimit(settings, home), createReadingLimit(settings, log));
   const store = await openServiceStore({ role, home, settings, log, onDefect });
   const disk = watchDisk(store.freeSpace);
   open.push(store, disk);

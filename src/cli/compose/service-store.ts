@@ -9,9 +9,9 @@ import type { Settings } from '../settings.js';
 
 /**
  * Role of a process: a service answers requests and runs light jobs, a worker runs only heavy jobs, and a command
- * serves one command.
+ * serves one command. A practice service shares the process of a service, and leaves its memory limits unchanged.
  */
-export type Role = 'service' | 'worker' | 'command';
+export type Role = 'service' | 'worker' | 'command' | 'practice';
 
 /** Database read timeout of a worker in ms: slightly longer than the permitted silence of a node. */
 const WORKER_READ_MS = 2500;

@@ -74,7 +74,7 @@ test('a tracking error states its reference: the index of the portfolio, or the 
   expect(addReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
 });
 
-test('a derived index shows the tracking error to its parent beside its forecast', () => {
+test('a derived index shows the tracking error to its parent and the forecast', () => {
   const parent = {
     index_id: 'CORE',
     observations: 500,

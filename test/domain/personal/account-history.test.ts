@@ -109,7 +109,7 @@ describe('the history of an account', () => {
     ]);
   });
 
-  test('dividends are taxed with the year and paid in the next', () => {
+  test('dividends are taxed with their year and paid in the next year', () => {
     const history = open();
     history.act(parseValidDay('2021-09-01'), 'X', { lots: history.lots, cash: 0, dividends: 200, gains: [] });
     expect(history.accrued()).toBeCloseTo(30, 12);
@@ -126,7 +126,7 @@ describe('the history of an account', () => {
     expect(history.accrued()).toBeCloseTo(30, 12);
   });
 
-  test('shares bought before the window replace none that are sold', () => {
+  test('shares bought before the window do not replace sold shares', () => {
     const history = open();
     const buy = (shares: number): BookedTrade => ({ identifier: 'X', side: 'buy', shares, price: 100 });
     history.trade(parseValidDay('2021-07-01'), [buy(4)], 0);

@@ -60,7 +60,7 @@ describe('a table of accounts', () => {
     );
   });
 
-  test('states fields of the account once or on each of its rows, with lists in one cell', async () => {
+  test('states fields of the account once or in each of its rows, with lists in one cell', async () => {
     const text = [
       `${HEAD},cash,exclusions,tax.short_rate,tax.lot_method`,
       'C1,A,20,30,2023-05-01,500,B/C,0.3,fifo',
@@ -112,7 +112,7 @@ describe('a table of accounts', () => {
     expect(open!.message).toBe('line 2: a quote is not closed.');
   });
 
-  test('refuses unknown, repeated and missing columns, and rows of an account that are apart', async () => {
+  test('refuses unknown, repeated and missing columns, and an account whose rows are separated', async () => {
     const findings = await refusalOf(
       'account_id,identifier,shares,shares,acquired,short_rate,exclusion\nC1,A,1,1,2023-05-01,0,B',
     );
@@ -127,7 +127,7 @@ describe('a table of accounts', () => {
     expect(apart!.message).toContain('line 4: rows of the account C1');
   });
 
-  test('has recent trades as rows with the day of the trade', async () => {
+  test('has recent trades as rows with the trade date', async () => {
     const text = `${HEAD},traded,price\nC1,A,20,30,2023-05-01,,\nC1,B,-5,32,,2024-06-20,28\nC1,CASH,100,,,,`;
     expect(await readIn(text)).toMatchObject([
       {
@@ -161,7 +161,7 @@ describe('the defaults of a batch', () => {
 });
 
 describe('the names of an account', () => {
-  test('may be securities of the data without an estimate where nothing is held', () => {
+  test('may be securities of the data without an estimate if they are not held', () => {
     const batch = { ...common, others: ['OUTSIDE'] };
     const readAccountWith = (more: object) => {
       const account = { account_id: 'X', cash: 1, ...more };

@@ -36,7 +36,7 @@ describe('the tax of short-term gains at 37 % and long-term gains at 20 %', () =
     expect(taxOf(short, long, { carry_forward: 300, netting: 'separate' })).toBeCloseTo(separate, 8);
   });
 
-  test('adds gains of the year before the trades', () => {
+  test('adds gains of the year realised before the trades', () => {
     const realised = { short: 100, long: -600 };
     expect(taxOf(1000, 400, { realised })).toBeCloseTo(0.37 * 900, 8); // 1100 - 200
     expect(taxOf(1000, 400, { realised, carry_forward: 900 })).toBeCloseTo(0, 8);
@@ -77,7 +77,7 @@ describe('the budget of net gains', () => {
     expect(result.status).toBe('optimal');
   });
 
-  test('has the price of its row', () => {
+  test('has the shadow price of its row', () => {
     // The slope at x = 0.2 is -1.6 x 0.3 + 0.1 = -0.38. Each x realises gains of 0.5 x, so a unit of gains is worth
     // 0.76 of the value of 10,000.
     expect(resultOf({ budget: 1000 }).shadow_prices.rows['tax.budget']).toBeCloseTo(7600, 2);

@@ -20,13 +20,13 @@ describe('the state of a security under the wash sale rule', () => {
     expect(stateOf({ recent: [createPurchase(date)] })?.replaced).toBe(replaced);
   });
 
-  test('has the window that the account states', () => {
+  test('uses the window that the account states', () => {
     const recent = [createPurchase('2024-06-18')];
     expect(stateOf({ recent, tax: { wash_sale_days: 10 } })?.replaced).toBe(10);
     expect(stateOf({ recent, tax: { wash_sale_days: 9 } })).toBeUndefined();
   });
 
-  test('counts a lot bought in the window, once where it is a recent trade as well', () => {
+  test('counts a lot bought in the window once, also if it is listed as a recent trade', () => {
     const lots = [{ ...lotOf('A', 10, 100), acquired: '2024-06-18' }];
     expect(stateOf({ lots })?.replaced).toBe(10);
     expect(stateOf({ lots, recent: [createPurchase('2024-06-18')] })?.replaced).toBe(10);
@@ -43,7 +43,7 @@ describe('the state of a security under the wash sale rule', () => {
     expect(stateOf({ recent: [trade] })?.noPurchaseUntil).toBe(until && parseValidDay(until));
   });
 
-  test('is shared by substitutes, not by others', () => {
+  test('is shared by substitutes, but not by other securities', () => {
     const substitutes = [
       ['A', 'B'],
       ['B', 'C'],
@@ -79,7 +79,7 @@ describe('the lots of a security with a recent purchase', () => {
     });
   });
 
-  test('are sold in the order of their method', () => {
+  test('are sold in the order of the lot method', () => {
     const listLotOrder = (lot_method: string) => ask({ lot_method }).lots.map(({ lot, shares }) => [lot, shares]);
     expect(listLotOrder('hifo')).toEqual([
       [0, 10],
@@ -95,7 +95,7 @@ describe('the lots of a security with a recent purchase', () => {
     ]);
   });
 
-  test('stay where losses are forbidden, unless the security is excluded', () => {
+  test('are kept if losses are forbidden, unless the security is excluded', () => {
     const kept = ask({ wash_sales: 'forbid' });
     expect([kept.lots.map(({ lot }) => lot), kept.blocked]).toEqual([[1], 20]);
     const forced = ask({ wash_sales: 'forbid' }, true);
@@ -129,7 +129,7 @@ describe('an account under the wash sale rule', () => {
     ]);
   });
 
-  test('realises the loss of an excluded security with the shares that replace it, if they are sold as well', () => {
+  test('realises the loss of an excluded security together with the shares that replace it, if they are sold as well', () => {
     // 50 shares with a loss of 20 each have been held since 2022; 20 shares bought ten days ago at 96 have a gain of 4
     // each. The loss of 20 of the shares is added to the cost basis of the recent ones, 120 - 100 + 96 = 116, and their
     // holding periods are added: a long-term loss of 16. The other 30 shares lose 20 each.
@@ -176,7 +176,7 @@ describe('an account under the wash sale rule', () => {
     expect(result.weights['A']).toBeCloseTo(0.5, 12);
   });
 
-  test('does not buy what it sold at a loss, nor substitutes, until the window ends', () => {
+  test('does not buy securities that it sold at a loss, nor their substitutes, until the window ends', () => {
     const trade = { identifier: 'B', date: '2024-06-18', shares: -5, price: 90, cost: 95 };
     const result = requireResult(createSmallBatch([0.5, 0.25, 0.25]), {
       cash,

@@ -10,7 +10,7 @@ const expectRefusalAt = (path: string) =>
   expect.objectContaining({ detail: { findings: [expect.objectContaining({ path })] } });
 const request = (body: object) => RebalancePackRequest.parse(body);
 
-test('the mean volume is in shares of the day: volumes before a split count as many as they are after it', () => {
+test('the mean volume is in shares of the day: volumes before a split are restated to the later share basis', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const market = buildMarket({
     dates,
@@ -71,7 +71,7 @@ test('securities that cannot be traded are excluded with the reason, and a lot o
   expect(() => locateHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(expectRefusalAt('lot_sizes.a'));
 });
 
-test('a security is held once by an account, and may be by each', () => {
+test('an account holds a security once, and each account may hold it', () => {
   const twice = ['A', 'B', 'A'].map((identifier) => ({ identifier, shares: 1 }));
   const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: twice }] });
   expect(error!.issues).toMatchObject([{ path: ['accounts', 0, 'holdings', 2, 'identifier'] }]);

@@ -78,7 +78,7 @@ function createFilledByHand(names: readonly PackSecurity[], held: Float64Array, 
   return { wanted: first, after, leftWith: computeCashLeft };
 }
 
-test('purchases are lowered and given back as one lot after the other would be; cash is never negative and pays for no lot that is still given up', () => {
+test('purchases are reduced and increased as one lot at a time would be; cash is never negative and cannot pay for another reduced lot', () => {
   fc.assert(
     fc.property(
       fc.array(
@@ -127,7 +127,7 @@ test('purchases are lowered and given back as one lot after the other would be; 
 
 const free = { adv: null, spreadBps: 0, impactBps: 0 };
 
-test('lots that were given up for a more expensive one are bought again, by hand', () => {
+test('lots that were reduced in favour of a more expensive one are bought again, by hand', () => {
   const names: PackSecurity[] = [
     { identifier: 'A', weight: 0.25, price: 7, lot: 1, ...free },
     { identifier: 'B', weight: 0.5, price: 300, lot: 1, ...free },
@@ -144,7 +144,7 @@ test('lots that were given up for a more expensive one are bought again, by hand
   expect(cash).toBe(196);
 });
 
-test('millions of lots are given back by a count of steps that grows with the names alone', () => {
+test('millions of lots are reduced in a number of steps that grows only with the number of securities', () => {
   let reads = 0;
   const countReads = (name: Omit<PackSecurity, 'price'>, price: number): PackSecurity => ({
     ...name,

@@ -74,7 +74,7 @@ describe('market and sector factors', () => {
   });
 });
 
-test('a security without a history is left out and said to be', () => {
+test('a security without a history is omitted and reported', () => {
   const short = returns.map((row, s) => row.map((value, i) => (i === 3 && s < 60 ? null : value)));
   for (const model of ['market_sector', 'statistical'] as const) {
     const risk = computeFactorRisk(openWasmEngine(), windowOf({ returns: short, sectors }), {
@@ -92,7 +92,7 @@ describe('statistical factors', () => {
   const computeRiskOf = (factors: number, from = returns, engine = openWasmEngine()) =>
     computeFactorRisk(engine, windowOf({ returns: from }), { weights, benchmark, model: 'statistical', factors });
 
-  test('explain everything when there are as many as securities', () => {
+  test('explain everything if there are as many factors as securities', () => {
     const s = computeCovarianceByDefinition(returns);
     const variance = sum(activeWeights.map((ai, i) => ai * sum(activeWeights.map((aj, j) => aj * s[i]![j]!))));
     const all = computeRiskOf(20);
@@ -101,7 +101,7 @@ describe('statistical factors', () => {
     expect(all.specificVariance).toBeCloseTo(0, 12);
   });
 
-  test('leave each name its own variance: with active weight in one name the total is its variance', () => {
+  test('leave each security its own variance: with active weight in one security the total is its variance', () => {
     const s = computeCovarianceByDefinition(returns);
     const one = computeFactorRisk(referenceEngine, windowOf({ returns }), {
       weights: new Map([[0, 1]]),
@@ -112,7 +112,7 @@ describe('statistical factors', () => {
     expect(one.totalVariance).toBeCloseTo(s[0]![0]!, 12);
   });
 
-  test('agree whether names or observations are fewer', () => {
+  test('agree whether there are more securities or more observations', () => {
     // For 30 securities, 22 returns use the product over observations, and 60 returns use the product over securities.
     const wide = createRandomReturns(23, 30);
     const few = new Map(Array.from({ length: 30 }, (_, i) => [i, i % 2 === 0 ? 1 / 15 : 0]));
@@ -129,7 +129,7 @@ describe('statistical factors', () => {
     expect(fast.specificVariance).toBeCloseTo(split.specificVariance, 12);
   });
 
-  test('say nothing is at risk when nothing is active', () => {
+  test('report no risk without active weights', () => {
     const same = new Map([[0, 1]]);
     const none = computeFactorRisk(referenceEngine, windowOf({ returns }), {
       weights: same,
@@ -149,7 +149,7 @@ describe('statistical factors', () => {
 });
 
 test.each(['market_sector', 'statistical'] as const)(
-  'of the same names by other weights is that of a panel that was never asked before: %s',
+  'of the same securities with other weights equals the risk on a panel that was not used before: %s',
   (model) => {
     const window = windowOf({ returns, sectors });
     const others = new Map([

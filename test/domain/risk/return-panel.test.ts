@@ -21,7 +21,7 @@ describe('coverage', () => {
     expect(coverage.excluded.size).toBe(0);
   });
 
-  test('a gap of one session loses two returns of everybody', () => {
+  test('loses two returns of every security at a gap of one session', () => {
     const coverage = findCoverage(windowOf({ returns: addHoles(41, 3, [[10, 1]]) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1, 2]);
     expect(coverage.sessions).toHaveLength(38);
@@ -29,7 +29,7 @@ describe('coverage', () => {
     expect([...coverage.sessions]).not.toContain(11);
   });
 
-  test('a late listing is left out before rows are dropped for its sake', () => {
+  test('omits a late listing before it drops rows without its return', () => {
     const late = Array.from({ length: 30 }, (_, s) => [s, 2] as const);
     const coverage = findCoverage(windowOf({ returns: addHoles(60, 3, late) }), [0, 1, 2]);
     expect([...coverage.columns]).toEqual([0, 1]);
@@ -88,7 +88,7 @@ describe('coverage', () => {
     expect(coverage.excluded.get(0)).toBe('no price in the window');
   });
 
-  test('reads the returns of what is covered, in the order asked for', () => {
+  test('contains the returns of covered securities, in the requested order', () => {
     const returns = createRandomReturns(30, 3);
     const window = windowOf({ returns });
     const coverage = findCoverage(window, [2, 0]);
@@ -113,7 +113,7 @@ describe('coverage', () => {
     );
   });
 
-  test('a refusal states why securities were omitted, five of them one by one', () => {
+  test('a refusal states why securities were omitted, for up to five of them', () => {
     const short = windowOf({ returns: createRandomReturns(10, 7) });
     const names = Array.from({ length: 7 }, (_, column) => column);
     const reported = names

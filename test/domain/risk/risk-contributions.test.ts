@@ -56,7 +56,7 @@ describe('risk contributions', () => {
     );
   });
 
-  test('do not depend on the order in which weights come', () => {
+  test('do not depend on the order of the weights', () => {
     const window = windowOf({ returns: createRandomReturns(60, 5) });
     const entries = [0.1, 0.3, 0.2, 0.25, 0.15].map((weight, i) => [i, weight] as const);
     const forward = computeRisk(openWasmEngine(), window, new Map(entries));
@@ -64,7 +64,7 @@ describe('risk contributions', () => {
     expect([...backward.contributions]).toEqual([...forward.contributions]);
   });
 
-  test('keep real weights when a security has no estimate', () => {
+  test('use the actual weights if a security has no estimate', () => {
     const returns: (number | null)[][] = createRandomReturns(60, 3);
     for (const row of returns.slice(0, 40)) row[1] = null;
     const risk = computeRisk(
@@ -121,7 +121,7 @@ describe('risk contributions', () => {
     expect(risk.coveredWeight).toBe(1);
   });
 
-  test('of a portfolio that is its benchmark are nothing', () => {
+  test('of a portfolio that equals its benchmark are zero', () => {
     const same = new Map([
       [0, 0.5],
       [1, 0.5],
@@ -136,7 +136,7 @@ describe('risk contributions', () => {
     expect(risk.coveredWeight).toBe(1);
   });
 
-  test('of holdings are the same with any benchmark, inside the holdings or outside', () => {
+  test('of holdings are the same with any benchmark, inside or outside the holdings', () => {
     const window = windowOf({ returns: createRandomReturns(60, 4) });
     const weights = new Map([
       [0, 0.6],
@@ -153,7 +153,7 @@ describe('risk contributions', () => {
       expect(computeRisks(openWasmEngine(), window, weights, benchmark).risk).toEqual(alone);
   });
 
-  test('of cash alone are nothing, and against a benchmark all of its risk', () => {
+  test('of cash alone are zero, and against a benchmark all of its risk', () => {
     const window = windowOf({ returns: createRandomReturns(90, 4) });
     const benchmark = new Map([
       [0, 0.5],
@@ -170,14 +170,14 @@ describe('risk contributions', () => {
     expect(active.volatility).toBe(computeRisk(openWasmEngine(), window, benchmark).volatility);
   });
 
-  test('are refused when too little is known', () => {
+  test('are refused if too little is known', () => {
     expect(() =>
       computeRisk(referenceEngine, windowOf({ returns: createRandomReturns(15, 2) }), new Map([[0, 1]])),
     ).toThrow(expect.objectContaining({ code: 'RISK_INSUFFICIENT_DATA' }));
   });
 });
 
-test('risk of other weights of the same names is that of a panel that was never asked before', () => {
+test('risk of the same securities with other weights equals the risk on a panel that was not used before', () => {
   const returns = createRandomReturns(80, 4);
   const window = windowOf({ returns });
   const some = new Map([

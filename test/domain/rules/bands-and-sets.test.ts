@@ -42,7 +42,7 @@ describe('bands of coverage', () => {
     expect(selectIds('CumulativeCoverage', bands, incumbents)).toBe(expected);
   });
 
-  test('explain by the band which a security has to reach', () => {
+  test('explain the exclusion by the band that a security must reach', () => {
     const pipeline = {
       selection: [{ id: 'x', type: 'CumulativeCoverage', params: bands }],
       weighting: { type: 'EqualWeight' },
@@ -60,7 +60,7 @@ describe('bands of coverage', () => {
   });
 });
 
-test('a buffer in groups counts places and constituents in each group', () => {
+test('a buffer in groups counts ranks and constituents in each group', () => {
   const params = { field: 'SCORE', count: 2, enter_rank: 1, exit_rank: 3, group_by: 'SECTOR' };
   expect(selectIds('BufferedTopN', params)).toBe('GHIJ');
   // E is third of A, C, E, G and I; B is beyond the exit rank of its group.
@@ -77,7 +77,7 @@ describe('a fallback', () => {
     return decision.kind === 'decided' ? Array.from(decision.columns, (column) => NAMES[column]).join('') : '';
   };
 
-  test('is taken while fewer than its number are kept, step by step', () => {
+  test('applies step by step while fewer securities than its number remain', () => {
     expect(decideRule([])).toBe('IJ');
     expect(decideRule([{ when_fewer_than: 2, params: { minimum: 5 } }])).toBe('IJ');
     expect(decideRule([{ when_fewer_than: 3, params: { minimum: 8 } }])).toBe('HIJ');
@@ -89,7 +89,7 @@ describe('a fallback', () => {
     expect(decideRule(steps)).toBe('GHIJ');
   });
 
-  test('is in the methodology and reads what its parameters read', () => {
+  test('is described in the methodology and reads the fields of its parameters', () => {
     const document = documentOf(createRule([{ when_fewer_than: 3, params: { field: 'SIZE', minimum: 8 } }]));
     expect(createMethodology(document).join(' ')).toContain(
       'If fewer than 3 remain, instead: Keep securities with a SIZE at least 8',
@@ -136,7 +136,7 @@ describe('sets of universes', () => {
   };
   const isFirst = (column: number) => column < 12;
 
-  test('have the members of any, of all, or of the first alone', () => {
+  test('have the members of any, of all, or of the first set alone', () => {
     const index = { kind: 'index', id: 'LARGE' };
     const union = universeOf({ kind: 'union', of: [list, index] });
     expect(union.found).toEqual(union.all.filter((column) => isFirst(column) || union.index.includes(column)));
@@ -149,7 +149,7 @@ describe('sets of universes', () => {
     expect(nested.found).toEqual(nested.all.filter((column) => isFirst(column) && !nested.index.includes(column)));
   });
 
-  test('are in the methodology', () => {
+  test('are described in the methodology', () => {
     const document = createDocumentNamed('SET', {
       universe: { kind: 'difference', of: [{ kind: 'all' }, { kind: 'index', id: 'LARGE' }] },
     });

@@ -52,7 +52,7 @@ test('the slope of each security is its covariance with the market over the vari
     expect(slopes[column]).toBeCloseTo(computeByDefinition(column, someColumns, window), 12);
 });
 
-test('the market of a universe has the same bits, whichever windows and universes were asked for before', () => {
+test('the market of a universe is bit-identical, whichever windows and universes were read before', () => {
   const kept = createMarketReturns();
   const ends = [20, 21, 22, 25, 25, 24, 40, 41, 59];
   ends.forEach((end, k) => {
@@ -62,7 +62,7 @@ test('the market of a universe has the same bits, whichever windows and universe
   });
 });
 
-test('four securities side by side have the bits of one alone', () => {
+test('four securities computed together are bit-identical to each computed alone', () => {
   const window = { returns, from: 20, end: 20 + LENGTH - 1 };
   const market = computeEqualWeightedReturns(window, allColumns);
   const slopes = computeBetas(window, { market, length: LENGTH, columns: allColumns });

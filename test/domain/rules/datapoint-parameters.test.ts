@@ -19,7 +19,7 @@ const createBody = (params: object, weighting: object = { type: 'EqualWeight' })
 const check = (params: object) =>
   validateIndex(createBody(params), { calendars: CALENDARS.list(), indexOf: () => undefined });
 
-test('a ranking by a datapoint with its window is that of the expression which reads it so', () => {
+test('a ranking by a datapoint with its window equals the ranking by the equivalent expression', () => {
   const sm = alignDays(createGeneratedMarket({ names: 60, sessions: 280, seed: 3 }));
   const best = selectByRule(sm, { type: 'TopN', params: { field: WINDOW, count: 15 } });
   const weights = weightBy(sm, { type: 'RankWeight', params: { field: WINDOW } }) as Record<string, number>;
@@ -41,7 +41,7 @@ test('a ranking by a datapoint with its window is that of the expression which r
   }
 });
 
-test('the methodology says window and lag, also where a name alone stands for a year', () => {
+test('the methodology states window and lag, also where a name alone means a year', () => {
   const formatSentences = (params: object) => createMethodology(IndexDocument.parse(createBody(params))).join(' ');
   expect(formatSentences({ field: WINDOW })).toContain('largest MOMENTUM over 126 sessions, 21 sessions back');
   expect(formatSentences({ field: 'MOMENTUM' })).toContain('largest MOMENTUM over 252 sessions');
@@ -62,7 +62,7 @@ test.each([
   ]);
 });
 
-test('forms offer a text, and say where the object is described', () => {
+test('forms offer a text field, and state where the object is described', () => {
   for (const entry of [topN, rankWeight])
     expect(createTypeSpec(entry).parameters[0]).toMatchObject({ name: 'field', type: 'string', ref: 'Datapoint' });
 });

@@ -161,7 +161,7 @@ describe.each(LIMITS)('with $limits', ({ weighting }) => {
   });
 });
 
-test('names that go between decision and effect leave their weight to the others, and the explanation says how much stayed', () => {
+test('securities that leave between decision and effect pass their weight to the others, and the explanation states the remaining share', () => {
   const leaver = market.identifiers[3]!;
   const lagged = {
     ...market,

@@ -48,7 +48,7 @@ const createWeightedIndex = (id: string, field: unknown, rest: Record<string, un
   storeIndex(id, { pipeline: { weighting: { type: 'FieldWeight', params: { field } } }, ...rest });
 
 describe('an expression where a field is accepted', () => {
-  test('weights are the hand calculation from the weights of its parts', () => {
+  test('weights equal the hand calculation from the values of its parts', () => {
     const result = weightsOf(createWeightedIndex('TILTED', 'FREE_FLOAT_MARKET_CAP * max(1 + zscore(SCORE), 0)'));
     const all = Array.from(listPriceable(sm, LAST));
     const caps = weightsOf(createWeightedIndex('CAPS', 'FREE_FLOAT_MARKET_CAP'));
@@ -75,7 +75,7 @@ describe('an expression where a field is accepted', () => {
     });
   });
 
-  test('a named datapoint is the expression that it stands for, with lag and transform too', () => {
+  test('a named datapoint equals the expression that it names, also with lag and transform', () => {
     const datapoints = { VALUE: 'SCORE * 2 + 3', GOOD: 'zscore(VALUE, by=GROUP)', GROUP: 'SECTOR' };
     const named = weightsOf(createWeightedIndex('NAMED', 'exp(GOOD)', { datapoints }));
     expect(named).toEqual(weightsOf(createWeightedIndex('INLINE', 'exp(zscore(SCORE * 2 + 3, by=SECTOR))')));
@@ -85,7 +85,7 @@ describe('an expression where a field is accepted', () => {
     expect(weightsOf(ranked)).toEqual(weightsOf(createWeightedIndex('RANKED-INLINE', 'percentile(SCORE * 2 + 3)')));
   });
 
-  test('a condition as text keeps what its tree keeps', () => {
+  test('a condition as text keeps the securities that its tree keeps', () => {
     const decideWeights = (expression: unknown) =>
       weightsOf(
         storeIndex('FILTERED', {
@@ -174,7 +174,7 @@ describe('other indices and the index itself', () => {
   const composer = createComposerOn(market, market.dates.at(-1)!);
   const { list } = composer.compositions('CHILD');
 
-  test('weights follow those of the other index as it was decided on the same day', () => {
+  test('weights follow the weights of the other index as decided on the same day', () => {
     expect(list.length).toBeGreaterThan(8);
     for (const { decision, columns, weights } of list) {
       const other = composer.decidedOn('PARENT', decision)!;
@@ -188,7 +188,7 @@ describe('other indices and the index itself', () => {
     }
   });
 
-  test('constituents are those before the decision, none at the first', () => {
+  test('constituents are those before the decision; the first decision has none', () => {
     const bare = storeIndex('BARE', {
       pipeline: {
         selection: [{ id: 'score', type: 'TopN', params: { field: 'SCORE', count: 20 } }],
@@ -223,7 +223,7 @@ describe('other indices and the index itself', () => {
   });
 });
 
-test('an expression looks back as far as the datapoints in it', () => {
+test('an expression looks back as far as its datapoints', () => {
   const createSession = (field: unknown) => {
     const document = storeIndex('BACK', {
       pipeline: {

@@ -80,7 +80,7 @@ describe('three-valued logic', () => {
     });
   });
 
-  test('not: turns true and false round and leaves unknown unknown', () => {
+  test('not: inverts true and false and leaves unknown unknown', () => {
     expect(listTruths(createNegation(A))).toEqual(tableOf((a) => ({ T: 'F', F: 'T', U: 'U' })[a]!));
   });
 
@@ -134,7 +134,7 @@ describe('comparisons', () => {
     expect(selectPassing('CLOSE', 'between', [2, 3])).toBe('BC');
   });
 
-  test('strings compare by case, booleans as they are, missing ones are never equal or different', () => {
+  test('strings compare by case, booleans by value, and missing values are never equal or different', () => {
     expect(selectPassing('SECTOR', 'eq', 'Energy')).toBe('A');
     expect(selectPassing('SECTOR', 'ne', 'Energy')).toBe('BD');
     expect(selectPassing('SECTOR', 'in', ['energy', 'Health'])).toBe('BD');
@@ -142,7 +142,7 @@ describe('comparisons', () => {
     expect(selectPassing('RATING', 'ge', 2)).toBe('BC');
   });
 
-  test('a datapoint of another kind than the value is refused where it stands', () => {
+  test('a datapoint of another kind than the value is refused at its position', () => {
     const findRefusal = (params: unknown) => {
       try {
         createDeciderOf(market, {

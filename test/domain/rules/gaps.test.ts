@@ -137,7 +137,7 @@ function cutMarketAt(market: MarketData, session: number): MarketData {
 }
 
 describe('windows over names with missing bars', () => {
-  test('are of the returns between bars on sessions in a row, and MOMENTUM of all growth', () => {
+  test('use the returns between bars on consecutive sessions, and MOMENTUM uses the whole growth', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const slow = slowMarket(market);
@@ -186,7 +186,7 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('have the same bits on the market as it was known then, and on no more of it than they reach back to', () => {
+  test('are bit-identical on the market as known then, and on only the part that they look back to', () => {
     fc.assert(
       fc.property(markets, questions, (market, asked) => {
         const sections = sectionsOf(alignDays(market));
@@ -212,7 +212,7 @@ describe('windows over names with missing bars', () => {
     );
   });
 
-  test('of a security have the same bits whatever bars others lack, BETA left aside', () => {
+  test('of a security are bit-identical whatever bars other securities lack, except BETA', () => {
     fc.assert(
       fc.property(markets, questions, fc.nat(NAMES - 1), (market, asked, column) => {
         const full = market.fields.get('CLOSE')!.map((price, at) => (at % NAMES === column ? price : 100 + (at % 7)));

@@ -57,7 +57,7 @@ describe('a phase-in', () => {
     return sum / steps;
   }
 
-  test('spreads a change over the reviews after it in equal steps, and a new security enters whole', () => {
+  test('spreads a change over the following reviews in equal steps, and a new security enters in full', () => {
     const decider = createDeciderOf(sm, { weighting: createPhasedWeighting('FLOAT', 3) }, schedule);
     let isPartial = false;
     for (let at = 0; at < SESSIONS; at++) {

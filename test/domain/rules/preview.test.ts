@@ -112,7 +112,7 @@ describe('a preview of a decision date is the decision of the run', () => {
     }
   });
 
-  test('the explanation of each security replays to the weight in force, and gives the reasons of exclusions', () => {
+  test('the explanation of each security replays to the effective weight, and states the reasons of exclusions', () => {
     const { list, sm } = createComposerOn(market, [bufferedIndex], last).compositions('BUFFERED');
     const composition = list.at(-2)!;
     const asOf = sm.sessions[composition.session]!;
@@ -265,7 +265,7 @@ describe('currencies', () => {
 });
 
 describe('the universe of a decision', () => {
-  test('a security without a bar for more than its allowance is not in it', () => {
+  test('a security without a bar for longer than the maximum age is excluded', () => {
     const sm = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1], ...Array.from({ length: 8 }, () => [1, null])] } }),
     );

@@ -72,31 +72,34 @@ test.each([
   [4, 0],
   [5, 0.15],
   [6, 0.3],
-])('statistics of windows that roll on are those of each window by itself, up to rounding: market %i', (seed, rate) => {
-  const market = createRandomMarket(seed, rate);
-  const [rolled, apart] = [EVERY_NAME, null].map((followed) => computeValuesOn(ALL_SESSIONS, { market, followed }));
-  let known = 0;
-  rolled!.forEach((fields, session) =>
-    fields.forEach((values, f) =>
-      values.forEach((value, i) => {
-        const expected = apart![session]![f]![i]!;
-        if (Number.isNaN(expected) && Number.isNaN(value)) return;
-        known++;
-        const isClose = Math.abs(value - expected) < 1e-11 * Math.max(1, Math.abs(expected));
-        if (!isClose) expect({ session, f, i, value }).toEqual({ session, f, i, value: expected });
-      }),
-    ),
-  );
-  expect(known).toBeGreaterThan(1000);
-});
+])(
+  'statistics of rolling windows equal those of each window computed separately, up to rounding: market %i',
+  (seed, rate) => {
+    const market = createRandomMarket(seed, rate);
+    const [rolled, apart] = [EVERY_NAME, null].map((followed) => computeValuesOn(ALL_SESSIONS, { market, followed }));
+    let known = 0;
+    rolled!.forEach((fields, session) =>
+      fields.forEach((values, f) =>
+        values.forEach((value, i) => {
+          const expected = apart![session]![f]![i]!;
+          if (Number.isNaN(expected) && Number.isNaN(value)) return;
+          known++;
+          const isClose = Math.abs(value - expected) < 1e-11 * Math.max(1, Math.abs(expected));
+          if (!isClose) expect({ session, f, i, value }).toEqual({ session, f, i, value: expected });
+        }),
+      ),
+    );
+    expect(known).toBeGreaterThan(1000);
+  },
+);
 
-test('a window that rolls on has the same bits whichever sessions were asked about before it', () => {
+test('a rolling window is bit-identical whichever sessions were read before', () => {
   const whole = computeValuesOn(ALL_SESSIONS, { followed: EVERY_NAME });
   for (const sessions of [ALL_SESSIONS.filter((session) => session % 7 === 3), [40, 41, 41, 90, 50, 51, 52]])
     expect(computeValuesOn(sessions, { followed: EVERY_NAME })).toEqual(sessions.map((session) => whole[session]));
 });
 
-test('the bits of a security do not depend on the others that are followed; securities without neighbours are computed alone', () => {
+test('the bits of a security do not depend on the other followed securities; securities without neighbours are computed alone', () => {
   const few = EVERY_NAME.filter((i) => i !== 7);
   const [whole, some, apart] = [EVERY_NAME, few, null].map((followed) => computeValuesOn(ALL_SESSIONS, { followed }));
   for (const session of ALL_SESSIONS) {
@@ -106,7 +109,7 @@ test('the bits of a security do not depend on the others that are followed; secu
   }
 });
 
-test('latest values read session by session are those of each session by itself, and of sessions out of order', () => {
+test('latest values read session by session equal those of separate sessions, and of sessions out of order', () => {
   const market = createRandomMarket(12, 0.05, 700);
   const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
   const sections = createIndexCrossSections(terms);

@@ -14,7 +14,7 @@ test('every selection class is evaluated here', () => {
   );
 });
 
-describe('each selection class keeps what its definition says', () => {
+describe('each selection class keeps the securities of its definition', () => {
   for (const seed of [1, 2]) {
     const market = createGeneratedMarket({ names: 70, sessions: 300, seed });
     const sm = alignDays(market);
@@ -48,7 +48,7 @@ describe('laws of selection', () => {
     expect(decide([12, 30])).toEqual(decide([12]));
   });
 
-  test('no rule reads beyond its decision: the market cut after the session decides the same', () => {
+  test('no rule reads data after its decision: the market truncated after the session gives the same decision', () => {
     const rows = 200;
     const cut = {
       ...market,

@@ -43,7 +43,7 @@ describe('a history that is too short for a datapoint', () => {
     expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: describeKnown(0) } }]);
   });
 
-  test('of one security is reported, where others were chosen', () => {
+  test('of one security is reported, even if others were selected', () => {
     const explanation = explainConstituent(composerOf(RANKED_RULES, 15), 'TEST', { column: 3, asOf });
     expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
     expect(explanation.datapoints).toMatchObject([

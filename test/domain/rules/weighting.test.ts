@@ -309,14 +309,14 @@ describe('refusals of weightings', () => {
     marketOf({ identifiers: ['A', 'B', 'C'], fields: { CLOSE: [[1, 2, 3]], SCORE: [[-1, null, 2]] } }),
   );
 
-  test('a negative value fails where the parameters ask for it, naming the name and the value', () => {
+  test('a negative value is refused if the parameters require it, with the security and the value', () => {
     expect(weightBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', negative: 'fail' } })).toBe(
       'SCORE of A is -1; it must be at least 0.',
     );
     expect(weightBy(sm, { type: 'FieldWeight', params: { field: 'SCORE' } })).toEqual({ C: 1 });
   });
 
-  test('given weights that do not reach 1 over the survivors are refused unless they are renormalised', () => {
+  test('given weights that do not sum to 1 over the selected securities are refused unless they are renormalised', () => {
     const weights = { A: 0.5, B: 0.25, D: 0.25 };
     expect(weightBy(sm, { type: 'FixedWeight', params: { weights, renormalise: false } })).toMatch(
       /sum to 0.75; they must sum to 1/,
@@ -327,7 +327,7 @@ describe('refusals of weightings', () => {
     });
   });
 
-  test('an index of which no survivor has a weight is empty', () => {
+  test('an index without a positive weight among its selected securities is empty', () => {
     expect(weightBy(sm, { type: 'FieldWeight', params: { field: 'SCORE', power: 1 } }, { session: 0 })).toEqual({
       C: 1,
     });
@@ -336,7 +336,7 @@ describe('refusals of weightings', () => {
     );
   });
 
-  test('values too large to be summed are still weighed by their ratios', () => {
+  test('values too large to be summed are still weighted by their ratios', () => {
     const huge = alignDays(
       marketOf({ identifiers: ['A', 'B'], fields: { CLOSE: [[1, 1]], SIZE: [[1e308, 1.5e308]] } }),
     );

@@ -111,7 +111,7 @@ describe('a statistic over trailing sessions', () => {
   );
 
   test.for(cases)(
-    'is the $name of the values in the window whatever was asked before (of a panel: $inPanel)',
+    'is the $name of the values in the window whatever was read before (of a panel: $inPanel)',
     ({ fast, slow, inPanel }) => {
       fc.assert(
         fc.property(
@@ -140,7 +140,7 @@ describe('a statistic over trailing sessions', () => {
     },
   );
 
-  test('does not depend on how many names are laid out at once or on what is kept, to the last bit', () => {
+  test('does not depend on the number of securities in a batch or on cached values, to the last bit', () => {
     fc.assert(
       fc.property(panels, questions, (cells, asked) => {
         const series = seriesOf(cells, { inPanel: true, absent: -1 });
@@ -164,7 +164,7 @@ describe('a statistic over trailing sessions', () => {
   });
 });
 
-test('a count over trailing sessions is that of the values in the window whatever was asked before', () => {
+test('a count over trailing sessions is the count of values in the window whatever was read before', () => {
   fc.assert(
     fc.property(panels, questions, fc.boolean(), fc.nat(SESSIONS - 1), (cells, asked, inPanel, absent) => {
       const tally = createTally(seriesOf(cells, { inPanel, absent }), NAMES);

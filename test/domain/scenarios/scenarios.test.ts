@@ -65,7 +65,7 @@ const listSteps = (start: number, changes: Readonly<Record<number, number>>) => 
   return DATES.map((_, s) => (price *= 1 + (changes[s] ?? 0)));
 };
 
-test('a window by hand: bought at the close before it, dividends in, a security without prices as its group or as all', () => {
+test('a window by hand: bought at the close before it, including dividends, a security without prices as its group or as all', () => {
   const removeEarly = (prices: number[]) => prices.map((price, s) => (s < 20 ? null : price));
   const market = marketOf({
     close: {
@@ -116,7 +116,7 @@ test('a window by hand: bought at the close before it, dividends in, a security 
   ]);
 });
 
-test('a window outside the store has no return, and the range of the store is reported; so is an end beyond it', () => {
+test('a window outside the store has no return, and the range of the store is reported, also for an end beyond it', () => {
   const market = marketOf({ close: { A: listSteps(100, { 79: 0.1 }) }, weights: { A: 1 }, sectors: { A: 'X' } });
   const explainWindow = (window: { start: string; end: string }) =>
     computeScenario(market, { name: 'w', window }, { by: 'SECTOR', path: 'scenarios[2]' });
@@ -178,7 +178,7 @@ test('one factor: slope, share explained and standard error by their formulas', 
   );
 });
 
-test('an exact response to two factors is found; missing values are left out; a factor given by another is not accepted', () => {
+test('an exact response to two factors is found; missing values are omitted; a factor that others determine is refused', () => {
   const random = seeded(5);
   const f = Float64Array.from({ length: 50 }, () => random() - 0.5);
   const g = f.map((value) => 0.3 * value + random());
@@ -193,7 +193,7 @@ test('an exact response to two factors is found; missing values are left out; a 
   expect(estimateResponse(y.slice(0, 19), [f.slice(0, 19)], 20)).toBeUndefined();
 });
 
-test('shocks: names and groups as they are, the rest by its response to a series, one too young as its group', () => {
+test('shocks: given securities and groups directly, the others by their response to a series, a security with a short history as its group', () => {
   const random = seeded(9);
   const moves = Float64Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
   const listPath = (beta: number) => {
@@ -238,7 +238,7 @@ test('shocks: names and groups as they are, the rest by its response to a series
   ).toBeCloseTo(-0.15, 10);
 });
 
-test('the standard error of the return is that of the responding part as one response', () => {
+test('the standard error of the return is that of the responding part as a whole', () => {
   const random = seeded(21);
   const drawOne = (beta: number, world: readonly number[]) => {
     let price = 100;
@@ -272,7 +272,7 @@ test('the standard error of the return is that of the responding part as one res
   expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(left / 58 / computeProduct(x, x)), 12);
 });
 
-test('a shock of nothing known, and factors that move together, are refused by their place', () => {
+test('a shock of unknown securities, and collinear factors, are refused at their position', () => {
   const prices = listSteps(10, Object.fromEntries(DATES.map((_, s) => [s, ((s * 7) % 5) / 100 - 0.02])));
   const market = marketOf({
     close: { A: prices },
@@ -297,7 +297,7 @@ test('a shock of nothing known, and factors that move together, are refused by t
   expect(createRefusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
 });
 
-test('two scenarios of one name are refused, the second named with the first', () => {
+test('two scenarios with one name are refused, the second by its position and that of the first', () => {
   const window = { start: '2020-01-01', end: '2020-02-01' };
   const scenarios = [
     { name: 'crash', window },

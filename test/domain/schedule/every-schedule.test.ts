@@ -90,7 +90,7 @@ describe('every schedule', () => {
     );
   });
 
-  test('is the same whichever window it is asked for in', () => {
+  test('is the same whichever window is requested', () => {
     fc.assert(
       fc.property(cases, baseDays, fc.integer({ min: 0, max: 3000 }), (given, from, length) => {
         const { calendar, found } = findAllSessions(given);
@@ -107,7 +107,7 @@ describe('every schedule', () => {
     );
   });
 
-  test('cut by months is what a walk over all days of each month finds', () => {
+  test('by months equals a walk over all days of each month', () => {
     const monthly = cases.filter(
       ({ rebalance }) => !['none', 'daily', 'weekly', 'custom'].includes(rebalance.frequency),
     );

@@ -64,7 +64,7 @@ describe('a strategy on random markets', () => {
     });
   });
 
-  test('weights and cash are everything there is; cash is never negative, nor is a weight where the index is long', () => {
+  test('weights and cash are the whole value; cash is never negative, nor is a weight if the index is long', () => {
     onStrategies(({ portfolio: { length, columns, weights, cash, value }, index }) => {
       const isLong = index.book.weights.every((weight) => weight >= 0);
       for (let t = 0; t < length; t++) {
@@ -120,7 +120,7 @@ describe('a strategy on random markets', () => {
     });
   });
 
-  test('on plain terms it is the backtest of its index, bit for bit', () => {
+  test('on plain terms equals the backtest of its index, bit for bit', () => {
     fc.assert(
       fc.property(
         randomMarket,
@@ -143,7 +143,7 @@ describe('a strategy on random markets', () => {
     );
   });
 
-  test('a tolerance of 0 trades what no tolerance trades', () => {
+  test('a tolerance of 0 trades as no tolerance does', () => {
     fc.assert(
       fc.property(randomMarket, randomDocument, randomRequest, randomTerms, ({ market }, document, request, terms) => {
         const all = tryRun(market, document, { ...request, strategy: { ...terms, drift_tolerance: null } });

@@ -60,7 +60,7 @@ function expectClose(actual: readonly number[], expected: readonly number[]): vo
 const TWO_SECURITIES = { A: [10, 20, 20, 20], B: [10, 10, 10, 20] };
 
 describe('a separate cadence', () => {
-  test('bought once and held, the strategy leaves a daily index where prices carry it', () => {
+  test('bought once and held, the strategy deviates from a daily index as prices move', () => {
     const result = runCase({
       close: TWO_SECURITIES,
       index: 'daily',
@@ -72,7 +72,7 @@ describe('a separate cadence', () => {
     expect(result.rebalances.map(({ date }) => formatDay(date))).toEqual(['2024-01-01']);
   });
 
-  test('targets are what the index holds at the close of the date', () => {
+  test('targets are the holdings of the index at the close of the date', () => {
     const result = runCase({
       close: TWO_SECURITIES,
       index: 'none',
@@ -103,13 +103,13 @@ describe('exposure', () => {
     expectClose([result.portfolio.costs[0]!, result.totalCosts], [1000 - after, 1000 - after]);
   });
 
-  test('nothing invested stays what it was', () => {
+  test('with an exposure of 0 keeps its value', () => {
     const result = runCase({ close: TWO_SECURITIES, index: 'daily', terms: { exposure: 0 }, capital: 1000, bps: 100 });
     expectClose([...result.level], [100, 100, 100, 100]);
     expect(result.totalCosts).toBe(0);
   });
 
-  test('views hold what is held against the fraction that was asked for', () => {
+  test('views show the holdings relative to the requested fraction', () => {
     const result = runCase({ close: TWO_SECURITIES, index: 'none', terms: { exposure: 0.5 }, capital: 1000 });
     const bytes = createRunColumns(result, { contentHash: 's' });
     const weights = readPositiveWeights(
@@ -140,7 +140,7 @@ describe('exposure', () => {
 describe('drift tolerance', () => {
   const THREE = { A: [10, 16, 16], B: [10, 10, 10], C: [10, 10, 1] };
 
-  test('names beyond it trade to target, the rest stays, the difference is cash', () => {
+  test('securities beyond it trade to target, the others are unchanged, and the difference is cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     expectClose(listMoneyAt(result, 0), [100, 100, 100, 0]);
     // Weights are 4/9, 5/18, 5/18 and targets 1/3, so only A deviates by more than 0.1.
@@ -148,14 +148,14 @@ describe('drift tolerance', () => {
     expect(result.trades.count).toBe(3 + 1 + 2);
   });
 
-  test('purchases shrink to the money there is, sales do not', () => {
+  test('purchases shrink to the available cash, sales do not', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300 });
     // Holdings are 120, 100, 10, and 40 in cash. A sells 30, B does not trade, and C needs 80 but receives the
     // available 70.
     expectClose(listMoneyAt(result, 2), [90, 100, 80, 0]);
   });
 
-  test('costs are paid from what is left', () => {
+  test('costs are paid from the remaining cash', () => {
     const result = runCase({ close: THREE, index: 'daily', terms: { drift_tolerance: 0.1 }, capital: 300, bps: 100 });
     const first = 300 / 1.01;
     const money = [1.6, 1, 1].map((growth) => (growth * first) / 3);
@@ -174,7 +174,7 @@ describe('drift tolerance', () => {
     expectClose([result.portfolio.costs[2]!], [0.01 * (sold + bought)]);
   });
 
-  test('a distance of exactly the tolerance is no reason to trade', () => {
+  test('a distance of exactly the tolerance causes no trade', () => {
     const result = runCase({
       close: { A: [10, 30], B: [10, 10] },
       index: 'daily',
@@ -184,7 +184,7 @@ describe('drift tolerance', () => {
     expectClose(listMoneyAt(result, 1), [150, 50, 0]);
   });
 
-  test('the first purchase is made whole however small the targets are', () => {
+  test('the first purchase is complete however small the targets are', () => {
     const result = runCase({ close: TWO_SECURITIES, index: 'daily', terms: { drift_tolerance: 0.9 }, capital: 100 });
     expectClose(listMoneyAt(result, 0), [50, 50, 0]);
   });
@@ -214,7 +214,7 @@ describe('a constraint set', () => {
     ]);
   });
 
-  test('that allows cash is followed into it, times the exposure', () => {
+  test('that allows cash is followed, times the exposure', () => {
     const terms = { constraints: [createRow('WeightSum', { lower: 0, upper: 0.6 })], exposure: 0.5 };
     const result = runCase({ close: THREE, index: 'none', terms, capital: 300 });
     expectClose(listMoneyAt(result, 0), [30, 30, 30, 210]);

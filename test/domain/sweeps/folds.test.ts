@@ -38,7 +38,7 @@ function requireChoice(terms: unknown, returns = RETURNS, trials = TRIALS): Choi
 }
 
 describe('a choice by folds', () => {
-  test.each(golden.cases)('is that of numpy, session by session: $terms', (expected) => {
+  test.each(golden.cases)('equals that of numpy, session by session: $terms', (expected) => {
     const result = requireChoice(expected.terms);
     expect(result.observations).toBe(expected.observations);
     expect(result.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank }))).toEqual(
@@ -71,7 +71,7 @@ describe('a choice by folds', () => {
     expect(new Set(result.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
   });
 
-  test('does not see its test data, nor the embargoed days next to it', () => {
+  test('reads neither its test data nor the embargoed days next to them', () => {
     const terms = { method: 'combinatorial', groups: 6, test_groups: 2, purge: 2, embargo: 3 };
     const before = requireChoice(terms);
     const offset = DAYS.length - 1 - before.observations;
@@ -90,7 +90,7 @@ describe('a choice by folds', () => {
     });
   });
 
-  test('needs groups longer than what is left out of them, and says by how much', () => {
+  test('needs groups longer than the embargo, and a refusal states by how much', () => {
     const folds = SweepFolds.parse({ method: 'combinatorial', groups: 10, purge: 3, embargo: 6 });
     // In each group, 3 sessions before a test and 9 after a test are dropped, and 2 are kept.
     expect(chooseByFolds({ returns: RETURNS, trials: TRIALS, days: DAYS, folds })).toEqual({
@@ -117,7 +117,7 @@ test('the paths of all choices test each group once, and every split as often as
     }
 });
 
-test('figures of stretches join to those of the whole', () => {
+test('figures of segments combine to those of the whole', () => {
   fc.assert(
     fc.property(
       fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), { minLength: 3, maxLength: 40 }),

@@ -27,7 +27,7 @@ test('a variant of a grid is a combination, the last pointer varying fastest', (
   expect(listPatches(variation)).toEqual(expected);
 });
 
-test('each variant is in one part, those of one definition next to each other', () => {
+test('each variant is in one part, and variants of one definition are adjacent', () => {
   const variation = { grid: GRID, patches: null };
   const order = listDrawnParts(variation);
   expect(order.toSorted((a, b) => a - b)).toEqual(listRange(120));
@@ -49,7 +49,7 @@ test('the largest sweep has 5,000 parts', () => {
   expect([parts.count, parts.variants(0).length, parts.variants(4999).length]).toEqual([5000, 20, 20]);
 });
 
-test('of a large grid each value is checked first once, of a small one every variant', () => {
+test('of a large grid each value is checked first once, of a small grid every variant', () => {
   expect(selectCheckedFirst({ grid: GRID, patches: null })).toEqual(listRange(120));
   const large = { grid: { '/request/a': listRange(50), '/document/b': listRange(100) }, patches: null };
   const patches = selectCheckedFirst(large).map((variant) => createPatch(large, variant));

@@ -206,7 +206,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
   expect([selection, overfitting]).toEqual([null, null]);
 });
 
-test('a definition that the market cannot run is refused by itself', () => {
+test('a definition that the market cannot run is refused, and the others run', () => {
   const document = IndexDocument.parse({
     id: 'X',
     name: 'X',
@@ -224,7 +224,7 @@ test('a definition that the market cannot run is refused by itself', () => {
   expect(second!.kind).toBe('run');
 });
 
-test('a variant that loses everything is refused by itself, with the day', () => {
+test('a variant that loses everything is refused with the day, and the others run', () => {
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
   const market = buildMarket({
     dates,
@@ -250,7 +250,7 @@ test('a variant that loses everything is refused by itself, with the day', () =>
   expect(lost).toMatchObject({ kind: 'refused', error: { code: 'NUMERIC_FAILURE', detail: { date: '2024-03-06' } } });
 });
 
-test('a variant whose short position loses more than there was is refused by itself, with the day', () => {
+test('a variant whose short position loses more than the whole value is refused with the day, and the others run', () => {
   const dates = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07', '2024-03-08'];
   const market = buildMarket({ dates, close: { A: [100, 100, 100, 100, 100], B: [50, 50, 100, 200, 200] } });
   const common = { name: 'X', calendar: 'MAIN', base_date: dates[0], rebalance: { frequency: 'none' } };

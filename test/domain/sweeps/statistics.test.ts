@@ -58,7 +58,7 @@ describe('the deflated Sharpe ratio', () => {
     expect(values).toEqual(values.toSorted((a, b) => b - a));
   });
 
-  test('moments are those of the definition', () => {
+  test('moments agree with the definition', () => {
     golden.moments.forEach(({ sharpe, skewness, kurtosis }, n) => {
       const sample = createSharpeSample(Float64Array.from(golden.returns, (row) => row[n]!));
       expectClose(sample.sharpe, sharpe);
@@ -67,7 +67,7 @@ describe('the deflated Sharpe ratio', () => {
     });
   });
 
-  test('without deviation nothing is known', () => {
+  test('without a deviation the statistics are unknown', () => {
     expect(createSharpeSample(new Float64Array(10))).toEqual({ sharpe: 0, skewness: 0, kurtosis: 3, observations: 10 });
     expect(computeProbabilisticSharpe({ sharpe: 1, skewness: 0, kurtosis: 3, observations: 1 }, 0)).toBeNull();
   });

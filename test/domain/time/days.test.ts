@@ -8,7 +8,7 @@ const formatIsoText = (day: number): string => new Date(day * 86_400_000).toISOS
 /** Any day of the years 0001 to 9999. */
 const anyDay = fc.integer({ min: -719_162, max: 2_932_896 });
 
-test('dates are those of the calendar of the language, from the year 1 to 9999', () => {
+test('dates equal those of JavaScript, from the year 1 to 9999', () => {
   fc.assert(
     fc.property(anyDay, (day) => {
       const date = new Date(day * 86_400_000);

@@ -137,7 +137,7 @@ test('a message outside the protocol is refused like any request, and a notifica
   }
 });
 
-test('the OpenAPI document declares the events that a request with a progress token is answered with', async () => {
+test('the OpenAPI document declares the events of a request with a progress token', async () => {
   isCancelled = true; // lets the pending wait return
   const params = { name: 'waitForJob', arguments: { job_id: 'backtest:LONG' }, _meta: { progressToken: 1 } };
   const answer = await post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params });
@@ -206,7 +206,7 @@ test('a message of another session or key cancels nothing', async () => {
   await waitFor(() => expect(isCancelled).toBe(true));
 });
 
-test('a job that is absent, or a wait that is too long, is an error that names both numbers', async () => {
+test('a missing job, or a wait that is too long, is an error with both numbers', async () => {
   const agent = await openAgentWithKey('read');
   expect(errorOf(await agent.call('waitForJob', { job_id: 'backtest:NONE' })).error.code).toBe('JOB_NOT_FOUND');
   const { error } = errorOf(await agent.call('waitForJob', { job_id: 'backtest:LONG', seconds: 500 }));
@@ -274,7 +274,7 @@ test.each(CALLS)('%s is an error of the protocol', async (_, method, params) => 
   expect([error?.code, error?.message.length]).toEqual([expect.any(Number), expect.any(Number)]);
 });
 
-test('arguments reach only the place that they belong to', async () => {
+test('arguments reach only their own path segment, query or body', async () => {
   const agent = await openAgentWithKey('read+run');
   const codeOf = async (given: Record<string, unknown>) => errorOf(await agent.call('getJob', given)).error;
   for (const job_id of ['..', '.', '', '../health', 'backtest:LONG/events', 'backtest:LONG?wait=60', 'a\r\nx: y'])

@@ -144,7 +144,7 @@ function computeLargestDrawdown({
   return worst;
 }
 
-test('an error has the code of the service, a hint, and findings that name the place', async () => {
+test('an error has the code of the service, a hint, and findings with their path', async () => {
   expect(errorOf(await agent.call('getIndex', { index_id: 'ABSENT' }))).toMatchObject({
     error: { code: 'INDEX_NOT_FOUND' },
     hint: expect.stringContaining('No index'),
@@ -155,7 +155,7 @@ test('an error has the code of the service, a hint, and findings that name the p
   expect(findings.map(({ path }) => path)).toContain('name');
 });
 
-test('a long answer is shortened, names its length and links to all of it', async () => {
+test('a long answer is shortened, states its length and links to the full answer', async () => {
   const { identifiers } = await agent.ok<{ identifiers: readonly { identifier: string }[] }>('searchIdentifiers', {
     limit: 1,
   });

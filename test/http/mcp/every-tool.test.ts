@@ -77,7 +77,7 @@ test('every tool was called, and each describes its units and limits', async () 
   }
 });
 
-test('the tools of the default sets are one page of at most 25,000 tokens', async () => {
+test('the tools of the default sets need one page of at most 25,000 tokens', async () => {
   const byDefault = await openAgent(service.url);
   const page = await byDefault.client.listTools();
   await byDefault.close();

@@ -81,7 +81,7 @@ test('SQL, resources and prompts show nothing of another tenant', async () => {
   }
 });
 
-test('routes that concern all of the service are no tools for a limited key', async () => {
+test('routes that concern the whole service are no tools for a limited key', async () => {
   const list = new Set((await toolsOf(agents['alpha-'])).map(({ name }) => name));
   const unlimited = new Set((await toolsOf(unlimitedAgent)).map(({ name }) => name));
   const limited = Object.entries(API as Record<string, Route>).filter(([id, route]) => !knowsPrefixes(id, route));

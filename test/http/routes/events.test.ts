@@ -112,7 +112,7 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
   expect(listByKind('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
 });
 
-test('effective dates are those of the schedule of each index, the exchanges each once', async () => {
+test('effective dates are those of the schedule of each index, and each exchange appears once', async () => {
   const result = await requestEvents('');
   for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {
     const calendar = calendars.get(code)!;
@@ -129,7 +129,7 @@ test('effective dates are those of the schedule of each index, the exchanges eac
   expect(closed).toContain('XTKS 2027-01-01');
 });
 
-test('a blend has the rebalances of its parts in addition to its own, a day of several once', async () => {
+test('a blend has the rebalances of its parts in addition to its own, with one event per day', async () => {
   const window = '?from=2027-06-01&to=2027-07-31';
   const listByKind = async (id: string) =>
     (await requestEvents(`${window}&index_ids=${id}&kinds=announcement,effective`)).map(

@@ -139,7 +139,7 @@ describe('the chain behind a weight of a derived index', () => {
     }
   });
 
-  test('lists the rows of the security with their measures, bounds and prices', async () => {
+  test('lists the rows of the security with their measures, bounds and shadow prices', async () => {
     const preview = await service.ok<PreviewResponse>('POST', '/indices/CHILD/preview', { as_of: AS_OF });
     const sums = new Map(SECTORS.map((sector) => [sector, 0]));
     for (const [name, weight] of Object.entries(preview.weights)) {
@@ -194,7 +194,7 @@ describe('the chain behind a weight of a derived index', () => {
     ]);
   });
 
-  test('reports the drift since, which is zero on the rebalance itself', async () => {
+  test('reports the drift since the rebalance, which is zero on the rebalance date', async () => {
     const explanation = await explain('CHILD', 'N05');
     expect(explanation.drift!.change).toBeCloseTo(explanation.drift!.held_weight! - explanation.weight!, 14);
     expect(Math.abs(explanation.drift!.change)).toBeGreaterThan(1e-5);
@@ -213,7 +213,7 @@ describe('the chain behind a weight of a derived index', () => {
     expect(explanation.derivation!.source.rules[0]).toMatchObject({ kept: false, cutoff: 9, rank: 10 });
   });
 
-  test('goes through every generation down to the rules', async () => {
+  test('covers every generation down to the rules', async () => {
     const explanation = await explain('GRANDCHILD', 'N06');
     const child = explanation.derivation!.source;
     expect([child.index_id, child.derivation!.source.index_id, child.derivation!.source.derivation]).toEqual([
@@ -225,7 +225,7 @@ describe('the chain behind a weight of a derived index', () => {
     expect(Math.abs(computeBySolve(child) - explanation.derivation!.source_weight!)).toBeLessThan(1e-12);
   });
 
-  test('of a security that left since has the event, its date and the payment, in every generation', async () => {
+  test('of a security that left has the event, its date and the payment, in every generation', async () => {
     for (const id of ['BROAD', 'CHILD', 'GRANDCHILD']) {
       const before = await explain(id, 'N09', '2024-07-01');
       expect(before).toMatchObject({ included: true, left: null, rebalance_date: LAST_REBALANCE });
@@ -283,7 +283,7 @@ describe('an index that waits for a bar', () => {
   });
   const ORDER = { date: LAST_REBALANCE, reason: 'stale_price' };
 
-  test('previews what it decides, and explains what it holds', async () => {
+  test('previews its decision, and explains its holdings', async () => {
     await service.ok('POST', '/indices', setWaiting('WAITS', { base_date: LAST_REBALANCE }));
     const previewIndex = (body: object) => service.ok<PreviewResponse>('POST', '/indices/preview', body);
     const asOf = { as_of: LAST_REBALANCE };
@@ -308,7 +308,7 @@ describe('an index that waits for a bar', () => {
     });
   });
 
-  test('is waited for by what is derived from it, each with its own order', async () => {
+  test('delays derived indices as well, each with its own order', async () => {
     await service.ok('POST', '/indices', setWaiting('WAITING'));
     await service.ok('POST', '/indices/WAITING/optimise', { id: 'WAITING-CHILD', name: 'Child', constraints });
     for (const id of ['WAITING', 'WAITING-CHILD']) {
@@ -324,7 +324,7 @@ describe('an index that waits for a bar', () => {
     expect(derivation!.source).toMatchObject({ index_id: 'WAITING', order: ORDER });
   });
 
-  test('holds a name that is sold by decision until it has a bar', async () => {
+  test('holds a security that is to be sold until it has a bar', async () => {
     const rest = { base_date: '2024-06-03', universe: { kind: 'named', id: 'MEMBERS' } };
     await service.ok('POST', '/indices', setWaiting('SELLS', rest));
     expect(

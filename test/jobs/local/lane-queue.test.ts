@@ -15,7 +15,7 @@ test('jobs of one owner run in order of submission', () => {
   expect(drain(queue)).toEqual(['a', 'b', 'c']);
 });
 
-test('owners take turns, so that a long line of one does not hold up another', () => {
+test('owners take turns, so that many jobs of one owner do not delay another owner', () => {
   const queue = createLaneQueue();
   for (const jobId of ['a1', 'a2', 'a3', 'a4']) queue.push('a', jobId);
   queue.push('b', 'b1');
@@ -42,7 +42,7 @@ test('an owner at its limit is skipped and keeps its turn', () => {
   expect(drain(queue)).toEqual(['a1', 'b2']);
 });
 
-test('a job that is put back stands before its owner’s others', () => {
+test('a returned job precedes the other jobs of its owner', () => {
   const queue = createLaneQueue();
   queue.push('a', 'second');
   queue.unshift('a', 'first');

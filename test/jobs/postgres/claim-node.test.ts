@@ -34,7 +34,7 @@ describe.skipIf(!hasPostgresql || OWN_IDENTITY.world === null)('the name of a no
   /** Records a sign of life of the node that owns the name. */
   const sendHeartbeat = async (): Promise<void> => void (await readAge('-1 ms'));
 
-  test('is taken by the first, which is listed without a place', async () => {
+  test('is claimed by the first process, which is listed without its process identity', async () => {
     expect(await take(OTHER_BOOT)).toBe('machine:/var');
     const [node] = await listNodes(world);
     expect(node).toMatchObject({
@@ -46,7 +46,7 @@ describe.skipIf(!hasPostgresql || OWN_IDENTITY.world === null)('the name of a no
     expect(node).not.toHaveProperty('process');
   });
 
-  test('is that of a process that is known to have ended, or has been silent for too long, at once', async () => {
+  test('is claimed at once if its process is known to have ended, or has been silent for too long', async () => {
     await take(UNUSED_PID);
     expect(await take(OWN_IDENTITY)).toBe('machine:/var');
     expect(await take(OWN_IDENTITY), 'a later service of one process').toBe('machine:/var');
@@ -55,14 +55,14 @@ describe.skipIf(!hasPostgresql || OWN_IDENTITY.world === null)('the name of a no
     expect(await take(OTHER_BOOT)).toBe('machine:/var');
   });
 
-  test('is that of a process elsewhere that says nothing while it is looked at', async () => {
+  test('is claimed from a process elsewhere that shows no sign of life while it is watched', async () => {
     await take(OTHER_BOOT);
     let looks = 0;
     expect(await take(THIRD_BOOT, async () => void looks++)).toBe('machine:/var');
     expect(looks).toBe(1);
   });
 
-  test('is not that of a live process: a copy of its machine has a different one', async () => {
+  test('is not claimed from a live process: a copy of its machine has a different name', async () => {
     await take(OTHER_BOOT);
     const copies = [await take(THIRD_BOOT, sendHeartbeat), await take(OWN_IDENTITY, sendHeartbeat)];
     for (const copy of copies) expect(copy).toMatch(OWN_NAME);
@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgresql || OWN_IDENTITY.world === null)('the name of a no
     expect(await listNodes(world)).toHaveLength(3);
   });
 
-  test('is given once to copies that start together', async () => {
+  test('is given only once to copies that start together', async () => {
     const names = await Promise.all(
       [OTHER_BOOT, THIRD_BOOT, OWN_IDENTITY].map((process) => take(process, sendHeartbeat)),
     );

@@ -10,7 +10,7 @@ function simulateLooksPerSecond(nodes: number): number {
   return (nodes * 1000 * pauses.length) / pauses.reduce((sum, ms) => sum + ms, 0);
 }
 
-test('ten nodes each look for silent ones every two seconds, more of them no more often together', () => {
+test('ten nodes each look for silent nodes every two seconds; more nodes together look no more often', () => {
   expect(simulateLooksPerSecond(1)).toBeCloseTo(1 / 2);
   expect(simulateLooksPerSecond(10)).toBeCloseTo(5);
   // The mean of 20,000 uniform pauses is within 2 % of half the longest pause, which is five standard deviations.

@@ -51,7 +51,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     });
   }
 
-  test('keeps nodes of earlier releases from it until it is submitted again by one of them', async () => {
+  test('excludes nodes of earlier releases until one of them submits the job again', async () => {
     await node.queue.submit(createJob('a'));
     const { kind, sequence } = await rowOfJob('a');
     expect(kind).not.toBe(CLAIMED_BEFORE);
@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgresql)('the kind of a job in its row', () => {
     expect((await node.claimed()).job).toMatchObject({ job_id: 'backtest:a', kind: 'backtest' });
   });
 
-  test('keeps this release from one of a later release, which is listed among the others of its kind', async () => {
+  test('excludes this release from a kind of a later release, which is listed among the other jobs of its kind', async () => {
     await node.queue.submit(createJob('b'));
     await world.query(`UPDATE $schema.jobs SET kind = 'backtest/99' WHERE job_id = 'backtest:b'`);
     expect(await node.claim()).toBeUndefined();

@@ -64,7 +64,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   };
   const listRange = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
 
-  test('are taken once each, by the node of the job and by others', async () => {
+  test('are claimed once each, by the node of the job and by others', async () => {
     const own = await offerParts(20);
     const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
     const taken: number[] = [];
@@ -79,7 +79,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(taken.toSorted((a, b) => a - b)).toEqual(listRange(20));
   });
 
-  test('come with what the job was submitted with, and with the outputs that others have written', async () => {
+  test('include the input of the job, and the outputs that others have written', async () => {
     const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
@@ -99,7 +99,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.remaining(claim.lease)).toEqual([1]);
   });
 
-  test('are seen by nodes that may take them, and by no others', async () => {
+  test('are offered to nodes that may claim them, and to no others', async () => {
     await offerParts(1);
     const { database, schema } = placeOf();
     const room = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
@@ -147,7 +147,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await listNodeLoads()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });
 
-  test('are not for nodes of another version, for those without the memory, and for the node of the job', async () => {
+  test('are not offered to nodes of another version, to nodes without the memory, or to the node of the job', async () => {
     await offerParts(3);
     expect(await partsOf('other', '2').claim(ORDER)).toBeUndefined();
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
@@ -157,7 +157,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await partsOf('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
   });
 
-  test('that a node releases, or loses, are computed by the node of the job', async () => {
+  test('that a node releases or loses are computed by the node of the job', async () => {
     const own = await offerParts(2);
     const other = partsOf('other');
     const part = (await other.claim(ORDER))!;
@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.take(claim.lease)).toBe(1);
   });
 
-  test('that are taken while the attempt ends are given up as soon as this is reported', async () => {
+  test('claimed while the attempt ends are released as soon as the end is reported', async () => {
     await offerParts(1);
     let told: Promise<unknown> | undefined;
     const other = partsOf('other', '1', async (kind, id) => {
@@ -186,7 +186,7 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     await expect.poll(() => lease.isLost).toBe(true);
   });
 
-  test('count for nothing once the attempt has ended', async () => {
+  test('are ignored once the attempt has ended', async () => {
     const own = await offerParts(4);
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];

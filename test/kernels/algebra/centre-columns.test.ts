@@ -4,7 +4,7 @@ import { centreColumns } from '#kernels/algebra/centre-columns.js';
 import { computeSymmetricRankK } from '#kernels/algebra/symmetric-rank-k.js';
 import { KernelFault } from '#kernels/assert.js';
 
-test('takes the mean from every value of its column, and sums what is left squared', () => {
+test('uses the mean of all values of its column, and sums the squares of the deviations', () => {
   const x = Float64Array.of(1, 10, 2, 20, 6, 30);
   const [means, squares] = [new Float64Array(2), Float64Array.of(7, 7)];
   centreColumns(x, { weights: undefined, factors: Float64Array.of(1, 1, 1) }, means, squares);
@@ -13,7 +13,7 @@ test('takes the mean from every value of its column, and sums what is left squar
   expect([...squares]).toEqual([4 + 1 + 9, 200]);
 });
 
-test('weighs the rows of the mean', () => {
+test('weights the rows in the mean', () => {
   const x = Float64Array.of(1, 3);
   const means = new Float64Array(1);
   centreColumns(
@@ -25,7 +25,7 @@ test('weighs the rows of the mean', () => {
   expect([...means, ...x]).toEqual([1.5, -0.5, 1.5]);
 });
 
-test('makes the product of the panel with itself weigh its rows by their factors', () => {
+test('weights the rows in the product of the panel with itself by their factors', () => {
   const x = Float64Array.of(-1, -2, 1, 2);
   const squares = new Float64Array(2);
   centreColumns(x, { weights: undefined, factors: Float64Array.of(4, 9) }, new Float64Array(2), squares);

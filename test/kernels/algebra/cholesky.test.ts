@@ -21,7 +21,7 @@ describe('cholesky', () => {
     }
   });
 
-  test('multiplies back to the matrix and leaves the upper triangle alone', () => {
+  test('multiplies back to the matrix and does not change the upper triangle', () => {
     fc.assert(
       fc.property(positiveDefinite, ({ order, a }) => {
         const out = a.slice();
@@ -38,7 +38,7 @@ describe('cholesky', () => {
     );
   });
 
-  test('names the first pivot that is not positive', () => {
+  test('reports the first pivot that is not positive', () => {
     expect(factorCholesky(Float64Array.of(1, 0, 0, 0, -1, 0, 0, 0, 1), 3)).toBe(1);
     expect(factorCholesky(Float64Array.of(1, 1, 1, 1), 2)).toBe(1); // singular, because two securities are identical
     expect(factorCholesky(Float64Array.of(Number.NaN), 1)).toBe(0);

@@ -11,7 +11,7 @@ test('sums the squared deviations from the mean of each column, and does not cha
   expect([...x]).toEqual([1, 2, 3, 6]);
 });
 
-test('gives the bits of centring by factors of 1', () => {
+test('is bit-identical to centring by factors of 1', () => {
   const x = Float64Array.from({ length: 40 * 7 }, (_, k) => Math.sin(k * k + 1));
   const [squares, expected] = [new Float64Array(7), new Float64Array(7)];
   computeColumnDeviations(x, squares);
@@ -19,6 +19,6 @@ test('gives the bits of centring by factors of 1', () => {
   expect([...squares]).toEqual([...expected]);
 });
 
-test('refuses what is no panel', () => {
+test('refuses arrays that are no panel', () => {
   expect(() => computeColumnDeviations(new Float64Array(5), new Float64Array(2))).toThrow(KernelFault);
 });

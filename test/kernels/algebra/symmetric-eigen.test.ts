@@ -24,7 +24,7 @@ describe('symmetricEigen', () => {
     }
   });
 
-  test('has orthonormal vectors that the matrix only stretches', () => {
+  test('has orthonormal vectors that the matrix only scales', () => {
     fc.assert(
       fc.property(createMatrices({ rowsMax: 8, columnsMax: 8 }), ({ rows, columns, data }) => {
         const n = Math.min(rows, columns);
@@ -55,7 +55,7 @@ describe('symmetricEigen', () => {
     );
   });
 
-  test('handles diagonal, zero, repeated and empty', () => {
+  test('handles diagonal, zero and empty matrices, and repeated eigenvalues', () => {
     const values = new Float64Array(3);
     const vectors = new Float64Array(9);
     expect(decomposeSymmetric(Float64Array.of(3, 0, 0, 0, 1, 0, 0, 0, 2), 3, values, vectors)).toBe(true);
@@ -68,7 +68,7 @@ describe('symmetricEigen', () => {
     expect(computeSymmetricEigenvalues(new Float64Array(0), 0, new Float64Array(0))).toBe(true);
   });
 
-  test('says that NaN does not converge and refuses another order', () => {
+  test('reports that NaN does not converge and refuses another order', () => {
     expect(computeSymmetricEigenvalues(Float64Array.of(Number.NaN, 1, 1, 1), 2, new Float64Array(2))).toBe(false);
     expect(() => computeSymmetricEigenvalues(new Float64Array(4), 2, new Float64Array(3))).toThrow(KernelFault);
     expect(() => decomposeSymmetric(new Float64Array(4), 2, new Float64Array(2), new Float64Array(3))).toThrow(

@@ -21,7 +21,7 @@ describe('symmetricRankK', () => {
     );
   });
 
-  test('gives zeros for a panel without rows', () => {
+  test('returns zeros for a panel without rows', () => {
     const out = new Float64Array(4).fill(7);
     computeSymmetricRankK(new Float64Array(0), 2, out);
     expect([...out]).toEqual([0, 0, 0, 0]);

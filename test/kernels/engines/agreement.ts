@@ -152,7 +152,7 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   });
 
   test.each([2, 5, 64, 130, 200])(
-    'names the pivot at which a matrix of order %i stops being positive definite',
+    'reports the pivot at which a matrix of order %i stops being positive definite',
     (n) => {
       const a = createRandomDefinite(n);
       const bad = n - 1;
@@ -179,7 +179,7 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
   });
 
   test.each(PANELS)(
-    'centres the columns of a panel of %i x %i, weighs its rows and sums squares, with the bits of the definition',
+    'centres the columns of a panel of %i x %i, weights its rows and sums squares, bit-identically to the definition',
     (rows, columns) => {
       const weights = Float64Array.from({ length: rows }, (_, t) => (2 * (t + 1)) / (rows * (rows + 1)));
       for (const weighted of [undefined, weights]) {
@@ -201,18 +201,21 @@ export function testAgreement(engine: Engine, orders: readonly number[] = ORDERS
     },
   );
 
-  test.each(PORTFOLIOS)('finds percentiles of %i weighted values, with the bits of the definition', (count, spread) => {
-    const shares = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
-    const values = createRandomPanel(1, count, spread).map((value, i) => (i % 7 === 3 ? NaN : value ** spread));
-    const weights = createRandomPanel(1, count, spread + 1);
-    const [actual, expected] = computeOnBoth(2 + shares.length, (each, out) =>
-      each.weightedPercentiles({ values, weights, count }, shares, out),
-    );
-    expectEqual(actual, expected);
-  });
+  test.each(PORTFOLIOS)(
+    'finds percentiles of %i weighted values, bit-identically to the definition',
+    (count, spread) => {
+      const shares = Float64Array.of(0.1, 0.25, 0.5, 0.75, 0.9);
+      const values = createRandomPanel(1, count, spread).map((value, i) => (i % 7 === 3 ? NaN : value ** spread));
+      const weights = createRandomPanel(1, count, spread + 1);
+      const [actual, expected] = computeOnBoth(2 + shares.length, (each, out) =>
+        each.weightedPercentiles({ values, weights, count }, shares, out),
+      );
+      expectEqual(actual, expected);
+    },
+  );
 
   test.each(SELECTIONS)(
-    'takes columns of a panel of %i x %i and centres them in groups, with the bits of the definition',
+    'selects columns of a panel of %i x %i and centres them in groups, bit-identically to the definition',
     (rows, width) => {
       const columns = Int32Array.from({ length: Math.ceil(width * 0.8) }, (_, k) => (7 * k + 3) % width);
       const [taken, expectedTaken] = computeOnBoth(rows * columns.length, (each, out) =>

@@ -20,7 +20,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
   });
 
   test.each([...orders.filter((n) => n > 0), 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])(
-    'finds the ends of the eigenvalues of order %d',
+    'finds the extreme eigenvalues of order %d',
     (kind) => {
       const n = Math.floor(kind);
       const a = kind === n ? createRandomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
@@ -33,7 +33,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     },
   );
 
-  test('finds the ends of the eigenvalues of a diagonal, equal ones and zeros among them, to the bit', () => {
+  test('finds the extreme eigenvalues of a diagonal matrix, also equal ones and zeros, to the bit', () => {
     const computeExtremes = (...diagonal: readonly number[]) => {
       const n = diagonal.length;
       const a = new Float64Array(n * n);
@@ -77,7 +77,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
   });
 
   test.each([...orders, 20.1, 20.2, 70.1, 70.2, 140.1, 140.2])(
-    'finds the largest eigenpairs of order %d with the bits they have among all',
+    'finds the largest eigenpairs of order %d bit-identically to those among all',
     (kind) => {
       const n = Math.floor(kind);
       const a = kind === n ? createRandomSymmetric(n) : createDegenerate(n, kind - n < 0.15);
@@ -97,7 +97,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     },
   );
 
-  test('leaves the matrix whose eigenpairs it finds as it was', () => {
+  test('does not change the matrix whose eigenpairs it finds', () => {
     engine.scope(() => {
       const a = engine.allocate(97 * 97);
       a.set(createRandomSymmetric(97));
@@ -107,7 +107,7 @@ export function testEigenAgreement(engine: Engine, orders: readonly number[]): v
     });
   });
 
-  test('says that NaN has no eigenvalues, and takes entries of extreme size', () => {
+  test('reports that NaN has no eigenvalues, and accepts entries of extreme size', () => {
     expect(engine.symmetricEigenvalues(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(2))).toBe(false);
     expect(engine.largestEigen(Float64Array.of(Number.NaN, 0, 0, 1), 2, new Float64Array(1), new Float64Array(2))).toBe(
       false,

@@ -46,7 +46,7 @@ const SETS_HERE = listSetsHere();
 const EMULATED_SETS = MACHINES.filter(({ set }) => IS_SOAK || !SETS_HERE.includes(set));
 
 describe.each(EMULATED_SETS)('on an emulator, native kernels of $set', ({ set, architecture, compiler, emulator }) => {
-  test('have the bits of WebAssembly', { timeout: 300_000 }, async ({ skip }) => {
+  test('are bit-identical to WebAssembly', { timeout: 300_000 }, async ({ skip }) => {
     const missing = [compiler, emulator[0]].filter((command) => !isInstalled(command));
     const skipEmulation = (why: string) => {
       console.log(`Native kernels of ${set} are not tested on an emulator: ${why}.`);

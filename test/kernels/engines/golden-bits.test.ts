@@ -89,7 +89,7 @@ describe.skipIf(sets.length === 0)('golden results by native kernels', () => {
     ends: hashExtremes(plain, 203),
   };
 
-  test.each(sets)('of %s have the bits of WebAssembly', (set) => {
+  test.each(sets)('of %s are bit-identical to WebAssembly', (set) => {
     const engine = openNativeEngine({ native: openNativeKernels(set) });
     expect(hashModels(engine)).toEqual(expected.models);
     expect(hashOptimisations(engine)).toEqual(expected.optimisations);

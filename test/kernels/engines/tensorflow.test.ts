@@ -94,7 +94,7 @@ describe('the TensorFlow engine', () => {
     expect(actual.counts.reduce((a, b) => a + b, 0)).toBe(40 * horizon);
   });
 
-  test('leaves factorisations to the float64 engine beneath it', async () => {
+  test('delegates factorisations to its float64 engine', async () => {
     const engine = await openTensorflowEngine(referenceEngine, async () => arithmetic);
     expect(engine.cholesky).toBe(referenceEngine.cholesky);
   });
@@ -121,7 +121,7 @@ describe('the TensorFlow engine', () => {
     );
   });
 
-  test('says which packages are missing', async () => {
+  test('states which packages are missing', async () => {
     await expect(openTensorflowEngine(referenceEngine, failToFind)).rejects.toThrow(
       /tfjs-node is not installed; .*tfjs-core is not installed/,
     );
@@ -174,7 +174,7 @@ if (openedSandbox instanceof Error) {
         block: 7,
       },
     ];
-    test.each(models)('compounds more paths than go together, by $kind', (model) => {
+    test.each(models)('compounds more paths than fit into one batch, by $kind', (model) => {
       const [horizon, paths, count] = [25, 2_100, 64];
       const request = {
         model,

@@ -11,7 +11,7 @@ import { createRandomPanel, createRandomSymmetric } from './random-matrices.js';
 describe('the WebAssembly engine agrees with the definitions', () => testAgreement(openWasmEngine()));
 
 describe('the arena', () => {
-  test("gives a scope's memory back and keeps what was allocated around it", () => {
+  test('frees the memory of a scope and keeps what was allocated around it', () => {
     const arena = createArena();
     const engine = openWasmEngine({ arena });
     engine.scope(() => {
@@ -24,7 +24,7 @@ describe('the arena', () => {
     });
   });
 
-  test('gives memory back when the work throws', () => {
+  test('frees memory when the work throws', () => {
     const arena = createArena();
     const engine = openWasmEngine({ arena });
     const before = arena.mark();
@@ -51,7 +51,7 @@ describe('the arena', () => {
     expect(() => createArena().reserve(3 * 2 ** 30)).toThrow(/out of memory/);
   });
 
-  test('notices a release out of order', () => {
+  test('detects a release out of order', () => {
     const arena = createArena();
     expect(() => arena.release(arena.mark() + 64)).toThrow(KernelFault);
   });
@@ -85,7 +85,7 @@ test.each([
   [600, 203],
   [258, 802],
 ])(
-  'a panel of %i x %i times itself has the bits of its definition: each pair in the order of the rows',
+  'a panel of %i x %i times itself is bit-identical to its definition: each pair in the order of the rows',
   (rows, columns) => {
     const x = createRandomPanel(rows, columns);
     const expected = new Float64Array(columns * columns);
@@ -132,7 +132,7 @@ test(
   },
 );
 
-test('threads that stay after a large problem share a product of a panel, to the bit', () => {
+test('threads that remain after a large problem share a product of a panel, to the bit', () => {
   const [rows, columns] = [997, 203]; // four slabs and five groups of tile rows
   const x = createRandomPanel(rows, columns);
   const expected = new Float64Array(columns * columns);
@@ -147,7 +147,7 @@ test('threads that stay after a large problem share a product of a panel, to the
   }
 });
 
-test('threads are asked for from order 1,500', () => {
+test('threads are used from order 1,500', () => {
   const tryThreadedValues = (n: number): boolean =>
     openWasmEngine({
       threads: () => {
@@ -158,7 +158,7 @@ test('threads are asked for from order 1,500', () => {
   expect(tryThreadedValues(300)).toBe(true);
 });
 
-test('tile rows shared among workers give the bits of one, on both sides of the diagonal', async () => {
+test('tile rows shared among workers are bit-identical to one worker, on both sides of the diagonal', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');
   const x = createRandomPanel(400, 75);
   const [whole, parts] = instantiateForTest(x, 75, [0, 3, 8, 13]);

@@ -35,16 +35,19 @@ const objectiveOf = ({ program, trades, side }: Relaxation, traded: Float64Array
 };
 
 describe('solveByPrices', () => {
-  it.each([1, 2, 3, 4])('has the trades and the objective of the interior point, and proves it (%i)', (seed) => {
-    const form = formOf(seed);
-    const [own, other] = [solveByPrices(form)!, solveRelaxation(form)];
-    expect([own.status, other.status]).toEqual(['solved', 'solved']);
-    own.weights.forEach((weight, i) => expect(weight).toBeCloseTo(other.weights[i]!, 7));
-    const objective = objectiveOf(form, own.traded, own.weights);
-    expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
-    // The order of lots makes a sale more expensive than the convex hull of its cost.
-    expect(computeDualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
-  });
+  it.each([1, 2, 3, 4])(
+    'has the trades and the objective of the interior point method, and proves them (%i)',
+    (seed) => {
+      const form = formOf(seed);
+      const [own, other] = [solveByPrices(form)!, solveRelaxation(form)];
+      expect([own.status, other.status]).toEqual(['solved', 'solved']);
+      own.weights.forEach((weight, i) => expect(weight).toBeCloseTo(other.weights[i]!, 7));
+      const objective = objectiveOf(form, own.traded, own.weights);
+      expect(objective).toBeCloseTo(objectiveOf(form, other.traded, other.weights), 10);
+      // The order of lots makes a sale more expensive than the convex hull of its cost.
+      expect(computeDualBound(form.program, form.side, own.multipliers).bound).toBeGreaterThan(objective - 1e-10);
+    },
+  );
 
   it('starts near a solution with fewer steps', () => {
     const form = formOf(5);
@@ -55,7 +58,7 @@ describe('solveByPrices', () => {
     near.weights.forEach((weight, i) => expect(weight).toBeCloseTo(far.weights[i]!, 8));
   });
 
-  it('leaves a limit of the tracking error to the interior point', () => {
+  it('leaves a limit of the tracking error to the interior point method', () => {
     expect(solveByPrices(formOf(1, 0.01))).toBeUndefined();
   });
 });

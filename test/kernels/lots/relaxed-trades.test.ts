@@ -22,7 +22,7 @@ test('lots are sold by ascending tax, equal ones in their order', () => {
   expect([...sortSales(orderedProgram, 0, { short: 0.1, long: 0.3 })]).toEqual([0, 1, 2, 3]);
 });
 
-test('lots in an order are traded together where the next one is cheaper', () => {
+test('ordered lots are traded together where the next one is cheaper', () => {
   const { start, firstLot, endLot } = relaxTrades(
     orderedProgram,
     { short: 0.4, long: 0.2 },

@@ -76,7 +76,7 @@ describe('solveAccount', () => {
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
-  it.each([1, 2, 3, 4])('takes one round on one side where only rounding is left (%i)', (seed) => {
+  it.each([1, 2, 3, 4])('needs one round on one side if only rounding remains (%i)', (seed) => {
     const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5, share: 0.0001 });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
@@ -87,7 +87,7 @@ describe('solveAccount', () => {
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
-  it.each([1, 2, 3])('decides the lots at the margin where gains come before losses (%i)', (seed) => {
+  it.each([1, 2, 3])('decides the marginal lots if gains precede losses (%i)', (seed) => {
     const program = createRandomAccount({ seed, n: 120, k: 10, lotsOf: 5, isOrdered: true });
     const { status, figures, bound, certificates, steps } = solveAccount(program, { nodes: 0 });
     expect(status).toBe('optimal');
@@ -97,7 +97,7 @@ describe('solveAccount', () => {
       expect(computeDualBound(program, program.sides[side]!, multipliers).bound).toBe(own);
   });
 
-  it('keeps a tracking error limit, at a price', () => {
+  it('keeps a tracking error limit, at a cost', () => {
     const terms = { seed: 3, n: 60, k: 5, lotsOf: 4, aversion: 0.2 };
     const free = solveAccount(createRandomAccount(terms), { nodes: 0 });
     const limit = 0.7 * Math.sqrt(free.figures.variance);
@@ -107,7 +107,7 @@ describe('solveAccount', () => {
     expect(bound.certificates[bound.own]!.multipliers.variance).toBeGreaterThan(0);
   });
 
-  it.each([1, 2, 3])('keeps every limit that some trades keep, whatever its price (%i)', (seed) => {
+  it.each([1, 2, 3])('keeps every limit that some trades keep, whatever the cost (%i)', (seed) => {
     const terms = { seed, n: 40, k: 5, lotsOf: 4, isOrdered: true };
     // With a low weight of taxes the tracking error is nearly the lowest possible, where a unit of variance costs more
     // than 100.
@@ -130,7 +130,7 @@ describe('solveAccount', () => {
     expect(solveAccount(stuck, { nodes: 0 }).status).toBe('infeasible');
   });
 
-  it('gives the same bits again', () => {
+  it('is bit-identical when repeated', () => {
     const terms = { seed: 9, n: 80, k: 6, lotsOf: 4, share: 0.0005 };
     const [one, two] = [
       solveAccount(createRandomAccount(terms), { nodes: 0 }),
@@ -148,7 +148,7 @@ describe('computeTax', () => {
     [-0.01, 0.02],
     [-0.03, 0.02],
     [-0.01, -0.02],
-  ])('nets short-term gains %f and long-term gains %f as the law does', (short, long) => {
+  ])('nets short-term gains %f and long-term gains %f as tax law requires', (short, long) => {
     const { sides } = createRandomAccount({ seed: 1, n: 2, k: 1, lotsOf: 1 });
     expect(computeTax(sides, short, long)).toBeCloseTo(computeUsTax(short, long), 15);
   });

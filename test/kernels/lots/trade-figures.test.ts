@@ -51,7 +51,7 @@ describe('the figures of trades', () => {
     expect(figures.objective).toBeCloseTo(10 * 0.0026 + 0.0006 + 0.0148 + 2 * 0.1, 15);
   });
 
-  it('name the largest violation of what is hard', () => {
+  it('state the largest violation of a hard limit', () => {
     expect(Array.from(figures.violations)).toEqual([expect.closeTo(0.05, 15), expect.closeTo(0.1, 15)]);
     expect(figures.worst).toBeCloseTo(0.05, 15); // the violation by cash; an upper bound is violated by 0.05 as well, the variance by 0.0006
     expect(computeMerit(figures)).toBeCloseTo(figures.objective + HARD_PENALTY * 0.05 + 1, 12);
@@ -59,7 +59,7 @@ describe('the figures of trades', () => {
 });
 
 describe('the trades of net amounts', () => {
-  it('sell the lots that are cheapest at prices of gains', () => {
+  it('sell the lots that are cheapest at the prices of gains', () => {
     const { bought, sold } = createTrades(ACCOUNT, Float64Array.of(-0.25, 0.1), { short: 0.37, long: 0.2 });
     expect(Array.from(bought)).toEqual([0, 0.1]);
     expect(Array.from(sold)).toEqual([0.1, 0.1, expect.closeTo(0.05, 15), 0]);

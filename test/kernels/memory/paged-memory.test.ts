@@ -43,7 +43,7 @@ const skipUnlessPaged = (skip: (reason: string) => never): void => {
   if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
 };
 
-test('memory beyond the limit is in unnamed files, and threads share it', async ({ skip }) => {
+test('memory beyond the limit is in unnamed files that threads share', async ({ skip }) => {
   skipUnlessPaged(skip);
   const panel = new Float64Array(allocatePanels(2 * MIB));
   expect(panel.every((value) => value === 0)).toBe(true);
@@ -64,7 +64,7 @@ test('memory beyond the limit is in unnamed files, and threads share it', async 
   expect(panel.every((value, i) => value === -i)).toBe(true);
 });
 
-test('large memory that is emptied holds zeros, small and paged memory is left as it is', ({ skip }) => {
+test('large memory that is cleared contains zeros, small and paged memory is unchanged', ({ skip }) => {
   skipUnlessPaged(skip);
   const large = new SharedArrayBuffer(SEPARATE_BYTES + 5);
   const [small, paged] = [new SharedArrayBuffer(MIB), allocatePanels(SEPARATE_BYTES)];
@@ -77,9 +77,7 @@ test('large memory that is emptied holds zeros, small and paged memory is left a
   expect(new Uint8Array(large).at(-1)).toBe(1);
 });
 
-test('a panel for another process is a file in memory where there is a folder for it, small ones are not', ({
-  skip,
-}) => {
+test('a panel for another process is a file in memory if a folder for it exists; small panels are not', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: 2 * SEPARATE_BYTES, folder: null });
   expect(findPagedFile(allocateHandedMemory(SEPARATE_BYTES, SEPARATE_BYTES))).toBeUndefined();
@@ -93,7 +91,7 @@ test('a panel for another process is a file in memory where there is a folder fo
   expect(Buffer.compare(new Uint8Array(opened, before, bytes), Buffer.alloc(bytes, 7))).toBe(0);
 });
 
-test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {
+test('panels are paged by the size of their store, derived arrays from a sixteenth of it on', ({ skip }) => {
   skipUnlessPaged(skip);
   expect([isPaged(MIB), isPaged(MIB + 1)]).toEqual([false, true]);
   allocatePanels(MIB / 4, MIB);
@@ -110,7 +108,7 @@ test('panels are paged by the size of their store, arrays made from them from a 
   ]);
 });
 
-test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
+test('a file that keeps its name is shared with another process, and may have spare space', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const result = allocatePanels(SEPARATE_BYTES);
@@ -141,7 +139,7 @@ const ALONE_SCRIPT = `
   const places = Array.from({ length: 4096 / 16 }, (_, i) => openPagedFile({ ...file, before: 16 * i }, ALONE_BYTES));
   console.log(JSON.stringify([findPagedFile(made) === undefined, names, places.every((place) => place === undefined)]));`;
 
-test('no other process has the file of memory that lies among other memory', ({ skip }) => {
+test('no other process has the file of memory that is adjacent to other memory', ({ skip }) => {
   skipUnlessPaged(skip);
   const { header } = process.report.getReport() as { readonly header: { readonly glibcVersionRuntime?: string } };
   if (header.glibcVersionRuntime === undefined) skip('other C libraries map large memory by itself');
@@ -153,9 +151,7 @@ test('no other process has the file of memory that lies among other memory', ({ 
   expect(JSON.parse(stdout)).toEqual([true, 0, true]);
 });
 
-test('bytes that are written into memory are there, at its edges, across them and within, whether or not it is paged', ({
-  skip,
-}) => {
+test('written bytes are in memory, at its edges, across them and within, whether or not it is paged', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const paged = allocatePanels(SEPARATE_BYTES);
@@ -191,7 +187,7 @@ function computeTouchedBytes(): number {
   return 1024 * sizes.reduce((sum, kilobytes) => sum + kilobytes, 0);
 }
 
-test('values of a file that are read once count as memory of no process', ({ skip }) => {
+test('values read once from a file count as memory of no process', ({ skip }) => {
   skipUnlessPaged(skip);
   limitMemory({ panelBytes: MIB, folder, keepsNames: true });
   const result = allocatePanels(SEPARATE_BYTES);

@@ -20,7 +20,7 @@ const golden = JSON.parse(readFileSync(file, 'utf8')) as GoldenBiases; // the fi
 const values = Float64Array.from(golden.values);
 
 describe('the bias of eigenvalues', () => {
-  test('is that of samples that numpy draws', () => {
+  test('equals that of samples that numpy draws', () => {
     const biases = estimateEigenvalueBias(openWasmEngine(), values, {
       observations: golden.observations,
       simulations: 1000,
@@ -67,7 +67,7 @@ test('an adjusted covariance keeps its eigenvectors, and its least eigenvalue ri
   });
 });
 
-test('equal weights are as many observations as there are, halving ones fewer', () => {
+test('equal weights count as the number of observations, decaying weights as fewer', () => {
   expect(countEffectiveObservations(new Float64Array(50).fill(1 / 50))).toBe(50);
   // The squares of the weights 1/2, 1/4, 1/8, ... sum to 1/3.
   const halving = Float64Array.from({ length: 40 }, (_, t) => 0.5 ** (t + 1));

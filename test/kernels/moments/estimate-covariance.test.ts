@@ -64,7 +64,7 @@ describe.each([
     expect(estimate(engine, createRandomPanel(60, 20), 20, { intensity: 0.4 }).diagnostics.intensity).toBe(0.4);
   });
 
-  test('finds the same extremes through the rows as through the matrix', () => {
+  test('finds the same extreme eigenvalues through the rows as through the matrix', () => {
     for (const request of [
       { target: 'scaled_identity', intensity: 0.3 },
       { target: 'scaled_identity', intensity: null },
@@ -79,7 +79,7 @@ describe.each([
     }
   });
 
-  test('of constant prices is 0 and singular, of one name its variance', () => {
+  test('of constant prices is 0 and singular, of one security its variance', () => {
     const flat = estimate(engine, new Float64Array(60), 3);
     expect([...flat.matrix]).toEqual(Array.from({ length: 9 }, () => 0));
     expect(flat.diagnostics).toMatchObject({
@@ -102,7 +102,7 @@ describe.each([
     ).toBeCloseTo(3, 10);
   });
 
-  test('reports the mean off-diagonal correlation of the matrix it serves', () => {
+  test('reports the mean off-diagonal correlation of the returned matrix', () => {
     for (const intensity of [0, 0.4, 1]) {
       const { matrix, diagnostics } = estimate(engine, createRandomPanel(60, 7), 7, {
         intensity,
@@ -130,7 +130,7 @@ describe.each([
   test.each([
     [1e-7, 1e14],
     [1e-8, 1e300],
-  ])('calls a matrix singular from 1e-15 a security on: volatilities %d apart', (ratio, condition) => {
+  ])('reports a matrix as singular from 1e-15 per security on: volatilities %d apart', (ratio, condition) => {
     const returns = Float64Array.of(1, ratio, -1, ratio, 1, -ratio, -1, -ratio); // uncorrelated returns
     expect(estimate(engine, returns, 2, { intensity: 0 }).diagnostics.conditionNumber / condition).toBeCloseTo(1, 9);
   });
@@ -159,7 +159,7 @@ describe.each([
     },
   );
 
-  test('repair leaves a semi-definite matrix alone', () => {
+  test('repair does not change a semi-definite matrix', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 3, max: 30 }),

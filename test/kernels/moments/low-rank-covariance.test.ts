@@ -51,7 +51,7 @@ const shrinkages = fc.record({
 });
 
 describe('estimateLowRankCovariance', () => {
-  test('is the shrunk covariance of matrices, for more and for fewer observations than securities', () => {
+  test('equals the shrunk covariance matrix, for more and for fewer observations than securities', () => {
     fc.assert(
       fc.property(
         createMatrices({ rowsMin: 3, rowsMax: 15, columnsMin: 1, columnsMax: 12 }),
@@ -104,7 +104,7 @@ describe('estimateLowRankCovariance', () => {
     }
   });
 
-  test('finds intensity 0 for thirty securities that are one over 25 sessions', () => {
+  test('finds intensity 0 for thirty equal securities over 25 sessions', () => {
     const one = createRandomPanel(25, 1, 16);
     const returns = Float64Array.from({ length: 25 * 30 }, (_, at) => one[Math.floor(at / 30)]!);
     expect(
@@ -118,7 +118,7 @@ describe('estimateLowRankCovariance', () => {
   });
 
   test.each([1e-1, 1e-3, 1e-5])(
-    'keeps the digits of the intensity when assets differ by %d of their common part, and sessions are fewer',
+    'keeps the digits of the intensity if assets differ by %d of their common part, and sessions are fewer',
     (own) => {
       const [observations, assets] = [20, 40];
       const shared = createRandomPanel(observations, 1, 17);
@@ -137,7 +137,7 @@ describe('estimateLowRankCovariance', () => {
     },
   );
 
-  test('has no Ledoit-Wolf intensity where powers of the returns are no numbers any more', () => {
+  test('has no Ledoit-Wolf intensity if powers of the returns overflow', () => {
     const returns = createRandomPanel(30, 3, 19).map((value) => value * 1e200);
     expect(
       estimateLowRankCovariance(openWasmEngine(), returns, 3, {
@@ -149,7 +149,7 @@ describe('estimateLowRankCovariance', () => {
     ).toBeNaN();
   });
 
-  test('multiplies as its matrix does, weighted too', () => {
+  test('multiplies as its matrix does, also with weights', () => {
     const engine = openWasmEngine();
     for (const [observations, assets] of [
       [50, 9],
@@ -175,7 +175,7 @@ describe('estimateLowRankCovariance', () => {
     }
   });
 
-  test('intensity 0 is the sample covariance and 1 the target, to the last bits', () => {
+  test('with intensity 0 is the sample covariance and with 1 the target, to the last bits', () => {
     const returns = createRandomPanel(30, 6, 15);
     const sample = new Float64Array(36);
     computeSampleCovariance(returns.slice(), 6, sample);

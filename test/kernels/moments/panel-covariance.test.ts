@@ -40,7 +40,7 @@ function rowsOfMatrix(matrix: Float64Array, assets: number, from: number, to: nu
 }
 
 describe('rows of a covariance by parts', () => {
-  test.each(SETTINGS)('have the bits of the whole matrix: %o', (shrinkage) => {
+  test.each(SETTINGS)('are bit-identical to the whole matrix: %o', (shrinkage) => {
     const [rows, assets] = [20, 1_030]; // more columns than one multiplication covers
     const whole = estimate(rows, assets, shrinkage);
     const matrix = new Float64Array(assets * assets);

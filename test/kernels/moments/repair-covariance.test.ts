@@ -38,7 +38,7 @@ describe('repairCovariance', () => {
     }
   });
 
-  test('changes nothing but rounding of a matrix that needs none', () => {
+  test('changes only rounding of a matrix that needs no repair', () => {
     const a = createRandomDefinite(20);
     const out = a.slice();
     repairCovariance(referenceEngine, out, 20);

@@ -24,7 +24,7 @@ function computeByDefinition(rows: Int32Array): number[] {
 }
 
 describe('createRollingGram', () => {
-  test('a window that rolls has the moments of its rows, however it came there', () => {
+  test('a rolling window has the moments of its rows, whatever the earlier windows', () => {
     const rolling = createRollingGram(referenceEngine);
     for (let step = 0; step < 40; step++) {
       const rows = createRowRange(step * 6, 100 + (step % 3));
@@ -41,7 +41,7 @@ describe('createRollingGram', () => {
     }
   });
 
-  test('reads the rows that came and went, and all of them after twelve updates, so that rounding does not gather', () => {
+  test('reads the added and removed rows, and all rows after twelve updates, so that rounding does not accumulate', () => {
     const rolling = createRollingGram(referenceEngine);
     const readings = Array.from({ length: 15 }, (_, step) => {
       let count = 0;
@@ -65,7 +65,7 @@ describe('createRollingGram', () => {
     expect(count).toBe(100);
   });
 
-  test('a window resumed from any point of its history has the same bits', () => {
+  test('a window resumed from any point of its history is bit-identical', () => {
     const windows = Array.from({ length: 30 }, (_, step) => createRowRange(step * 6 + (step === 17 ? 60 : 0), 100));
     const whole = createRollingGram(referenceEngine);
     const bits = windows.map((rows) => {

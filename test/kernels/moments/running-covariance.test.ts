@@ -49,7 +49,7 @@ describe.each([
     expectCovariance(last, momentsOf(panel.slice(9750 * 3), 3).covariance, 3, 1e-9);
   });
 
-  test('do not lose digits where the level moves far from where it began', () => {
+  test('do not lose digits if the level moves far from its start', () => {
     const panel = createRandomPanel(1_000, 2, 4).map((value, at) => value + (at < 800 ? 0 : 1e7));
     let last = new Float64Array(4);
     visitRollingCovariances(engine, panel, 2, 100, (__, ___, covariance) => (last = covariance.slice()));

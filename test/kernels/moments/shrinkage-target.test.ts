@@ -27,7 +27,7 @@ function computeTargetByDefinition(
 }
 
 describe('shrinkage', () => {
-  test('intensity 0 is the matrix, 1 the target, and between lies the mixture', () => {
+  test('intensity 0 is the matrix, 1 the target, and values between are their mixture', () => {
     fc.assert(
       fc.property(
         positiveDefinite,

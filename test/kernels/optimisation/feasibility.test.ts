@@ -24,7 +24,7 @@ describe('findLeastViolation', () => {
     expect(measureInfeasibility(program, certificate!)).toBeCloseTo(0.1, 12);
   });
 
-  test('every reference problem with an answer violates nothing', () => {
+  test('every feasible reference problem has no violation', () => {
     for (const problem of trackingCases.filter(({ expected }) => expected.status === 'optimal')) {
       expect(findLeastViolation(solver, programOf(problem).program).violation, problem.id).toBeLessThan(
         FEASIBILITY_TOLERANCE,
@@ -32,7 +32,7 @@ describe('findLeastViolation', () => {
     }
   });
 
-  test('the multipliers of a proof balance on every security that its bounds leave free, and a proof never meets a feasible point', () => {
+  test('the multipliers of a proof balance on every security between its bounds, and no proof excludes a feasible point', () => {
     let proofs = 0;
     for (let seed = 2001; seed <= 2000 + 130 * SHARE; seed++) {
       const program = createRandomProgram(seed, { withKinks: false, withNorms: false });
@@ -79,7 +79,7 @@ test('proofs with limits on trades and norms are proofs by the definition too, w
 });
 
 describe('measureInfeasibility', () => {
-  test('two securities capped at a quarter cannot sum to one: half of it is missing', () => {
+  test('two securities capped at a quarter cannot sum to one: half of the weight is missing', () => {
     const program = {
       ...createRandomProgram(1, { namesMax: 2, withKinks: false, withNorms: false }),
       upper: Float64Array.of(0.25, 0.25),

@@ -37,7 +37,7 @@ function createPlanesProgram(seed: number): Program {
   };
 }
 
-test('rows of one side that outnumber the names are eliminated, and leave the optimum that duality proves', () => {
+test('more one-sided rows than securities are eliminated, and leave the optimum that duality proves', () => {
   for (let seed = 1; seed <= 12; seed++) {
     const program = createPlanesProgram(seed);
     const rowScale = new Float64Array(1 + PLANES).fill(1);

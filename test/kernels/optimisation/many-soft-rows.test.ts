@@ -34,8 +34,8 @@ function createPricedProgram(seed: number): Program {
   };
 }
 
-describe('soft rows by the dozen, eliminated into the curvature', () => {
-  test('leave an optimum that duality proves, with the force of each row by its value', () => {
+describe('many soft rows, eliminated into the curvature', () => {
+  test('leave an optimum that duality proves, with the force of each row at its value', () => {
     for (let seed = 1; seed <= 12; seed++) {
       const program = createPricedProgram(seed);
       const { rows, linear } = program;
@@ -70,7 +70,7 @@ describe('soft rows by the dozen, eliminated into the curvature', () => {
     expect(computeLargestGap(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
   });
 
-  test('are a sum of kinks where each is about one security', () => {
+  test('become a sum of kinks if each concerns one security', () => {
     const random = seeded(8);
     const plain = { ...createBaseProgram(40, random), curvature: 2, ridge: 0 };
     const at = Float64Array.from({ length: 40 }, () => 0.02 * random());

@@ -57,7 +57,7 @@ describe('a norm with a separate metric', () => {
     expect(compared).toBeGreaterThan(3);
   });
 
-  test('binds or contradicts the rows, and either is proven by duality', () => {
+  test('binds or contradicts the rows, and both are proven by duality', () => {
     let [bound, contradicted] = [0, 0];
     for (let seed = 1; seed <= 60; seed++) {
       const program = onCorrelations(createRandomProgram(seed, { namesMax: 14 }));
@@ -168,12 +168,12 @@ describe('a budget of four securities has a length of at least a half', () => {
       norms: [{ metric: 'identity', centre: new Float64Array(4), radius }],
     });
 
-  test('a shorter one is proven to be none', () => {
+  test('a shorter one is proven infeasible', () => {
     expect(solveInBall(0.499).status).toBe('infeasible');
     expect(solveInBall(0.5 - 1e-7).status).toBe('infeasible');
   });
 
-  test('a length of one half has equal weights, and a longer one holds more of the best security', () => {
+  test('a length of one half has equal weights, and a longer one has more weight in the best security', () => {
     for (const radius of [0.5, 0.5 + 1e-12]) {
       const { status, point } = solveInBall(radius);
       expect(status).toBe('solved');

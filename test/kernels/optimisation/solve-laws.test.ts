@@ -128,7 +128,7 @@ describe('laws', () => {
     }
   });
 
-  test('a warm start ends where a cold one does', () => {
+  test('a warm start ends at the solution of a cold start', () => {
     for (const program of regularSamples) {
       const cold = requireSolution(program);
       const nearby = { ...program, centre: program.centre.map((weight, i) => weight * (1 + 0.05 * Math.sin(i))) };
@@ -138,7 +138,7 @@ describe('laws', () => {
     }
   });
 
-  test('any initial state leads to the answer, also a wrong one', () => {
+  test('any initial state leads to the solution, also a wrong one', () => {
     for (const program of regularSamples) {
       const wrong = createColdState(program);
       wrong.names.fill(1);
@@ -149,7 +149,7 @@ describe('laws', () => {
     }
   });
 
-  test('loadings give what their matrix gives', () => {
+  test('loadings give the solution of their matrix', () => {
     const random = seeded(5);
     const n = 40;
     const metric = createFactorMetric(
@@ -161,7 +161,7 @@ describe('laws', () => {
     expect(computeLargestGap(requireSolution(program).point.x, requireSolution(whole).point.x)).toBeLessThan(1e-12);
   });
 
-  test('a soft row is kept at a low price of the answer and given up at a high one', () => {
+  test('a soft row is kept at a low price of the solution and violated at a high one', () => {
     const random = seeded(8);
     const n = 10;
     const common = { ...createRandomProgram(4, { namesMax: 2 }), ...createBaseProgram(n, random) };

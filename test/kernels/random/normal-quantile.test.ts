@@ -12,7 +12,7 @@ test('agrees with scipy far into both tails', () => {
   );
 });
 
-test('is odd about the median and refuses what is no probability', () => {
+test('is odd about the median and refuses invalid probabilities', () => {
   expect(computeNormalQuantile(0.5)).toBe(0);
   expect(computeNormalQuantile(0.25)).toBe(-computeNormalQuantile(0.75));
   expect(() => computeNormalQuantile(0)).toThrow(KernelFault);

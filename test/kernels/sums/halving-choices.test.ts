@@ -70,7 +70,7 @@ describe.each([
     expect(sortFigures(figures)).toEqual(sortFigures(listOneByOne(sums)));
   });
 
-  test('refuses an odd number of blocks, too many, and room for other figures', () => {
+  test('refuses an odd number of blocks, too many blocks, and output of another size', () => {
     const [three, eighteen, two] = [sumsOf(2, 3), sumsOf(2, 18), sumsOf(2, 2)];
     expect(() => choicesOf(three, new Float64Array(6))).toThrow(KernelFault);
     expect(() => choicesOf(eighteen, new Float64Array(2 * countHalves(18)))).toThrow(KernelFault);

@@ -56,7 +56,7 @@ test('a value is money and the value of the units', () => {
   expect(sumHoldingValue(panel, 3, holding)).toBe(521);
 });
 
-test('a panel knows which holding it has, and one of another size has no kernel', () => {
+test('a panel states which holding it has, and one of another size has no kernel', () => {
   const kernel = getValuePanel(createPanel())!;
   const [owner, other] = [{}, {}];
   expect(kernel.has(owner, 1)).toBe(false);

@@ -3,13 +3,13 @@ import { expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { computePairwiseSum } from '#kernels/sums/pairwise-sum.js';
 
-test('adds nothing, one and a few', () => {
+test('sums zero, one and a few values', () => {
   expect(computePairwiseSum(new Float64Array(0))).toBe(0);
   expect(computePairwiseSum(Float64Array.of(3))).toBe(3);
   expect(computePairwiseSum(Float64Array.of(1, 2, 3, 4), 1, 3)).toBe(5);
 });
 
-test('is exact where plain summation drowns small terms', () => {
+test('is exact where plain summation loses small terms', () => {
   const tenths = new Float64Array(1_000_000).fill(0.1);
   expect(Math.abs(computePairwiseSum(tenths) - 100_000)).toBeLessThanOrEqual(1e-9);
 });

@@ -53,7 +53,7 @@ describe('contributions to the variance are the budgets', () => {
     }
   });
 
-  test('where names are correlated by 0.99 and volatilities differ a hundred times', () => {
+  test('if securities are correlated by 0.99 and volatilities differ a hundredfold', () => {
     const n = 12;
     const deviations = Float64Array.from({ length: n }, (_, i) => 0.02 * 100 ** (i / (n - 1)));
     const matrix = Float64Array.from({ length: n * n }, (_, e) => {
@@ -67,7 +67,7 @@ describe('contributions to the variance are the budgets', () => {
   });
 });
 
-test('without correlations weights go with the roots of budget over variance', () => {
+test('without correlations weights are proportional to the square root of budget over variance', () => {
   const variances = Float64Array.of(0.01, 0.04, 0.09);
   const budgets = Float64Array.of(0.5, 0.3, 0.2);
   const raw = variances.map((variance, i) => Math.sqrt(budgets[i]! / variance));

@@ -95,7 +95,7 @@ describe('minimum variance weights', () => {
     expect(Array.from(w)).toEqual([expect.closeTo(0.2, 14), expect.closeTo(0.8, 14)]);
   });
 
-  test('a security that only adds risk is left out', () => {
+  test('a security that only adds risk is excluded', () => {
     // Maximum diversification computed by hand: the covariance of both securities exceeds the variance of the first
     // security.
     const w = new Float64Array(2);
@@ -142,7 +142,7 @@ describe('minimum variance weights', () => {
     slow.forEach((weight, i) => expect(w[i]).toBeCloseTo(weight, 8));
   });
 
-  test('a singular matrix gives the evenest of the equal answers', () => {
+  test('a singular matrix gives the most equal of the optimal weights', () => {
     const w = new Float64Array(3);
     const outcome = solveMinimumVarianceWeights(new Float64Array(9).fill(0.01), 1, w);
     expect(outcome).toMatchObject({ status: 'solved', ridged: true });

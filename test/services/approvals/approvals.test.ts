@@ -65,7 +65,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a schedule holds back closes until a second person approves them, and then publishes them by itself', async () => {
+test('a schedule holds closes until a second person approves them, and then publishes them automatically', async () => {
   const put = await putSchedule(actAs('ada'), { enabled: false, indices: ['CORE'] });
   expect(put.status).toBe(200);
   const day = await performDay(actAs('ada'), day1);
@@ -234,7 +234,7 @@ test('every request and decision is in the audit log, with its comment', async (
   ]);
 });
 
-test('the approvals of a family are requested at once, and an overlay is published after its parent', async () => {
+test('the approvals of a family are requested together, and an overlay is published after its parent', async () => {
   const doubled = { kind: 'overlay', source_index_id: 'EVEN', overlay: { type: 'leverage', factor: 2 } };
   const { pipeline: _, rebalance: _reviews, ...rest } = createDefinition('EVEN-2X', 'EqualWeight', doubled);
   expect((await actAs('ada').ask('PUT', '/indices/EVEN-2X', rest)).status).toBe(200);
@@ -259,7 +259,7 @@ test('the approvals of a family are requested at once, and an overlay is publish
   for (const id of ['EVEN', 'EVEN-2X']) expect((await listPublishedDates(actAs('ada'), id)).at(-1)).toBe(day3);
 });
 
-test('a corporate action is decided by two persons, of whom the second sees its effect on each index', async () => {
+test('a corporate action is decided by two persons, and the second sees its effect on each index', async () => {
   const [session, coming] = SESSIONS.slice(12) as [string, string];
   const actions = `identifier,type,value,ex_date\nAA,SPLIT,2,${coming}\n`;
   await folder.write({ ...fileOf(session), 'corporate_actions.csv': actions });

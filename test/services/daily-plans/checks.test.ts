@@ -39,7 +39,7 @@ const findingsOf = (day: ScheduleDay) =>
     )
     .toSorted();
 
-test('a check of the run is refused before the runs, one of data is not', async () => {
+test('a check of the run is refused before the runs, a check of data is not', async () => {
   const createBody = (check: string) => schedule({ steps: [{ type: 'checks', checks: [{ check }] }, { type: 'run' }] });
   const { status, detail } = await service.refusal('PUT', '/schedules/other', createBody('weights'));
   expect([status, (detail as { findings: { path: string }[] }).findings[0]!.path]).toEqual([422, 'steps[0].checks[0]']);
@@ -56,7 +56,7 @@ test('a family without a problem passes all checks', async () => {
   expect([day.state, findingsOf(day)]).toEqual(['done', []]);
 });
 
-test('a wrong price holds back the indices with the security until a person waives it with a reason', async () => {
+test('a wrong price blocks the indices with the security until a person waives it with a reason', async () => {
   await folder.write(fileOf(day2, (price, security) => (security === 'AA' ? price * 10 : price)));
   const day = await performDay(service, day2);
   expect(day.state).toBe('blocked');
@@ -114,7 +114,7 @@ test('a wrong price holds back the indices with the security until a person waiv
   expect(await statementOf('EVEN')).toEqual([]);
 });
 
-test('the source corrects its price: published closes stand until a policy for errors decides about them', async () => {
+test('the source corrects its price: published closes stay until an error policy decides about them', async () => {
   await folder.write(fileOf(day2));
   await service.ask('POST', '/data/stores/vendor/refresh', { full: true });
   await service.finished('refresh:vendor');
@@ -149,7 +149,7 @@ test('a history that the vendor changes is reported, and the security is not upd
   expect((await performDay(service, day3)).state).toBe('done');
 });
 
-test('a second source that differs holds its index back', async () => {
+test('a second source that differs blocks its index', async () => {
   const level = (
     await service.ask<{ data: number[][] }>('GET', `/analytics/CORE/exports/levels?format=json&start=${day3}`)
   ).body.data[0]!;

@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a schedule is refused for a calendar, a time zone, an index, a template or a file name that do not exist', async () => {
+test('a schedule is refused for a missing calendar, time zone, index, template or file name', async () => {
   const codesOf = async (change: object) => {
     const { status, body } = await service.ask<{ error: { detail: { findings: { code: string; path: string }[] } } }>(
       'PUT',
@@ -111,7 +111,7 @@ test('a day waits for the prices of its session, and resumes when they arrive', 
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
-test('an index whose closes are refused holds back what is made from it and nothing else', async () => {
+test('an index whose closes are refused blocks only its derived indices', async () => {
   await folder.write(fileOf(day3, (price, security) => (security === 'AA' ? null : price)));
   await service.ask('PUT', '/indices/EVEN', {
     id: 'EVEN',
@@ -133,7 +133,7 @@ test('an index whose closes are refused holds back what is made from it and noth
   expect((await listPublishedDates(service, 'CORE')).at(-1)).toBe(day2);
 });
 
-test('a skip needs a reason, ends the day and is registered and audited; the next day publishes what it left', async () => {
+test('a skip needs a reason, ends the day and is registered and audited; the next day publishes the skipped closes', async () => {
   expect((await service.ask('POST', `/schedules/close/days/${day3}/skip`, {})).status).toBe(422);
   const reason = 'AA was suspended';
   const { body } = await service.ask('POST', `/schedules/close/days/${day3}/skip`, { reason });
@@ -202,7 +202,7 @@ test('the list shows days, newest first, with the next one', async () => {
   expect(await latestOf('?days=3')).toEqual(body);
 });
 
-test('a day is of a session that has begun', async () => {
+test('a day belongs to a session that has begun', async () => {
   const saturday = '2023-06-17';
   const messageOf = async (date: string) =>
     JSON.stringify((await service.refusal('POST', `/schedules/close/days/${date}/run`)).detail);
@@ -212,7 +212,7 @@ test('a day is of a session that has begun', async () => {
   expect((await service.refusal('GET', `/schedules/none/days`)).code).toBe('SCHEDULE_NOT_FOUND');
 });
 
-test('an earlier version is restored, and days outlive their schedule', async () => {
+test('an earlier version is restored, and days are kept after their schedule is deleted', async () => {
   expect((await service.ask('POST', '/schedules/close/versions/1/restore')).status).toBe(200);
   const { body } = await service.ask<{ steps: { type: string }[] }>('GET', '/schedules/close');
   expect(body.steps.map(({ type }) => type)).toEqual(['refresh', 'run', 'publish']);

@@ -25,7 +25,7 @@ function waiveCheck(date: string): Promise<void> {
   });
 }
 
-test('a waiver that is given during a round outlives it, and the day is due at once', async () => {
+test('a waiver that is given during a round remains after it, and the day is due at once', async () => {
   await world.put();
   computeMinutes(1);
   let rounds = 0;
@@ -45,7 +45,7 @@ test('a waiver that is given during a round outlives it, and the day is due at o
   expect(await world.day(MONDAY)).toMatchObject({ state: 'done', rounds: 2, waivers: [{ author: 'desk' }] });
 });
 
-test('a day whose request is approved during the round that made it is due at the end of the round', async () => {
+test('a day whose request is approved during the round that created it is due at the end of the round', async () => {
   await world.put();
   computeMinutes(1);
   const { documents, days } = world;
@@ -85,7 +85,7 @@ test('steps that are requested again during a round are performed after it, unde
   expect(await world.people.judgements('close', { limit: 5 })).toHaveLength(2);
 });
 
-test('a day that is skipped during a round forgets a request to perform it again', async () => {
+test('a day that is skipped during a round drops a request to perform it again', async () => {
   await world.put();
   computeMinutes(1);
   const runner = world.runner(async (step, id) => {
@@ -120,7 +120,7 @@ test('a decision that follows the end of a round is not overwritten by the round
   expect(await world.day(MONDAY)).toMatchObject({ state: 'blocked', lease: null, next_attempt_at: due });
 });
 
-test('a closure that another process recorded ends the day before its notification comes', async () => {
+test('a closure that another process recorded ends the day before its notification arrives', async () => {
   await world.put();
   computeMinutes(1);
   const changes = [{ date: MONDAY, session: 'closed', reason: 'Storm' }];

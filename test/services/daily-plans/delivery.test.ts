@@ -43,7 +43,7 @@ const findingsOf = async (body: object, id = 'ACME') => {
 const deliveriesOf = async (id: string) =>
   (await service.ask<{ deliveries: DeliveryRecord[] }>('GET', `/clients/${id}/deliveries`)).body.deliveries;
 
-test('a client is refused for an index, a target or a range that cannot be', async () => {
+test('a client is refused for an unknown index, target or range', async () => {
   expect(await findingsOf(createAcme({ entitlements: [{ indices: ['NONE'] }] }))).toEqual([
     'UNKNOWN_INDEX entitlements[0].indices[0]',
   ]);
@@ -74,7 +74,7 @@ test('a client is refused for an index, a target or a range that cannot be', asy
   expect((await service.refusal('PUT', '/clients/ACME', createAcme({ targets: [upwards] }))).status).toBe(422);
 });
 
-test('a day delivers the entitled files to each client, and holds the log', async () => {
+test('a day delivers the entitled files to each client, and records the log', async () => {
   expect((await service.ask('PUT', '/clients/ACME', createAcme())).status).toBe(200);
   const whole = { name: 'Whole', entitlements: [{}], targets: [createFolder('whole')] };
   expect((await service.ask('PUT', '/clients/WHOLE', whole)).status).toBe(200);
@@ -130,7 +130,7 @@ test('a day delivers the entitled files to each client, and holds the log', asyn
   expect(ofDay.body.deliveries.map(({ client_id: id }) => id)).toEqual(['ACME', 'WHOLE']);
 });
 
-test('files of a day are read by name, and equal what was delivered', async () => {
+test('files of a day are read by name, and equal the delivered files', async () => {
   const name = `CORE_${stamp}_closing.csv`;
   const answer = await service.download(`/schedules/close/days/${day}/files/${name}`);
   const bytes = Buffer.from(await answer.arrayBuffer());
@@ -140,7 +140,7 @@ test('files of a day are read by name, and equal what was delivered', async () =
   expect((await service.refusal('GET', `/schedules/close/days/${day}/files/other.csv`)).code).toBe('FILE_NOT_FOUND');
 });
 
-test('a second round sends nothing again; deliver again sends what is not there', async () => {
+test('a second round sends nothing again; deliver again sends only missing files', async () => {
   const name = `CORE_${stamp}_closing.csv`;
   await performDay(service, day);
   expect(mail.taken.length).toBe(1);
@@ -164,7 +164,7 @@ test('an unavailable target keeps the day open and blocks no index; it receives 
   expect(readdirSync(join(deliveryFolder, 'whole')).length).toBe(8);
 });
 
-test('a client that may no longer receive anything does not hold the day open', async () => {
+test('a client that may no longer receive anything does not keep the day open', async () => {
   rmSync(join(deliveryFolder, 'whole'), { recursive: true });
   writeFileSync(join(deliveryFolder, 'whole'), '');
   expect((await performDay(service, day, { again: ['deliver'] })).state).toBe('waiting');
@@ -179,7 +179,7 @@ test('a client that may no longer receive anything does not hold the day open', 
   ]).toEqual(['done', ['ACME/acme', 'ACME/mail']]);
 });
 
-test('secrets are stored encrypted, never shown, and stay with their address', async () => {
+test('secrets are stored encrypted, never shown, and are used only for their address', async () => {
   const url = 's3://acme-in/x';
   const bucket = { name: 'bucket', type: 'bucket', url, access_key_id: 'AK', endpoint: 'http://127.0.0.1:9' };
   const allowed = await runService(['--delivery-hosts', '127.0.0.1:9'], {
@@ -205,7 +205,7 @@ test('secrets are stored encrypted, never shown, and stay with their address', a
   }
 });
 
-test('clients have versions, show who may have an index, and are deleted with their secrets', async () => {
+test('clients have versions, show who may read an index, and are deleted with their secrets', async () => {
   const listClientIds = async (query: string) =>
     (await service.ask<{ clients: Client[] }>('GET', `/clients${query}`)).body.clients.map(({ client_id: id }) => id);
   expect(await listClientIds('')).toEqual(['ACME', 'NOBODY', 'WHOLE']);

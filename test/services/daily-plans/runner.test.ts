@@ -33,7 +33,7 @@ test('a day begins at its time, in its order, and once', async () => {
   expect(await world.days.state('close')).toMatchObject({ through: MONDAY, open: [] });
 });
 
-test('a family of 200 indices is performed in one plan, each index after those that it is made from', async () => {
+test('a family of 200 indices is performed in one plan, each index after its parents', async () => {
   const idOf = (k: number): string => `I${String(k).padStart(3, '0')}`;
   const common = { calendar: 'XNYS', base_date: '2020-01-02' };
   const rule = { pipeline: { weighting: { type: 'EqualWeight' } } };
@@ -63,7 +63,7 @@ test('a family of 200 indices is performed in one plan, each index after those t
     if ('source_index_id' in document) expect(at.get(id)!, id).toBeGreaterThan(at.get(document.source_index_id)!);
 });
 
-test('sessions of an outage are caught up in their order, those before them are recorded as missed', async () => {
+test('sessions of an outage are processed in order, and those before them are recorded as missed', async () => {
   await world.put({ catch_up: 1 });
   world.now = Date.parse('2026-12-01T12:00:00Z');
   const runner = world.runner();
@@ -84,7 +84,7 @@ test('a disabled schedule starts no day', async () => {
   expect(await world.day(MONDAY)).toBeUndefined();
 });
 
-test('a blocked index holds back the overlay on it on this day and on the next, the rest continues', async () => {
+test('a blocked index blocks the overlay on it on this day and the next, and the others continue', async () => {
   await world.put();
   let isBlocked = true;
   const runner = world.runner((step, id, date) => {
@@ -113,7 +113,7 @@ test('a blocked index holds back the overlay on it on this day and on the next, 
   expect((await world.day(TUESDAY))!.state).toBe('done');
 });
 
-test('with on_failure stop a blocked index holds back its family, and the days after', async () => {
+test('with on_failure stop a blocked index blocks its family, and the days after', async () => {
   await world.put({ on_failure: 'stop' });
   const runner = world.runner((step, id) => {
     if (step === 'run' && id === 'EVEN') throw new BlockedError('no run');
@@ -155,7 +155,7 @@ test('two processes share the days of a schedule: each step is performed once', 
 });
 
 test.for(['refresh', 'run', 'publish'] as const)(
-  'a process that dies in the step %s is followed by another once its lease has ended',
+  'a process that ends in the step %s is replaced by another once its lease has expired',
   async (where) => {
     await world.put();
     computeMinutes(1);
@@ -179,7 +179,7 @@ test.for(['refresh', 'run', 'publish'] as const)(
   },
 );
 
-test('a step that fails unexpectedly is tried again later', async () => {
+test('a step that fails unexpectedly is retried later', async () => {
   await world.put();
   computeMinutes(1);
   let isBroken = true;
@@ -227,7 +227,7 @@ test('a step that is refused as a whole blocks the day with its reason', async (
   expect(day.steps[1]).toMatchObject({ state: 'failed', code: 'NO_DATA_SOURCE' });
 });
 
-test('a day whose author may no longer act is blocked with the reason, and continues once the author may', async () => {
+test('a day whose author lost the permission is blocked with the reason, and continues once it is granted again', async () => {
   await world.put();
   let fault: string | undefined = 'The key desk was revoked.';
   world.authorFault = () => fault;

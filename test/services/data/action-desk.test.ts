@@ -49,7 +49,7 @@ test('a session without actions is published', async () => {
   expect(await listPublishedDates(service, 'CORE')).toHaveLength(10);
 });
 
-test('an action that takes effect holds its index back until it is confirmed', async () => {
+test('an action that takes effect blocks its index until it is confirmed', async () => {
   await deliverActions(day2, [`AA,SPLIT,2,${day2}`]);
   expect(await readHeldBy(day2)).toEqual([`The SPLIT of AA on ${day2} is not confirmed.`]);
   const { actions, total } = await createQueue('?state=new');
@@ -78,7 +78,7 @@ test('an action shows its effect on each index, before and after', async () => {
   expect(core.divisor_after).toBeCloseTo(core.divisor_before!, 12);
 });
 
-test('an action that differs from a source is flagged, and one with changed terms is amended and holds back again', async () => {
+test('an action that differs from a source is flagged, and one with changed terms is amended and blocks again', async () => {
   await deliverActions(day3, [`AA,SPLIT,2,${day2}`, `BB,DIVIDEND,0.3,${day3}`]);
   expect(await readHeldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} is not confirmed.`]);
   const find = async () => (await createQueue('?identifier=BB')).actions[0]!;

@@ -132,7 +132,7 @@ test('a merger into no other security is refused', async () => {
   expect(text).toContain('The value of a MERGER is -1');
 });
 
-test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is none', async () => {
+test('endings and splits of one security on one day are a finding that states the applied one; an offer with an election is not', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'cash', 'election_date'];
   const createTables = (actions: readonly (readonly unknown[])[]) => ({
     ...buildTables([]),
@@ -176,7 +176,7 @@ test('endings and splits of one security on one day are a finding that states th
   );
 });
 
-test('cash besides shares is read, kept and served of a merger, and refused of any other action', async () => {
+test('cash in addition to shares is accepted for a merger, and refused for any other action', async () => {
   const columns = ['identifier', 'type', 'value', 'ex_date', 'related', 'Cash'];
   const importStore = (...actions: readonly (readonly unknown[])[]) =>
     service.ask(
@@ -257,7 +257,7 @@ test('improbable values of an action or a currency are reported with both number
   );
 });
 
-test('a series whose values cannot be percent a year is flagged where a rate is named and refused where one is needed', async () => {
+test('a series whose values cannot be per cent per year is flagged if a rate is named and refused if one is needed', async () => {
   await service.ask('POST', '/data/import', importOf(buildTables([])));
   await service.ask('PUT', '/indices/PLAIN', {
     id: 'PLAIN',
@@ -305,7 +305,7 @@ test('a series whose values cannot be percent a year is flagged where a rate is 
   expect((await run({})).status).toBe('succeeded');
 });
 
-test('a pack of a closed day says whose closes price it, one of securities that have ended how they did', async () => {
+test('a pack of a closed day states the date of its closes, and a pack with ended securities how they ended', async () => {
   const ended = ['E', 'ACQUISITION', 520, DAYS[20], null, null, null];
   await service.ask('POST', '/data/import', importOf(buildTables([ended])));
   const pack = (request: object) =>

@@ -150,7 +150,7 @@ describe('series of the served store', () => {
       });
     }));
 
-  test('are no constituents, no names and not covered', () =>
+  test('are no constituents, no securities and not part of the coverage', () =>
     runOnStore('apart', async () => {
       const preview = JSON.stringify((await service.ask('POST', '/indices/ALL/preview', { as_of: '2024-03-01' })).body);
       for (const name of NAMES) expect(preview).toContain(`"${name}"`);
@@ -165,7 +165,7 @@ describe('series of the served store', () => {
     }));
 });
 
-test('a run measured against a series is that against the same prices as a security of the market', async () => {
+test('a run compared with a series equals one compared with the same prices as a security of the market', async () => {
   const request = { benchmark: { kind: 'identifier', id: 'SPX' } };
   const [apart, among] = [
     await runOnStore('apart', () => run('LISTED', request)),
@@ -192,7 +192,7 @@ test('a benchmark in another currency is converted, by hand', () =>
     expect(numbers.some((value) => Math.abs(value - byHand) < 1e-10)).toBe(true);
   }));
 
-test('an exchange rate from a series gives the levels that it gives from the market, bit for bit', async () => {
+test('an exchange rate from a series gives the same levels as one from the market, bit for bit', async () => {
   const readLevels = async () => {
     await run('EURO');
     return get<{ levels: unknown }>('/analytics/EURO/levels');
@@ -216,7 +216,7 @@ describeCompared({
   remove: (path) => service.ask('DELETE', path),
 });
 
-test('an overlay is refused for errors that its job would fail on, and not for data before its start', async () => {
+test('an overlay is refused for errors that would fail its job, and not for data before its start', async () => {
   const readSeries = (name: string, currency: string, t: number) =>
     DAYS.map((day, at) => [name, day, at === t ? -1 : priceOf('SPX', at), currency, name]);
   const tables = {
@@ -243,7 +243,7 @@ test('an overlay is refused for errors that its job would fail on, and not for d
   expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(grown, 12);
 });
 
-test('a run is extended with its series to the bits of a whole run, and runs whole when their history is another', async () => {
+test('a run is extended with its series bit-identically to a whole run, and runs whole if the history of the series changed', async () => {
   const folder = join(service.root, 'growing');
   await mkdir(folder);
   const write = (days: number, change = 0) => {

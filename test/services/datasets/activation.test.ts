@@ -50,7 +50,7 @@ async function isOutliving(): Promise<boolean> {
   return isRunning;
 }
 
-test('a run reads to its end the store that was served when it began, though another is served and its own is deleted meanwhile', async () => {
+test('a run reads the store that was served when it began, although another is served and the first is deleted meanwhile', async () => {
   // The second store is small: reading it takes a fraction of the time of the run on the first store.
   const second = await generateStore('second', 2, { activate: false, assets: 12 });
   while (!(await isOutliving()));

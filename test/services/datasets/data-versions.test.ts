@@ -91,7 +91,7 @@ const removeTimes = (answer: unknown): unknown =>
     ['stale', 'run_at', 'took_ms'].includes(member) ? null : value,
   );
 
-test('each content that was served is a version, with the rows that it changed', async () => {
+test('each served content is a version, with its changed rows', async () => {
   const { versions: listed, total } = await findVersions();
   expect(total).toBe(3);
   expect(listed.map(({ version, source, readable }) => [version, source, readable])).toEqual([
@@ -127,7 +127,7 @@ test('the values between two versions are reported, before and after', async () 
   );
 });
 
-test('prices, actions, previews and backtests of an earlier version are those that were answered then', async () => {
+test('prices, actions, previews and backtests of an earlier version are the earlier answers', async () => {
   for (const [i, earlier] of earlierAnswers.entries()) {
     const version = i + 1;
     expect(await readAnswers(`?as_known_on=${version}`, { as_known_on: version })).toEqual(earlier.answers);
@@ -135,7 +135,7 @@ test('prices, actions, previews and backtests of an earlier version are those th
   }
 });
 
-test('an export as known on a version is of the newest run that was made on it', async () => {
+test('an export as known on a version uses the newest run of that version', async () => {
   const { body } = await service.ask<{ readonly runs: readonly { run_id: string; store_version: number }[] }>(
     'GET',
     '/analytics/KNOWN/runs',
@@ -164,7 +164,7 @@ test('an export as known on a version is of the newest run that was made on it',
   await service.ask('DELETE', '/indices/LATER');
 });
 
-test('a time asks for the newest version known at it, and a backtest reports which it was', async () => {
+test('a time selects the newest version known at it, and a backtest reports that version', async () => {
   const { versions: listed } = await findVersions();
   const second = listed.find(({ version }) => version === 2)!;
   expect(removeTimes(await readLevels(second.known_at))).toEqual(removeTimes(earlierAnswers[1]!.levels));
@@ -191,7 +191,7 @@ test('a time asks for the newest version known at it, and a backtest reports whi
   expect((await service.refusal('GET', '/data/stores/none/versions/diff?from=1&to=2')).code).toBe('STORE_NOT_FOUND');
 });
 
-test('sweeps and risk models take what was known', async () => {
+test('sweeps and risk models use the data known at the time', async () => {
   const sweep = { index_id: 'KNOWN', grid: { '/request/transaction_cost_bps': [0, 10] } };
   const model = { identifiers: ['A', 'B', 'D'], as_known_on: 2 };
   const [swept, known] = [
@@ -206,7 +206,7 @@ test('sweeps and risk models take what was known', async () => {
   expect(createVolatilities(last)).not.toEqual(earlierEstimate);
 });
 
-test('the same content served again after a restart is no version, and the earlier ones are still there', async () => {
+test('the same content served again after a restart is no version, and the earlier versions remain', async () => {
   await service.restart();
   await service.resumed();
   expect((await findVersions()).total).toBe(3);
@@ -216,7 +216,7 @@ test('the same content served again after a restart is no version, and the earli
 const listReadableVersions = async (): Promise<unknown[]> =>
   (await findVersions()).versions.map(({ version, readable: isReadable }) => [version, isReadable]);
 
-test('contents beyond those to be kept are forgotten, but for what a stored run or a published close refers to', async () => {
+test('contents beyond the limit are deleted, except those that a stored run or a published close refers to', async () => {
   const keep = (kept: unknown) => service.ask('PATCH', '/data/stores/m', { versions_kept: kept });
   await readLevels(1);
   expect((await keep(1)).body).toMatchObject({ versions_kept: 1 });
@@ -254,7 +254,7 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
 const listStoreVersions = async (store: string): Promise<DataVersions['versions']> =>
   (await service.ask<DataVersions>('GET', `/data/stores/${store}/versions`)).body.versions;
 
-test('a folder that changed while the service was stopped keeps the contents that were served of it, bit for bit', async () => {
+test('a folder that changed while the service was stopped keeps its earlier contents, bit for bit', async () => {
   const folder = join(service.root, 'folder');
   await mkdir(folder);
   const formatCsv = (...closes: readonly number[]): string =>
@@ -298,7 +298,7 @@ test('a folder that changed while the service was stopped keeps the contents tha
   for (const version of [1, 2, 3]) expect(await readPrices(`?as_known_on=${version}`)).toEqual(responses[version - 1]);
 });
 
-test('an import that is not activated keeps what was served of its store before', async () => {
+test('an import that is not activated keeps the earlier served content of its store', async () => {
   const before = await listReadableVersions();
   const unserved = { store_id: 'm', name: 'M', activate: false };
   for (const [count, on_exists] of [

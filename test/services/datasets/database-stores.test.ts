@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     );
   });
 
-  test('whose password holds what ends one elsewhere is shown without any of it', async () => {
+  test('with a password that contains delimiters of URLs is shown without any part of it', async () => {
     const location = database.url.replace('secret-of-the-test', 'first@second%2Fthird');
     const { status, body } = await service.ask<DataStore>('POST', '/data/stores', {
       store_id: 'at',
@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect((await service.ask('DELETE', '/data/stores/at')).status).toBe(204);
   });
 
-  test('keeps no password in its versions: restoring one needs it declared again', async () => {
+  test('keeps no password in its versions: restoring one requires the password again', async () => {
     const formatLocation = (password: string) => database.url.replace('secret-of-the-test', password);
     const entry = { store_id: 'turns', name: 'turns', kind: 'database', tables: { market: 'daily' } };
     expect(
@@ -92,7 +92,7 @@ describe.skipIf(!hasPostgresql)('a store in PostgreSQL', () => {
     expect(await service.refusal('POST', `${path}/document/versions/1/restore`)).toMatchObject({ status: 422 });
   });
 
-  test('coexists with a second one of other tables, and not of the same', async () => {
+  test('coexists with a second store of other tables, and not of the same tables', async () => {
     await database.query(
       "CREATE TABLE weekly AS SELECT 'W' AS identifier, DATE '2024-01-05' AS date, 3.0::float8 AS \"CLOSE\"",
     );

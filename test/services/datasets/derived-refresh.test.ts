@@ -29,7 +29,7 @@ const mapping = Mapping.parse({
   adjusted_close: 'Adj Close',
 });
 
-test('a refresh serves dividends derived from adjusted closes of new days; with changes to stored days it leaves the security', () =>
+test('a refresh adds dividends derived from adjusted closes of new days; with changes to stored days it keeps the security unchanged', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ 'A.csv': formatVendorFile(3, { '2024-01-03': 0.5 }) });
     await load();
@@ -61,7 +61,7 @@ test('a refresh serves dividends derived from adjusted closes of new days; with 
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }, mapping));
 
-test('a refresh keeps dividends that a vendor rounds otherwise after a new one', () =>
+test('a refresh keeps dividends that a vendor rounds differently after a new dividend', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
     const closes = [40, 41.2, 39.6, 40.4, 40.8, 40];
     const days = [...DAYS, '2024-01-09'];
@@ -90,7 +90,7 @@ test('a refresh keeps dividends that a vendor rounds otherwise after a new one',
     expect((await store()).content_hash).toBe(before);
   }, mapping));
 
-test('rows of a store are bars kept: those of two wide tables once, and a bar said twice once', async () => {
+test('rows of a store are its stored bars: those of two wide tables once, and a repeated bar once', async () => {
   const wide = Mapping.parse({ layout: 'wide', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } });
   await runWithDesk(async ({ write, load, store }) => {
     const table = 'date,A,B\n2024-01-02,10,20\n2024-01-03,11,\n';

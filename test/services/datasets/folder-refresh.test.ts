@@ -52,7 +52,7 @@ test('a refresh gives the same content as a complete read of the folder, whateve
     }
   }));
 
-test('a table that is gone from the folder is gone from the store', () =>
+test('a table removed from the folder is removed from the store', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole, location }) => {
     await write({ ...createBars('2024-01-02', ['A,2024-01-02,10']), 'reference.csv': 'identifier,NAME\nA,Alpha\n' });
     await load();
@@ -109,7 +109,7 @@ test('a full refresh finds restatements in a file with unchanged time and length
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
-test('only files that have come or changed are read again, and tables of which none has', () =>
+test('only new or changed files are read again, and tables without one are not', () =>
   runWithDesk(async ({ write, location }) => {
     const listFiles = async () =>
       listFolderFiles(location, { tables: {}, mapping: null }, createLocations([location]), createProblems());
@@ -193,7 +193,7 @@ describe('a folder that changes while it is read', () => {
   );
 });
 
-test('a reading process that is killed fails its job, and the next one reads', () =>
+test('a reading process that is killed fails its job, and the next process reads', () =>
   runWithDesk(async ({ write, load, refresh, store, served }) => {
     const many = Array.from(
       { length: 80_000 },
@@ -248,7 +248,7 @@ test('a refresh reports a date with only some of the securities, again while it 
     expect((await store()).findings).toMatchObject(partial);
   }));
 
-test('findings of the read remain after a refresh, also after one without news', () =>
+test('findings of the read remain after a refresh, also after one without new data', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     const listIgnoredColumns = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
     await write(createBars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
@@ -263,7 +263,7 @@ test('findings of the read remain after a refresh, also after one without news',
     expect((await store()).findings).toEqual((await readWhole()).findings);
   }, Mapping.parse({})));
 
-test('a hole of the whole market before new dates is reported by the refresh and kept with the store', () =>
+test('a gap of the whole market before new dates is reported by the refresh and kept with the store', () =>
   runWithDesk(async ({ write, load, refresh, store }) => {
     const days = ['02', '03', '04', '05', '08', '09'].map((day) => `2024-01-${day}`);
     await write(

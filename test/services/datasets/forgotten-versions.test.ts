@@ -37,7 +37,7 @@ async function serveVersions(documents: DocumentStore, count: number): Promise<v
 
 const countStored = async (documents: DocumentStore): Promise<number> => (await documents.ids('data-version')).length;
 
-test('the versions of a deleted store are forgotten some at a time, the head with the first', async () => {
+test('the versions of a deleted store are deleted in batches, the head with the first', async () => {
   const documents = createMemoryEngine().open();
   await writeVersions(documents, COUNT);
   const last = await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
@@ -50,7 +50,7 @@ test('the versions of a deleted store are forgotten some at a time, the head wit
   expect(await countStored(documents)).toBe(0);
 });
 
-test('the next start completes an interrupted deletion, and does not touch a store that has the id by then', async () => {
+test('the next start completes an interrupted deletion, and does not touch a new store with the id', async () => {
   const documents = createMemoryEngine().open();
   await writeVersions(documents, COUNT);
   await documents.transaction((tx) => deleteDataVersions(tx, 'm'));
@@ -77,7 +77,7 @@ test('no number of a deleted store is given again, however often its id is used'
   expect(getFirst(await readHistory(documents, 'm'))).toBe(7);
 });
 
-test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {
+test('nothing is deleted of a store whose head is unreadable or lost', async () => {
   const documents = createMemoryEngine().open();
   await writeVersions(documents, 3);
   await documents.transaction(async (tx) => void (await tx.put('data-history', 'm', { latest: 'damaged' })));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createBars, contentOf, runWithDesk } from './refresh-desk.js';
 
-test('a dry run reports what a refresh would bring and stores nothing, and the refresh after it brings that', () =>
+test('a dry run reports the changes of a refresh and stores nothing, and the refresh after it makes these changes', () =>
   runWithDesk(async ({ write, load, refresh, store, served, readWhole }) => {
     await write(createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20']));
     await load();
@@ -14,7 +14,7 @@ test('a dry run reports what a refresh would bring and stores nothing, and the r
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }));
 
-describe('a refresh that fail_on names a finding of', () => {
+describe('a refresh with a finding that fail_on names', () => {
   const names = ['A', 'B', 'C', 'D', 'E'];
   const createDayBars = (date: string, held: readonly string[], close = 10) =>
     createBars(
@@ -22,7 +22,7 @@ describe('a refresh that fail_on names a finding of', () => {
       held.map((name) => `${name},${date},${close}`),
     );
 
-  test('is rejected whole, before anything is stored, and taken once the finding is gone', () =>
+  test('is rejected as a whole, before anything is stored, and accepted once the finding disappears', () =>
     runWithDesk(async ({ write, load, refresh, store, served }) => {
       await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-03', names) });
       await load();
@@ -40,7 +40,7 @@ describe('a refresh that fail_on names a finding of', () => {
       expect(await refresh({ failOn: ['PARTIAL_DATE'] })).toMatchObject({ rows_added: 10, findings: [] });
     }));
 
-  test('is rejected for one security with another history, and for a data warning that the store does not have', () =>
+  test('is rejected for one security with a changed history, and for a new data warning', () =>
     runWithDesk(async ({ write, load, refresh, store }) => {
       await write({ ...createDayBars('2024-01-02', names), ...createDayBars('2024-01-03', names) });
       await load();
@@ -54,7 +54,7 @@ describe('a refresh that fail_on names a finding of', () => {
       expect(await refresh({ failOn: ['PRICE_JUMP'] })).toMatchObject({ rows_added: 5 });
     }));
 
-  test('is not rejected for a partial date that the store has: that one is reported', () =>
+  test('is not rejected for a partial date that the store already has, which is reported', () =>
     runWithDesk(async ({ write, load, refresh }) => {
       await write({
         ...createDayBars('2024-01-02', names),
@@ -69,7 +69,7 @@ describe('a refresh that fail_on names a finding of', () => {
     }));
 });
 
-test('bars that come late are added to their securities, whose history is otherwise as it was, and reported', () =>
+test('late bars are added to their securities, if the history is otherwise unchanged, and reported', () =>
   runWithDesk(async ({ write, load, refresh, store, readWhole }) => {
     await write({
       ...createBars('2024-01-02', ['A,2024-01-02,10', 'B,2024-01-02,20', 'C,2024-01-02,30']),

@@ -20,7 +20,7 @@ async function createInspectedFolder(files: Readonly<Record<string, string>>) {
   return inspectData(InspectRequest.parse({ location }), { client: null, signal: new AbortController().signal });
 }
 
-test('an empty file of bars is asked about, an empty table next to them refuses the folder', async () => {
+test('an empty file of bars causes a question, an empty table in addition refuses the folder', async () => {
   const { unsure } = await createInspectedFolder({ 'A.csv': BARS, 'B.csv': '' });
   expect(unsure.map(({ field }) => field)).toContain('ignore');
   await expect(createInspectedFolder({ 'market.csv': BARS, 'reference.csv': '' })).rejects.toMatchObject({

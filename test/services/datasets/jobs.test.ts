@@ -163,7 +163,7 @@ const GENERATE = {
 const bodyOf = async (store: Store, id: string) =>
   DatasetDocument.parse(((await store.documents.get('store', id)) as { readonly body: unknown }).body);
 
-test('a load whose end cannot be written leaves the served store in memory and on disk as they were', () =>
+test('a load whose end cannot be written leaves the served store in memory and on disk unchanged', () =>
   addJobs(async ({ store, markets, jobs }) => {
     const completion = await jobs.load.run({ store_id: 'new' }, createAttempt());
     await expect(end(store, completion, new Error('the disk is full'))).rejects.toThrow('the disk is full');
@@ -180,7 +180,7 @@ test('a load whose end cannot be written leaves the served store in memory and o
     ]).toEqual(['new', false, true]);
   }));
 
-test('a refresh whose end cannot be written serves the version before it, and one that lost its store to an activation writes nothing', () =>
+test('a refresh whose end cannot be written serves the previous version, and one that lost its store to an activation writes nothing', () =>
   addJobs(async ({ store, markets, jobs }) => {
     const none = { added: 0, changed: 0, removed: 0 };
     const report = {
@@ -222,7 +222,7 @@ test('a refresh whose end cannot be written serves the version before it, and on
     expect([markets.served()?.handle.datasetId, (await bodyOf(store, 'new')).active]).toEqual(['new', true]);
   }));
 
-test('a synthetic refresh removes the folder it replaced once the new one is the store, and only then', () =>
+test('a synthetic refresh removes the replaced folder only after the new one is the store', () =>
   addJobs(async ({ store, jobs, folder }) => {
     await end(store, await jobs.generate.run(GENERATE, createAttempt()));
     const before = (await bodyOf(store, 'made')).location!;
@@ -240,7 +240,7 @@ test('a synthetic refresh removes the folder it replaced once the new one is the
     expect(existsSync(join(after, 'market.parquet'))).toBe(true);
   }));
 
-test('a refresh that fills the disk reports it, removes its files, and the store stays as it was', ({ skip }) =>
+test('a refresh that fills the disk reports it, removes its files, and leaves the store unchanged', ({ skip }) =>
   addJobs(async ({ store, markets, jobs, folder }) => {
     const stores = join(folder, 'stores');
     mkdirSync(stores);

@@ -141,7 +141,7 @@ test('a content is served before it is copied, and the replaced one remains avai
   expect(one.failures).toEqual([]);
 });
 
-test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
+test('a copy interrupted by a kill is made at the next start, if the source still has the content', async () => {
   const at = await createPlaces();
   await createDesk(at).serve(await marketOf(1, 2)); // never released, because the process ends
   const next = createDesk(at);
@@ -165,7 +165,7 @@ test('a version whose copy was interrupted and whose source has changed is repor
   await expect(next.versions.at(1)).rejects.toMatchObject({ code: 'NO_DATA_KNOWN' });
 });
 
-test('a copy is renewed behind the answers while that before it holds', async () => {
+test('a copy is renewed in the background while the previous one is valid', async () => {
   const at = await createPlaces();
   const first = createDesk(at);
   first.release();

@@ -65,7 +65,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a price that a check blocks on is overridden by two persons, and the day publishes', async () => {
+test('a price that blocks a check is overridden by two persons, and the day publishes', async () => {
   await folder.write(fileOf(date, (price, security) => (security === 'AA' ? 10 * price : price)));
   const before = await readFile(join(folder.folder, `market/${date}.csv`), 'utf8');
   const day = await performDay(actAs('ada'), date);
@@ -89,7 +89,7 @@ test('a price that a check blocks on is overridden by two persons, and the day p
   expect(await readFile(join(folder.folder, `market/${date}.csv`), 'utf8')).toBe(before);
 });
 
-test('the statement of an index with the security names requester, approver and number, that of another nothing', async () => {
+test('the statement of an index with the security names requester, approver and number; that of another index does not', async () => {
   const overridesOf = async (id: string) =>
     (await actAs('ada').ask<BenchmarkStatement>('GET', `/indices/${id}/statement`)).body.discretion.overrides;
   expect(await overridesOf('CORE')).toMatchObject([{ identifier: 'AA', author: 'ada', approved_by: ['ben'] }]);

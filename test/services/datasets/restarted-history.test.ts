@@ -70,7 +70,7 @@ describe('a restart', () => {
     expect(changesOf(report)).not.toContain('warning HISTORY_CHANGED market.A');
   });
 
-  test('that finds later days alone says that the history is what it was', async () => {
+  test('that finds only later days reports the history as unchanged', async () => {
     const desk = await serveFiles('grown', { 'market/1.csv': formatBars(FIRST) });
     await desk.write({ 'market/2.csv': formatBars(['A,2024-01-04,12']) });
     await restart();
@@ -90,7 +90,7 @@ describe('a restart', () => {
     expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
   });
 
-  test('that finds a security that begins later says that the history of the others is what it was', async () => {
+  test('that finds a new security reports the history of the others as unchanged', async () => {
     const createReference = (rows: readonly string[]) => ({
       'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n`,
     });

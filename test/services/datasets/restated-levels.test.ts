@@ -47,7 +47,7 @@ async function readLastLevel(): Promise<number> {
   return body.levels.data.at(-1)!;
 }
 
-test('a level continues over a split that the vendor restated, and ignores a close that it changed', async () => {
+test('a level continues over a split that the vendor restated, and ignores a changed close', async () => {
   const folder = join(service.root, 'vendor');
   await mkdir(folder);
   const write = (text: string) => writeFile(join(folder, 'AAPL.csv'), text);

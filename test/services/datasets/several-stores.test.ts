@@ -83,7 +83,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 describe('indices of several stores side by side', () => {
-  test('run at the same time with the bits of a service that serves only their store', async () => {
+  test('run concurrently, bit-identically to a service that serves only their store', async () => {
     const ids = INDICES.map(([id]) => id);
     await Promise.all(ids.map((id) => runToResult(service, `/analytics/${id}/backtest`)));
     for (const [id, store] of INDICES) {
@@ -133,7 +133,7 @@ describe('indices of several stores side by side', () => {
     expect(await figuresOf('ANYWHERE')).toEqual(singleColumn.get('desk'));
   });
 
-  test('are refused together, and a store that is not registered is named as a choice', async () => {
+  test('are refused together, and an unregistered store is reported with the known ones', async () => {
     const createOverlay = (store_id: string | null) => ({
       id: 'MIX',
       name: 'Mix',
@@ -210,7 +210,7 @@ describe('indices of several stores side by side', () => {
     expect(await figuresOf('IN-WEST')).toEqual(singleColumn.get('west'));
   });
 
-  test('take later days of their store by a refresh while another is active', async () => {
+  test('add later days of their store by a refresh while another is active', async () => {
     writeWalks(join(service.root, 'east'), { names: NAMES, sessions: 85, seed: SEEDS['east']! });
     const report = await runToResult<{ dates_added: number }>(service, '/data/stores/east/refresh');
     expect(report.dates_added).toBe(5);

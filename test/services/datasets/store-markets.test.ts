@@ -59,7 +59,7 @@ async function openStoreWorld(keptBytesMax: number) {
   return { stores, markets, loads, reads, change: (id: string) => versions.set(id, (versions.get(id) ?? 1) + 1) };
 }
 
-test('stores are loaded at their first use, once for those who ask at the same time; the active one never', async () => {
+test('stores are loaded at their first use, once for concurrent callers; the active store never', async () => {
   const { stores, markets, loads } = await openStoreWorld(10 * STORE_BYTES);
   const [first, second] = await Promise.all([stores.of('east'), stores.of('east')]);
   expect(first).toBe(second);
@@ -69,7 +69,7 @@ test('stores are loaded at their first use, once for those who ask at the same t
   await expect(stores.of('gone')).rejects.toMatchObject({ code: 'STORE_NOT_FOUND' });
 });
 
-test('kept stores stay within their memory: the one used longest ago is released, the one used last never', async () => {
+test('kept stores stay within their memory: the least recently used is released, the last one used never', async () => {
   const { stores, loads } = await openStoreWorld(2 * STORE_BYTES);
   for (const id of ['east', 'west', 'east', 'north']) await stores.of(id);
   expect(stores.kept()).toEqual(['east', 'north']);
@@ -79,7 +79,7 @@ test('kept stores stay within their memory: the one used longest ago is released
   expect(loads).toEqual(['east', 'west', 'north']);
 });
 
-test('a released content that a call still holds is not read again, and another content is', async () => {
+test('a released content that a call still uses is not read again, but another content is', async () => {
   const { stores, loads, change } = await openStoreWorld(STORE_BYTES);
   await stores.within('east', async () => {
     const held = getCallMarket();
@@ -107,7 +107,7 @@ test('a call after a change of a store does not get the content that an earlier 
   expect((await stores.of('east')).identity.contentHash).toBe('east 2');
 });
 
-test('a store that was removed leaves the memory', async () => {
+test('a removed store is removed from memory', async () => {
   const { stores } = await openStoreWorld(10 * STORE_BYTES);
   await stores.of('east');
   stores.onRemoved({ store_id: 'east' });
@@ -129,7 +129,7 @@ test('a call reads its market to its end, whatever the store has meanwhile, and 
   await expect(late).rejects.toThrow('after the end of the call');
 });
 
-test('a key that is limited to prefixes reads the active store, its own and those that are shared with it', async () => {
+test('a key that is limited to prefixes reads the active store, its own and those shared with it', async () => {
   const { stores } = await openStoreWorld(10 * STORE_BYTES);
   const reach = { prefixes: ['alpha-'], shared: new Set(['store/east']), isHidden: false };
   await withinReach(reach, async () => {

@@ -14,7 +14,7 @@ afterAll(() => service.close());
 
 const SMALL_MARKET = { assets: 3, start: '2020-01-02', end: '2020-06-30', activate: false };
 
-describe('a request for synthetic data that is under way', () => {
+describe('a pending request for synthetic data', () => {
   test.each([
     ['with an id', { store_id: 'twice' }],
     ['without one', { seed: 77 }],
@@ -36,7 +36,7 @@ describe('a request for synthetic data that is under way', () => {
     expect(stores.filter(({ store_id }) => store_id.startsWith('synthetic-77')).length).toBeLessThanOrEqual(1);
   });
 
-  test('refuses another one under its id', async () => {
+  test('refuses another request under its id', async () => {
     const goOn = pauseReaders();
     onTestFinished(goOn);
     const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'other' });
@@ -90,7 +90,7 @@ describe('a synthetic market beyond the sessions that are known', () => {
     ]);
   });
 
-  test('is refused by both dates when it is to be extended so far', async () => {
+  test('is refused by both dates when it would be extended beyond them', async () => {
     await service.ask('POST', '/data/synthetic', { ...SMALL_MARKET, store_id: 'short' });
     await service.finished('generate:short');
     expect(await findingsOf('/data/stores/short/refresh', { until: '2041-06-28' })).toEqual([

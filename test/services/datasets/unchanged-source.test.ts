@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('after a restart a folder that holds the same is served without being read', async () => {
+test('after a restart an unchanged folder is served without being read', async () => {
   await expect.poll(copy).toBe('made');
   const before = await fetchCloses();
   const goOn = pauseReaders();
@@ -38,7 +38,7 @@ test('after a restart a folder that holds the same is served without being read'
   expect(await fetchCloses()).toEqual(before);
 });
 
-test('one byte that differs is read at the start, by the rules of a refresh', async () => {
+test('one changed byte is read at the start, by the rules of a refresh', async () => {
   const before = await fetchCloses();
   await service.restart(() => writeFile(file, formatCsv(10, 12)));
   await service.resumed();
@@ -47,13 +47,13 @@ test('one byte that differs is read at the start, by the rules of a refresh', as
   expect(findings).toMatchObject([{ code: 'HISTORY_CHANGED', path: 'market.A' }]);
 });
 
-test('one whose files have changed is read, as for a refresh', async () => {
+test('changed files are read, as by a refresh', async () => {
   await service.restart(() => writeFile(file, formatCsv(10, 11, 12)));
   await service.resumed();
   expect(await fetchStore()).toMatchObject({ end: '2024-01-04' });
 });
 
-test('a day that comes after a start from the copy is found by a refresh', async () => {
+test('a new day after a start from the copy is found by a refresh', async () => {
   await expect.poll(copy).toBe('made');
   await service.restart();
   await service.resumed();

@@ -33,7 +33,7 @@ describe('a callback', () => {
     return { host: `127.0.0.1:${(server.address() as AddressInfo).port}`, received, state };
   }
 
-  test('is signed, holds the file, and has the same id in every attempt', async () => {
+  test('is signed, contains the file, and has the same id in every attempt', async () => {
     const { host, received, state } = await createReceiver();
     await open({ callbackHosts: [host] });
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: `http://${host}/in` }] });
@@ -58,7 +58,7 @@ describe('a callback', () => {
     expect(headers['webhook-signature']).toBe(`v1,${signature}`);
   });
 
-  test('of a host that the operator does not allow is not sent', async () => {
+  test('to a host that the operator does not allow is not sent', async () => {
     await open();
     const client = world.clientOf({ targets: [{ type: 'callback', name: 'hook', url: 'http://127.0.0.1:9/in' }] });
     expect((await world.deliver(client, [world.file('CORE', '1')])).reason).toContain('DIVISOR_CALLBACK_HOSTS');
@@ -96,7 +96,7 @@ describe('mail', () => {
     return server;
   }
 
-  test('has the reports attached, goes out once, and keeps its id', async () => {
+  test('has the reports attached, is sent once, and keeps its id', async () => {
     const server = await openWithMail();
     const files = [
       world.file('CORE', '%PDF-1.7 core', 'report'),

@@ -35,7 +35,7 @@ describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () =
     );
   const openWorld = () => open({ hosts: [`127.0.0.1:${server.port}`] });
 
-  test('holds files, checksums and folders, and receives each file once', async () => {
+  test('has files, checksums and folders, and receives each file once', async () => {
     await openWorld();
     const files = [world.file('CORE', 'one\n'), world.file('EVEN', 'two\n')];
     const client = createSftpClient({ path: '{date:YYYY}/{file}' });
@@ -70,7 +70,7 @@ describe.skipIf(explainMissingSftpServer() !== undefined)('an SFTP server', () =
     expect((await linesOf()).length).toBe(3);
   });
 
-  test('that is unavailable is attempted again, within the round and in the next one', async () => {
+  test('that is unavailable is retried, within the round and in the next one', async () => {
     await openWorld();
     const files = [world.file('CORE', 'late')];
     const dead = createSftpClient({ url: `sftp://${server.user}@127.0.0.1:9${server.folder}` });

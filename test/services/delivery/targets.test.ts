@@ -22,7 +22,7 @@ describe('a folder', () => {
   const createFolderClient = (change: object = {}) =>
     world.clientOf({ targets: [{ type: 'folder', name: 'house', url: `file://${world.root}/acme`, ...change }] });
 
-  test('holds the files under their names with a checksum each, and nothing else', async () => {
+  test('contains the files under their names with a checksum each, and nothing else', async () => {
     await open();
     const files = [world.file('CORE', 'a,b\n1,2\n'), world.file('EVEN', 'a,b\n3,4\n')];
     expect(await world.deliver(createFolderClient(), files)).toEqual({
@@ -77,7 +77,7 @@ describe('a folder', () => {
     expect(existsSync(join(world.root, 'acme/ACME/2024/12/CORE-closing.txt.sha256'))).toBe(false);
   });
 
-  test('receives one of two files that have the same path, which the log says', async () => {
+  test('receives one of two files with the same path, which is logged', async () => {
     await open();
     const files = [world.file('CORE', 'one'), world.file('EVEN', 'two')];
     await world.deliver(createFolderClient({ path: 'levels.csv' }), files);
@@ -98,7 +98,7 @@ describe('a folder', () => {
     expect(readdirSync(join(world.base, 'secret'))).toEqual([]);
   });
 
-  test('that cannot be written fails with the reason, and has the file once it can', async () => {
+  test('that is not writable fails with the reason, and receives the file once it is writable', async () => {
     await open();
     writeFileSync(join(world.root, 'acme'), 'a file, no folder');
     const files = [world.file('CORE', 'one')];
@@ -163,7 +163,7 @@ describe('an entitlement', () => {
     expect((await listPathsFor([{ starts_on: '2024-12-31', ends_on: '2024-12-31' }])).length).toBe(4);
   });
 
-  test('is not widened by what a target asks for', async () => {
+  test('is not widened by a target', async () => {
     expect(await listPathsFor([{ indices: ['CORE'] }], { tables: ['closing', 'report'] })).toEqual([
       'CORE_20241231_closing.csv',
     ]);

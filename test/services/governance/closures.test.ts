@@ -131,7 +131,7 @@ test.each([
   expect(finding!.message).toContain(text);
 });
 
-test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stand', async () => {
+test('a recorded closure makes runs stale, and a new run has no such session; the earlier closes stay', async () => {
   const before = await levelsOf('CORE');
   expect((await put([createClosure(MONTH_END)])).body).toMatchObject({ version: 1, dry_run: false });
   const stale = (await staleOf('CORE'))!;
@@ -146,7 +146,7 @@ test('a recorded closure makes runs stale, and a new run has no such session; th
   expect(body.recent[0]).toBe('2023-07-03');
 });
 
-test('a published close on the closed day stands, and the error policy restates the closes after it', async () => {
+test('a published close on the closed day stays, and the error policy restates the closes after it', async () => {
   const refused = await service.refusal('POST', '/analytics/CORE/publish', { restate: true, reason: 'Closed' });
   expect(refused.code).toBe('RESTATEMENT');
   expect(refused.message).toContain('error policy');
@@ -159,7 +159,7 @@ test('a published close on the closed day stands, and the error policy restates 
   expect(await listPublishedDates(service, 'CORE')).toEqual([...before, ...later]);
 });
 
-test('no run becomes stale by hours, by a closure after its end, or by one of another exchange', async () => {
+test('no run becomes stale by hours, by a closure after its end, or by a closure of another exchange', async () => {
   const hours = { date: readSession(25), session: 'open', closes: '13:00', reason: 'Half day' };
   await put([createClosure(MONTH_END), hours, createClosure(LATER_DATE)]);
   expect(await staleOf('CORE')).toBeNull();

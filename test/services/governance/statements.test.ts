@@ -25,7 +25,7 @@ const createCessation = (change: object = {}) => ({
   ...change,
 });
 
-test('a procedure is a document with versions, in the statement of the indices that it applies to', async () => {
+test('a procedure is a document with versions, in the statement of its indices', async () => {
   expect((await service.ask('PUT', '/procedures/cessation', createCessation())).status).toBe(200);
   const later = createCessation({ text: 'An index ends a year after its notice.', review_by: '2026-01-31' });
   const put = await service.ask<Procedure>('PUT', '/procedures/cessation', later);
@@ -69,7 +69,7 @@ test('a statement counts the published closes, and lists the decisions of people
   expect(body.latest_judgements).toMatchObject([{ reason: 'Asked by a client' }]);
 });
 
-test('a statement lists prices that people gave in place of those of the source', async () => {
+test('a statement lists prices that people overrode', async () => {
   const request = { identifier: 'AA', date: readSession(8), price: 21, reason: 'Close of the exchange' };
   expect((await service.ask('POST', '/data/stores/vendor/overrides', request)).status).toBe(200);
   await service.finished('refresh:vendor');

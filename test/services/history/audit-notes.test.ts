@@ -13,7 +13,7 @@ interface Log {
   }[];
 }
 
-test('the log has cancelled jobs, refused keys and the reads that are asked for, and stays whole', async () => {
+test('the log has cancelled jobs, refused keys and the configured reads, and remains intact', async () => {
   const issued = issueKey({ name: 'desk', scopes: ['admin'], expires: null }, Date.now());
   const { record } = issued;
   const service = await runService(['--audit-reads', 'exports'], {

@@ -70,7 +70,7 @@ test('new entries reach the receiver in order, none is lost during an outage, an
   expect([...tokens]).toEqual(['Bearer secret']);
 });
 
-test('syslog gets one framed message an entry', async () => {
+test('syslog receives one framed message per entry', async () => {
   const { documents, write } = await openLog();
   const messages: string[] = [];
   const server = createTcpServer(async (socket) => messages.push(await textOf(socket)));

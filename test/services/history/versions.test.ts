@@ -107,7 +107,7 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect(after.map(({ restored_from: from }) => from)).toEqual([1, null, null, null]);
   });
 
-  test('has no version beyond its last, and that of a deletion is neither read nor restored', async () => {
+  test('has no version after its last, and the version of a deletion is neither read nor restored', async () => {
     const refusalOf = async (method: string, at: string) => {
       const { status, body } = await ask<{ readonly error: { readonly code: string } }>(method, `${path}${at}`);
       return [status, body.error.code];
@@ -171,7 +171,7 @@ test('a note may be in any script, and has at most 500 characters', async () => 
   expect(long.status).toBe(422);
 });
 
-test('an optimised child that goes with its parent keeps its versions and comes back after it', async () => {
+test('an optimised child that is deleted with its parent keeps its versions and is restored after it', async () => {
   await ask('PUT', '/indices/UP', createIndexBody('UP'));
   await ask('PUT', '/indices/DOWN', createIndexBody('DOWN', { pipeline: null, derivation: { source_index_id: 'UP' } }));
   await ask('DELETE', '/indices/UP');
@@ -195,7 +195,7 @@ describe('the declaration of a data store', () => {
     },
   };
 
-  test('has a version for each change of it, none for data that came', async () => {
+  test('has a version for each change of it, none for new data', async () => {
     const imported = { store_id: 'two', name: 'Two', tables, activate: false };
     expect((await ask('POST', '/data/import', imported)).status).toBe(201);
     await ask('PATCH', '/data/stores/two', { name: 'Both' });
@@ -210,7 +210,7 @@ describe('the declaration of a data store', () => {
     expect(changes).toEqual([{ path: '/name', op: 'replace', before: 'Two', after: 'Both' }]);
   });
 
-  test('data has who brought it, when and why, in its versions and in the log of writes', async () => {
+  test('data has its author, time and reason, in its versions and in the log of writes', async () => {
     const createNoteHeaders = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
     await ask('POST', '/data/stores/two/activate', undefined, createNoteHeaders('Go live'));
     await service.finished('load:two', keys['anna']);
@@ -237,7 +237,7 @@ describe('the declaration of a data store', () => {
     expect((await ask('POST', '/data/import', other)).status).toBe(201); // the served store cannot be deleted
   });
 
-  test('comes back as it was, but not once its data was deleted with it', async () => {
+  test('is restored, but not after its data was deleted with it', async () => {
     expect((await ask('POST', `${path}/1/restore`)).body).toMatchObject({ store_id: 'two', name: 'Two' });
     await ask('DELETE', '/data/stores/two');
     expect((await ask<{ readonly error: unknown }>('POST', `${path}/1/restore`)).body.error).toMatchObject({
@@ -246,7 +246,7 @@ describe('the declaration of a data store', () => {
   });
 });
 
-test('versions come through a restart', async () => {
+test('versions are kept over a restart', async () => {
   const before = (await ask<VersionList>('GET', '/indices/DIFF/versions')).body;
   await service.restart();
   expect((await ask<VersionList>('GET', '/indices/DIFF/versions')).body).toEqual(before);

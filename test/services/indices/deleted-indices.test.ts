@@ -66,7 +66,7 @@ async function waitForState(jobId: string, state: string): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-test('results of a deleted index are forgotten with their files, those of another stay', async () => {
+test('results of a deleted index are deleted with their files, those of another index stay', async () => {
   const remaining = await runEveryJob('KEPT');
   const between = await readFiles();
   const deleted = await runEveryJob('GONE');
@@ -133,7 +133,7 @@ test.each([
   await service.ask('DELETE', '/indices/BUSY');
 });
 
-test('a running backtest of a deleted index is cancelled, and one that comes too late ends with INDEX_DELETED', async () => {
+test('a running backtest of a deleted index is cancelled, and a late one ends with INDEX_DELETED', async () => {
   await service.ask('PUT', '/indices/LATE', createDefinition('LATE'));
   for (let turn = 0; turn < 10; turn++) {
     const submitted = service.ask<JobStatus>('POST', '/analytics/LATE/backtest', {});

@@ -33,7 +33,7 @@ const params = { index_id: 'DOUBLE' };
 const levelsOf = async (index_id: string, variant: 'price' | 'total') =>
   (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels.data.map(Number);
 
-test('twice the return in every return variant, contributions of names and parts are the total return', async () => {
+test('twice the return in every return variant, contributions of securities and parts sum to the total return', async () => {
   for (const variant of ['price', 'total'] as const) {
     const [own, beneath] = [await levelsOf('DOUBLE', variant), await levelsOf('TOP', variant)];
     let level = 1000;
@@ -65,7 +65,7 @@ test('twice the return in every return variant, contributions of names and parts
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
 });
 
-test('contributions of securities and its own parts add up together, and the answer says that', async () => {
+test('contributions of securities and its own parts sum together, and the answer states this', async () => {
   const of = { index_id: 'COSTLY' };
   const fee = { ...DOUBLE, id: 'COSTLY', overlay: { type: 'fee', percent: 5 } } as const;
   await client.call('createIndex', { body: fee });
@@ -82,7 +82,7 @@ test('contributions of securities and its own parts add up together, and the ans
   await client.call('deleteIndex', { params: of });
 });
 
-test('its preview has what it holds after the close, by way of the index beneath', async () => {
+test('its preview has its holdings after the close, through the underlying index', async () => {
   const requestPreviewOn = (as_of: string | null) => client.call('previewIndex', { params, body: { as_of } });
   for (const date of ['2022-10-31', '2022-11-16']) {
     const preview = await requestPreviewOn(date);
@@ -104,7 +104,7 @@ test('its preview has what it holds after the close, by way of the index beneath
   expect([sent.index_version, sent.total_weight]).toEqual([null, expect.closeTo(1, 12)]);
 });
 
-test('a sketch of a document that is not stored has the levels of its run', async () => {
+test('the levels of an unsaved document are those of its run', async () => {
   const { level, volatility, exposure } = await client.call('sketchLevel', {
     body: { document: { ...DOUBLE, overlay: twiceLeverage } },
   });
@@ -145,7 +145,7 @@ test('an unknown member is an error, which names the one that may be meant', asy
   });
 });
 
-test('its rebalances to come are those of the index beneath', async () => {
+test('its next rebalances are those of the underlying index', async () => {
   const scheduleOf = (index_id: string) =>
     client.call('getSchedule', { params: { index_id }, query: { as_of: '2022-12-30' } });
   const [own, beneath] = [await scheduleOf('DOUBLE'), await scheduleOf('TOP')];
@@ -157,7 +157,7 @@ test('its rebalances to come are those of the index beneath', async () => {
   expect(daysOf('TOP').length).toBeGreaterThan(4);
 });
 
-test('every view of its run answers as that of the index beneath, and what is stored reconciles', async () => {
+test('every view of its run answers as that of the underlying index, and the stored run reconciles', async () => {
   const views = ['overview', 'record', 'rebalances', 'performance', 'factor-risk', 'rolling', 'limits', 'exposures'];
   const others = [
     'dividend-points',
@@ -202,7 +202,7 @@ test('it explains itself, and a variant of it can be swept', async () => {
   expect(returns.get('{"/document/overlay/factor":1}')).toBeCloseTo(top.at(-1)! / top[0]! - 1, 12);
 });
 
-test('a rate that the store lacks is refused with its name before there is a job, beneath and in a sweep, too', async () => {
+test('a rate that the store lacks is refused with its name before a job is created, also underneath and in a sweep', async () => {
   const yen = { ...DOUBLE, id: 'YEN', overlay: { type: 'currency', to: 'JPY' } } as const;
   const fee = { ...DOUBLE, id: 'ON-YEN', source_index_id: 'YEN', overlay: { type: 'fee', percent: 1 } } as const;
   for (const body of [yen, fee]) await client.call('createIndex', { body });
@@ -257,7 +257,7 @@ const errorsOf = async (document: object) =>
     ({ severity }) => severity === 'error',
   );
 
-test('it has the currency into which it converts, else that of the index beneath, unless it says another', async () => {
+test('it has the currency of its conversion, otherwise that of the underlying index, unless it states another', async () => {
   const overlay = { type: 'currency', to: 'EUR' } as const;
   const sent = { ...DOUBLE, id: 'E', overlay } as const;
   const currencyOf = async (index_id: string) => (await client.call('getIndex', { params: { index_id } })).currency;

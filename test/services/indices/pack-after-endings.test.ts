@@ -64,7 +64,7 @@ afterAll(() => service.close());
 
 const params = { index_id: 'E' };
 
-test('a security that has ended since the announcement is bought no more: the pack is what the index trades', async () => {
+test('a security that has ended since the announcement is not bought: the pack equals the trades of the index', async () => {
   const accounts = [{ name: 'F', cash: 1e6, holdings: [{ identifier: endedSecurity, shares: 100 }] }];
   const pack = await client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
   const { weights } = await client.call('getWeights', { params, query: { as_of: dateOf(EFFECTIVE) } });
@@ -98,7 +98,7 @@ test('a holding that has ended is neither sold nor counted, and its payment is r
   expect(told!.message).toContain(`(ACQUISITION of ${dateOf(GONE)}): paid 120 per share.`);
 });
 
-test('before it has ended the orders of the announcement have it', async () => {
+test('before it has ended the announced orders contain it', async () => {
   const body = { as_of: dateOf(GONE - 1), aum: 1e6 };
   const { accounts, findings } = await client.call('packRebalance', { params, body });
   expect(accounts[0]!.trades.map(({ weight_target }) => weight_target)).toEqual([0.25, 0.25, 0.25, 0.25]);

@@ -48,7 +48,7 @@ const byExpressions = {
   },
 };
 
-test('a definition on the three examples weighs as the same rules written as expressions', async () => {
+test('a definition with the three examples has the weights of equivalent expressions', async () => {
   const weightsOf = async (document: object) => {
     const body = { document, as_of: '2022-03-31' };
     const { weights } = await service.ok<PreviewResponse>('POST', '/indices/preview', body);
@@ -111,7 +111,7 @@ describe('a preview', () => {
     }
   });
 
-  test('names the line of a script that fails, and the column and the parameter that do not exist', async () => {
+  test('states the failing line of a script, and a missing column or parameter', async () => {
     const inputs = { close: 'CLOSE' };
     const previewInvalid = async (plugin: object, more: object = {}) => {
       const { valid, values, findings } = await previewPlugin(
@@ -155,7 +155,7 @@ describe('a plug-in that reads a column which the store lacks', () => {
       .map(({ severity, path, message: text }) => [severity, path, text]);
   const place = 'pipeline.selection[1].params.field';
 
-  test('is named with the column when the definition is validated and stored', async () => {
+  test('is reported with the column when the definition is validated and stored', async () => {
     const { valid, findings } = await service.ok<{ valid: boolean; findings: Finding[] }>(
       'POST',
       '/indices/validate',

@@ -122,7 +122,7 @@ describe('a constituent that was acquired between reviews', () => {
     left_rank: null,
   };
 
-  test('and the security that replaced it are explained by date, rule and rank', async () => {
+  test('and its replacement are explained by date, rule and rank', async () => {
     const entered = await explain('NEXT', THIRD);
     expect(entered).toMatchObject({ included: true, excluded_by: 'top', replacements: [replaced] });
     expect(entered.entered).toMatchObject({ date: dateOf(GONE), event: 'replacement', related: FIRST });
@@ -144,7 +144,7 @@ describe('a constituent that was acquired between reviews', () => {
     expect(await pack('NEXT', GONE + 1)).toMatchObject({ basis: 'indicative', replacements: [] });
   });
 
-  test('is replaced from a reserve by the place in the list', async () => {
+  test('is replaced from a reserve by its position in the list', async () => {
     const { replacements } = await explain('RESERVE', THIRD);
     expect(replacements).toEqual([{ ...replaced, rule: 'reserve', ranked_on: null, rank: 2 }]);
   });

@@ -78,7 +78,7 @@ afterAll(() => service.close());
 const params = { index_id: 'R' };
 const readSnapshots = async () => (await client.call('getRecord', { params })).index.target!.rebalances;
 
-test('snapshots name their review, their dates and how much of a rebalance is done', async () => {
+test('snapshots state their review, their dates and the share of a rebalance that is complete', async () => {
   const rows = (await readSnapshots()).map(({ date, review, reference_date, announced, pricing_date, phase }) =>
     [date, review, reference_date, announced, pricing_date, phase].join(' '),
   );
@@ -123,7 +123,7 @@ describe.each([
   ['a later close of a phase', '2024-03-18'],
   ['the last close of a phase', '2024-03-19'],
 ])('the orders of %s', (_, date) => {
-  test('lead to the weights that the run takes on its date', async () => {
+  test('lead to the weights of the run on its date', async () => {
     const accounts = [{ name: 'F', cash: 1e9, holdings: [] }];
     const pack = await client.call('packRebalance', { params, body: { as_of: date, accounts } });
     const { weights } = (await readSnapshots()).find((one) => one.date === date)!;
@@ -134,7 +134,7 @@ describe.each([
   });
 });
 
-test('orders before an announcement are indicative and say when it comes', async () => {
+test('orders before an announcement are indicative and state its date', async () => {
   const body = { as_of: '2024-02-29', accounts: [{ name: 'F', cash: 1e6, holdings: [] }] };
   const pack = await client.call('packRebalance', { params, body });
   expect(pack).toMatchObject({ effective: '2024-03-15', basis: 'indicative' });
@@ -158,7 +158,7 @@ test('a preview of a reference date and an explanation have the weights of the r
   expect(explained.weight).toBeCloseTo(monthly!.weights[identifier!]!, 15);
 });
 
-test('the methodology says the dates and the reviews', async () => {
+test('the methodology states the dates and the reviews', async () => {
   const { sentences } = await client.call('getMethodology', { params });
   const text = JSON.stringify(sentences);
   expect(text).toContain('the last session of the month before that of the effective date');

@@ -82,7 +82,7 @@ describe('stored strategies', () => {
     expect((await strategies.list({})).skipped).toBe(0);
   });
 
-  test('a backtest under way is cancelled before its strategy goes', async () => {
+  test('a pending backtest is cancelled before its strategy is deleted', async () => {
     await strategies.create({ id: 'S', name: 'S', index_id: 'I' });
     liveIndices.add('backtest:S');
     await strategies.remove('S', undefined);

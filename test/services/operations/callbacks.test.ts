@@ -104,7 +104,7 @@ test('a message not accepted before a stop is delivered after the start, once th
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
 });
 
-test('a stop does not wait for a receiver that does not answer, and the message is not lost', async () => {
+test('a stop does not wait for a receiver that does not respond, and the message is not lost', async () => {
   hooks.state.isSilent = true;
   const before = hooks.received.length;
   const { job_id: jobId } = await generate('silent', '/hook');
@@ -116,7 +116,7 @@ test('a stop does not wait for a receiver that does not answer, and the message 
   expect(await waitForCallback(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 });
 
-test('a redirect is a failure, and a receiver that is gone is not tried again', async () => {
+test('a redirect is a failure, and a receiver that no longer exists is not retried', async () => {
   Object.assign(hooks.state, { status: 302, redirect: formatUrl('/elsewhere') });
   const before = hooks.received.length;
   const { job_id: jobId } = await generate('c', '/hook');

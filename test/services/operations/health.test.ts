@@ -57,7 +57,7 @@ test('health is ok with a served store and passing checks', async () => {
   expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
 });
 
-test('health is answered while documents and jobs cannot be read, with what was read last', async () => {
+test('health is answered while documents and jobs cannot be read, with the last values', async () => {
   const outage = { is: true };
   const broken: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
   const { health } = createService([broken], { outage });
@@ -101,7 +101,7 @@ test('health lists the latest 20 changes of its state with their causes', async 
   expect([later.length, later.at(-1)]).toEqual([20, { since, ...ok }]);
 });
 
-test('what is read of jobs stays while the store takes longer', async () => {
+test('the last values of jobs remain while the store is slow', async () => {
   const slow = createService([passingCheck], { storeMs: 5 });
   expect(await slow.health()).toMatchObject({ jobs: { pending: 2, running: 1 }, store: { active: 'main' } });
 });
@@ -115,7 +115,7 @@ test('callers of the same turn get the same answer, later callers another', asyn
   expect(await health()).not.toBe(answered);
 });
 
-test('health reports the jobs and the store as of its last read of each', async () => {
+test('health reports the jobs and the store as of the last read of each', async () => {
   const outage = { is: false };
   const { look, health } = createService([passingCheck], { outage });
   await look();
@@ -132,14 +132,14 @@ test('health reports the jobs and the store as of its last read of each', async 
 const createReadPrincipal = (scopes: readonly Scope[]) =>
   ({ principal: { keyId: null, name: null, scopes: new Set(scopes) } }) as never;
 
-test('the answer to a question for health publishes every limit', async () => {
+test('the answer of health states every limit', async () => {
   const { getHealth } = createHealthHandlers(createService([passingCheck]));
   const { json: answer } = await getHealth(createReadPrincipal(['read']));
   expect(Health.parse(answer)).toEqual(answer);
   expect(answer).toHaveProperty('limits', LIMITS);
 });
 
-test('a client that is not known gets the version and nothing else', async () => {
+test('an unknown client receives only the version', async () => {
   const { getHealth, getReadiness } = createHealthHandlers(createService([passingCheck]));
   expect(await getHealth(createReadPrincipal([]))).toEqual({ json: { status: 'live', version: expect.any(String) } });
   expect(await getReadiness(createReadPrincipal([]))).toEqual({ json: { status: 'ready', checks: [] } });

@@ -24,7 +24,7 @@ afterEach(async () => {
 const open = async (environment: Parameters<typeof createKeys>[0]['environment'] = []): Promise<Keys> =>
   createKeys({ documents, environment, now: () => nowMs });
 
-test('a key has the published form, is accepted with its scopes, and is kept only as a digest', async () => {
+test('a key has the published form, is accepted with its scopes, and is stored only as a digest', async () => {
   const keys = await open();
   expect(keys.areConfigured()).toBe(false);
   const { key, record } = await keys.create({ name: 'ci', scopes: ['read', 'run'], expires: null });
@@ -35,7 +35,7 @@ test('a key has the published form, is accepted with its scopes, and is kept onl
   expect(JSON.stringify([keys.list(), await documents.get('key', record.id)])).not.toContain(secret);
 });
 
-test('a limited key is stored without the digest that releases without limits look for, and is read in both forms', async () => {
+test('a limited key is stored without the digest that releases without limits read, and is read in both forms', async () => {
   const keys = await open();
   const limits = [{ prefixes: ['a-'] }, { sources: ['10.0.0.0/8'] }];
   for (const [i, limit] of limits.entries()) {
@@ -48,12 +48,12 @@ test('a limited key is stored without the digest that releases without limits lo
   }
 });
 
-test('keys outlive the process that made them', async () => {
+test('keys are kept after the process that created them ends', async () => {
   const { key } = await (await open()).create({ name: 'ci', scopes: ['read'], expires: null });
   expect((await open()).verify(key)?.scopes).toEqual(new Set(['read']));
 });
 
-test('unknown, wrong, malformed, revoked and expired keys are all nobody', async () => {
+test('unknown, wrong, malformed, revoked and expired keys are all rejected', async () => {
   const keys = await open();
   const { key, record } = await keys.create({
     name: 'a',
@@ -81,7 +81,7 @@ test('a revoked key stays revoked, and a service whose keys are all revoked is n
   expect((await open()).areConfigured()).toBe(true);
 });
 
-test('two keys that are accepted have different names; that of a revoked one is free', async () => {
+test('two valid keys have different names; the name of a revoked key is free', async () => {
   const keys = await open();
   const { record } = await keys.create({ name: 'ci', scopes: ['read'], expires: null });
   await expect(keys.create({ name: 'ci', scopes: ['read'], expires: null })).rejects.toMatchObject({
@@ -110,7 +110,7 @@ test('a rotated key is accepted together with its successor for the overlap, wit
   expect((await open()).verify(old.key, '10.1.1.1')).toBeUndefined();
 });
 
-test('a key that is limited to addresses is nobody elsewhere', async () => {
+test('a key that is limited to addresses is rejected elsewhere', async () => {
   const keys = await open();
   const { key } = await keys.create({ name: 'desk', scopes: ['read'], expires: null, sources: ['10.0.0.0/8', '::1'] });
   const accepted = ['10.9.9.9', '::ffff:10.0.0.1', '::1', '11.0.0.1', undefined].map(
@@ -135,7 +135,7 @@ test('the last use of a key is known, to the minute, also after a restart', asyn
   expect(keys.list()[0]!.last_used).toContain('2026-11-20T12:01:01');
 });
 
-test('a key of the environment counts, is listed, and cannot be revoked here', async () => {
+test('a key of the environment is accepted, is listed, and cannot be revoked by a command', async () => {
   const { key, record } = issueKey({ name: 'env', scopes: ['data'], expires: null }, nowMs);
   const keys = await open([{ ...record, created: null }]);
   expect(keys.areConfigured()).toBe(true);

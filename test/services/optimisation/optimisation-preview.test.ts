@@ -78,7 +78,7 @@ describe('a preview of an optimisation', () => {
     expect(listSentences(run.findings)).toEqual(expect.arrayContaining(listSentences(body.findings)));
   });
 
-  test('leaves out what the window of its run does not cover, and both name it', async () => {
+  test('omits securities that the window of its run does not cover, and both report them', async () => {
     const { body } = await previewOf(rowsOf, { objective: 'min_variance' });
     const run = await runOf(rowsOf, { objective: 'min_variance' });
     expect(body.weights['LATE']).toBeUndefined();
@@ -93,7 +93,7 @@ describe('a preview of an optimisation', () => {
     expect(later.weights['LATE']).toBeGreaterThan(0);
   });
 
-  test('refuses what its run refuses', async () => {
+  test('refuses the requests that its run refuses', async () => {
     const infeasible = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.1 } }];
     expect(
       await service.refusal('POST', '/optimise/preview', { index_id: 'P', constraints: infeasible }),

@@ -26,8 +26,8 @@ async function waitForProgress(jobId: string, share = 0.2): Promise<JobStatus> {
   }
 }
 
-describe('a batch that is interrupted', () => {
-  test('continues after the node ends in its middle, and has every account once', async () => {
+describe('an interrupted batch', () => {
+  test('continues after its node ends in the middle, and has every account once', async () => {
     const accounts = world.accountsOf(ACCOUNT_COUNT);
     const jobId = await world.start('away', accounts, { whole_shares: true });
     expect(await waitForProgress(jobId)).toMatchObject({ status: 'running', attempt: 1 });
@@ -41,7 +41,7 @@ describe('a batch that is interrupted', () => {
     expect(await world.resultsOf('whole')).toEqual(results);
   });
 
-  test('gives its thread back long before its end when it is cancelled', async () => {
+  test('releases its thread long before its end when it is cancelled', async () => {
     const [one] = world.accountsOf(1);
     const accounts = world.accountsOf(LONG_ACCOUNT_COUNT);
     const submitted = performance.now();

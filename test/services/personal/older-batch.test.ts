@@ -13,7 +13,7 @@ const DEPENDENCIES = {
   workers: 1,
 } as unknown as BatchJobDependencies;
 
-test('a batch queued with its accounts in the payload is computed in the parts of one with a file', async () => {
+test('a batch queued with its accounts in the payload is computed in the same parts as one with a file', async () => {
   const accounts = Array.from({ length: 60 }, (_, at) => ({ account_id: `A${at}` }));
   const { decode, runParts } = createBatchJob(DEPENDENCIES);
   const stored = { batch_id: 'b', terms: {}, documents: {}, models: {}, accounts, engine_version: '0.4.0' };

@@ -39,7 +39,7 @@ function logWithout(...lost: readonly number[]) {
   return entries('EQ', {});
 }
 
-test.each([1, 2, 3])('a log that lost its batch %i is refused before any of it is answered', async (batch) => {
+test.each([1, 2, 3])('a log without its batch %i is refused before any of it is sent', async (batch) => {
   await expect(logWithout(batch)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
   const seqs: number[] = [];
   for await (const entries of await logWithout()) seqs.push(...entries.map(({ seq }) => seq));

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-test.each(['', '{"entries":[]}'])('a file without entries (%j) is no log that holds', async (text) => {
+test.each(['', '{"entries":[]}'])('a file without entries (%j) is no valid log', async (text) => {
   const file = join(folder, 'log');
   await writeFile(file, text);
   const judged = [

@@ -58,7 +58,7 @@ test('levels that differ by rounding only are no changed levels', () => {
   expect(sizes).toMatchObject({ levels_changed: 1, largest: { date: readSession(0) } });
 });
 
-test('a difference below the threshold is left, and the next close has the notice once', async () => {
+test('a difference below the threshold is not restated, and the next close has the notice once', async () => {
   await deliverDay(9, createScalingEdit('FF', 1.0005)); // a change in one of six equal weights, about a basis point in total
   await deliverDay(10);
   await rerun();
@@ -106,7 +106,7 @@ test('a material error within the window is restated from its first material dat
   expect(error!.first).toBe(readSession(9)); // the immaterial difference is part of the error, but stays published
 });
 
-test('a material error before the window is announced, and published closes stand', async () => {
+test('a material error before the window is announced, and published closes stay', async () => {
   await deliverDay(5, createScalingEdit('CC', 0.9));
   await deliverDay(13);
   await rerun();

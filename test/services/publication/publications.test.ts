@@ -112,7 +112,7 @@ test('closes are published once: existing ones are not repeated, later ones are 
   );
 });
 
-test('a composition hash is that of the index weights of the close, as anybody can make it of the export', async () => {
+test('a composition hash is that of the index weights of the close, and can be recomputed from the export', async () => {
   const byDate = new Map<string, Record<string, number>>();
   for (const { date, identifier, index_weight: weight } of await rowsOf('weights'))
     byDate.set(String(date), { ...byDate.get(String(date)), [String(identifier)]: Number(weight) });
@@ -126,7 +126,7 @@ test('a composition hash is that of the index weights of the close, as anybody c
   }
 });
 
-test('a run that disagrees is refused with its dates and changes nothing; it is restated with a reason alone', async () => {
+test('a run that disagrees is refused with its dates and changes nothing; it is restated only with a reason', async () => {
   const before = await entriesOf();
   await ask('PUT', '/indices/PUB', createDefinition({ type: 'PriceWeight' }));
   await runToEnd('/analytics/PUB/backtest', {});
@@ -165,7 +165,7 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   expect((await publish({ through: '2023-01-31' })).body).toMatchObject({ published: 0, restated: 0 });
 });
 
-test('a new key signs afterwards, and the log shows which key signed what', async () => {
+test('a new key signs afterwards, and the log shows which key signed which entry', async () => {
   const keysOf = async () =>
     (await ask<{ readonly keys: PublicKey[] }>('GET', '/analytics/PUB/published/keys')).body.keys;
   const [old] = await keysOf();
@@ -193,7 +193,7 @@ test('a new key signs afterwards, and the log shows which key signed what', asyn
   expect(JSON.stringify(await keysOf())).not.toContain('private');
 });
 
-test('the log verifies without the service, by the command and by a page of Python, and an edited one does not', async () => {
+test('the log is verified without the service, by the command and by a Python script, and an edited log fails', async () => {
   const lines = await service.download('/analytics/PUB/published', {
     headers: { ...keys['desk']!, accept: 'application/x-ndjson' },
   });
@@ -247,7 +247,7 @@ test('the log verifies without the service, by the command and by a page of Pyth
   }
 });
 
-test('the log outlives its index, and continues when that is back', async () => {
+test('the log is kept after its index is deleted, and continues when the index is restored', async () => {
   const before = await entriesOf();
   await ask('DELETE', '/indices/PUB');
   expect(await entriesOf()).toEqual(before);
@@ -259,7 +259,7 @@ test('the log outlives its index, and continues when that is back', async () => 
   expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
 });
 
-test('the audit log shows the publisher and the author of the definition, only to an administrator', async () => {
+test('the audit log shows the publisher and the author of the definition, to administrators only', async () => {
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
   const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
@@ -306,7 +306,7 @@ test('the audit log shows the publisher and the author of the definition, only t
   expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
 });
 
-test('closes that rest on bars of only some names are refused with their counts, unless they are asked for', async () => {
+test('closes based on bars of only some securities are refused with their counts, unless the request allows them', async () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
   const absent: Readonly<Record<string, readonly string[]>> = { '2024-01-04': ['A', 'B'], '2024-01-05': ['A'] };
   const data = dates.flatMap((date) =>

@@ -49,7 +49,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a store that published runs were made on stays, and they are computed again', async () => {
+test('a store of published runs cannot be deleted, and the runs are computed again', async () => {
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({
     status: 409,
     code: 'STORE_PUBLISHED',
@@ -84,7 +84,7 @@ test('the log of writes has the reason of a restatement as its note', async () =
   expect(body.entries.map(({ note }) => note)).toEqual([null, 'Another vendor']);
 });
 
-test('purged and imported again under its id, its numbers go on', async () => {
+test('when it is purged and imported again under its id, its numbers continue', async () => {
   await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m?purge=true')).status).toBe(204);
   await importStatus('m', createTables(5, 4));
@@ -97,7 +97,7 @@ test('purged and imported again under its id, its numbers go on', async () => {
   expect((await requestPreview(3)).status).toBe(200);
 });
 
-test('a store of the same id has no publication from before the purge, and is deleted as any other', async () => {
+test('a store of the same id has no publication from before the purge, and is deleted like any other', async () => {
   await importStatus('other', createTables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
   const unserved = { store_id: 'm', name: 'm', tables: createTables(3, 5), on_exists: 'replace', activate: false };
@@ -109,14 +109,14 @@ test('a store of the same id has no publication from before the purge, and is de
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({ code: 'STORE_PUBLISHED' });
 });
 
-test('where the newest run was deleted, views name those that are there', async () => {
+test('if the newest run was deleted, views name the existing ones', async () => {
   expect((await service.ask('DELETE', '/analytics/CORE/record')).status).toBe(204);
   const { code, detail } = await service.refusal('GET', '/analytics/CORE/levels');
   expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual(['RUN_NOT_FOUND', [newest, published]]);
   expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${published}`)).status).toBe(200);
 });
 
-test('an index that was deleted before is purged with its published runs, and its log stays', async () => {
+test('an index that was deleted before is purged with its published runs, and its log is kept', async () => {
   expect((await service.ask('DELETE', '/indices/CORE')).status).toBe(200);
   const kept = await service.ask('GET', '/analytics/CORE/runs');
   expect(kept.body).toMatchObject({

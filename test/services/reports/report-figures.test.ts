@@ -236,7 +236,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     );
   });
 
-  test.skipIf(!TOOLS.pdffonts)('has every font in it', async () => {
+  test.skipIf(!TOOLS.pdffonts)('has every font embedded', async () => {
     const { path } = await createFactsheet(id);
     const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
     expect(rows.length).toBeGreaterThan(0);
@@ -244,7 +244,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     for (const row of rows) expect(row).toMatch(/ yes yes yes +\d+ +\d+$/);
   });
 
-  test.skipIf(!TOOLS.qpdf)('is a document without a fault', async () => {
+  test.skipIf(!TOOLS.qpdf)('is a valid document', async () => {
     const { path } = await createFactsheet(id);
     const { status, stdout } = spawnSync('qpdf', ['--check', path], { encoding: 'utf8' });
     expect(status, stdout).toBe(0);
@@ -265,7 +265,7 @@ describe('a derived index', () => {
     return Math.sqrt((252 * gaps.reduce((sum, gap) => sum + (gap - mean) ** 2, 0)) / (gaps.length - 1));
   };
 
-  test.each(['DERIVED', 'HEDGED'])('%s shows the tracking error that it had to its parent', async (index_id) => {
+  test.each(['DERIVED', 'HEDGED'])('%s shows the realised tracking error to its parent', async (index_id) => {
     const params = { index_id };
     const { portfolio, index } = await client.call('getRecord', { params });
     // The first portfolio value is the capital on the day before the first date of the index.
@@ -280,7 +280,7 @@ describe('a derived index', () => {
     );
   });
 
-  test('is forecast the tracking error that a model of its window has of its first weights', async () => {
+  test('is shown the forecast tracking error of its first weights by a model of its window', async () => {
     const params = { index_id: 'DERIVED' };
     const { index } = await client.call('getRecord', { params });
     const [weights, parents] = [index.optimised!.rebalances[0]!.weights, index.target!.rebalances[0]!.weights];
@@ -304,7 +304,7 @@ describe('a derived index', () => {
     );
   });
 
-  test('has the tracking error that a run has which names its parent as the benchmark', async () => {
+  test('has the tracking error of a run with its parent as the benchmark', async () => {
     const params = { index_id: 'DERIVED' };
     const body = { transaction_cost_bps: COST_BPS, benchmark: { id: 'CAPPED', kind: 'index' as const } };
     const { benchmark } = await client.run('startBacktest', { params, body });
@@ -317,7 +317,7 @@ describe('a derived index', () => {
     });
   });
 
-  test('alone has a parent', async () => {
+  test('has a parent, and no other index has one', async () => {
     const { parent } = await client.call('getOverview', { params: { index_id: 'PLAIN' } });
     expect(parent).toBeUndefined();
     expect(readPdf((await createFactsheet('PLAIN')).bytes).text).not.toContain('Tracking error to parent 0');

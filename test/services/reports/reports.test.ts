@@ -103,7 +103,7 @@ describe('templates', () => {
     });
   });
 
-  test('are changed under the etag they were read with only', async () => {
+  test('are changed only under the etag with which they were read', async () => {
     const { etag } = await put('TAGGED');
     expect((await service.download('/reports/templates/TAGGED', { headers: { 'if-none-match': etag! } })).status).toBe(
       304,
@@ -137,7 +137,7 @@ describe('templates', () => {
     });
   });
 
-  test('that are built in can be read and taken as a beginning, not changed', async () => {
+  test('that are built in can be read and copied, but not changed', async () => {
     const { status, body } = await service.ask<{ blocks: { index_id: unknown }[] }>(
       'GET',
       '/reports/templates/FACTSHEET-A4',
@@ -156,7 +156,7 @@ describe('templates', () => {
   });
 });
 
-describe('what cannot be rendered is refused before there is a job', () => {
+describe('an invalid render is refused before a job is created', () => {
   const requestRefusal = (body: object) => service.refusal('POST', '/reports/render', body);
 
   test('an unknown template, a built-in without an index, an index without a run', async () => {
@@ -193,7 +193,7 @@ describe('what cannot be rendered is refused before there is a job', () => {
     expect(await requestRefusal({ template_id: 'UNRUN' })).toMatchObject({ status: 404, code: 'RUN_NOT_FOUND' });
   });
 
-  test('a body with fields it does not have', async () => {
+  test('a body with unknown fields', async () => {
     const refusal = await requestRefusal({ template_id: 'FACTSHEET-A4', index_id: 'RUN', format: 'docx' });
     expect(refusal).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     expect(refusal.detail!['findings']).toMatchObject([{ code: 'UNKNOWN_FIELD', path: 'format' }]);
@@ -201,7 +201,7 @@ describe('what cannot be rendered is refused before there is a job', () => {
 });
 
 describe('renders', () => {
-  test('of a built-in bear its index and print the numbers of the service', async () => {
+  test('of a built-in template state their index and print the numbers of the service', async () => {
     const posted = await service.download('/reports/render', {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -270,7 +270,7 @@ describe('renders', () => {
     });
   });
 
-  test('of a copy of a built-in are those of the built-in', async () => {
+  test('of a copy of a built-in template equal those of the built-in', async () => {
     const { body } = await service.ask('GET', '/reports/templates/FACTSHEET-LETTER');
     await put('COPY', { ...body, template_id: 'COPY' });
     const textOf = async (request: object) => {
@@ -304,7 +304,7 @@ describe('renders', () => {
     expect(await listRenders('index_id=BARE')).toMatchObject({ renders: [], total: 0 });
   });
 
-  test('are there after a restart, and until they are removed', async () => {
+  test('are kept over a restart, until they are removed', async () => {
     const { render_id } = await renderToEnd({ template_id: 'REBALANCE-A4', index_id: 'RUN' });
     await service.restart();
     const path = `/reports/renders/${render_id}`;
@@ -333,7 +333,7 @@ describe('renders', () => {
     });
   });
 
-  test('whose index is deleted on the way either are finished or fail by its name', async () => {
+  test('whose index is deleted meanwhile either complete or fail with its name', async () => {
     const submitted = await Promise.all(
       Array.from({ length: 5 }, () =>
         service.ask<JobStatus>('POST', '/reports/render', { template_id: 'TEARSHEET-A4', index_id: 'GONE' }),

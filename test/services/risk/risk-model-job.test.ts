@@ -75,7 +75,7 @@ test('a model of more securities than one thread estimates is computed in parts'
   }
 });
 
-test('the matrix is the files of its parts in their order, each once, whoever wrote them', async () => {
+test('the matrix consists of the files of its parts in order, each once, whichever node wrote them', async () => {
   const theirs = {
     artifact: createRefTo('theirs'),
     files: [createRefTo('their 1'), createRefTo('their 2')],
@@ -90,7 +90,7 @@ test('the matrix is the files of its parts in their order, each once, whoever wr
   expect(dropped.toSorted()).toEqual(['rows 1', 'rows 2']);
 });
 
-test('smaller models, and those of the other estimators, are computed whole', async () => {
+test('smaller models, and those of other estimators, are computed in one task', async () => {
   expect((await runJob(LARGE.slice(1), {})).names).toEqual(['estimate-risk-model']);
   expect((await runJob(LARGE, {}, WHOLE_MAX)).names).toEqual(['risk-model-size', 'estimate-risk-model']);
   for (const estimator of ['nonlinear', 'gerber', 'denoised', 'newey_west'])

@@ -88,7 +88,7 @@ async function findingsOf(document: Readonly<Record<string, unknown>> & { readon
 const expectEverywhere = (...codes: string[]) => ({ validate: codes, preview: codes, whatIf: codes, run: codes });
 
 describe('the price basis', () => {
-  test('of prices that include dividends is reported by every view of an index, and of one derived from it', async () => {
+  test('of prices that include dividends is reported by every view of an index, and of an index derived from it', async () => {
     await serve({
       adjustment: 'total',
       tables: {
@@ -141,7 +141,7 @@ describe('the price basis', () => {
     expect(pages[0]!.texts.map(({ text }) => text).join(' ')).toContain('USD, total return');
   });
 
-  test('of a store without a dividend is reported to an index that needs them', async () => {
+  test('of a store without a dividend is reported to an index that needs dividends', async () => {
     await serve({
       adjustment: 'splits',
       tables: {
@@ -185,7 +185,7 @@ describe('the currency of a store', () => {
     expect(await readLastLevel('X')).toBeCloseTo(own, 9);
   });
 
-  test('converts from the moment it is declared, for runs, previews and validations of a store that remains served', async () => {
+  test('converts once it is declared, for runs, previews and validations of a store that remains served', async () => {
     const before = (await service.ask<{ run_hash: string; store_content_hash: string }>('GET', '/analytics/X/record'))
       .body;
     await change({ currency: 'USD' });
@@ -206,7 +206,7 @@ describe('the currency of a store', () => {
     expect(await readLastLevel('X')).toBeCloseTo(own, 9);
   });
 
-  test('without a rate into that of the index refuses a run by the pair that is missing', async () => {
+  test('without a rate to that of the index refuses a run with the missing pair', async () => {
     await change({ currency: 'JPY' });
     const { body } = await service.ask<{ findings: Finding[] }>('POST', '/indices/validate', createIndexBody('EUR'));
     expect(body.findings).toMatchObject([{ severity: 'warning', code: 'FX_MISSING', value: 'JPYEUR' }]);
@@ -221,7 +221,7 @@ describe('the currency of a store', () => {
     });
   });
 
-  test('survives a restart, is kept by an append, and taken back by null', async () => {
+  test('is kept over a restart and an append, and removed by null', async () => {
     await change({ currency: 'USD' });
     await service.restart();
     expect(
@@ -281,8 +281,8 @@ describe('the currency of a store', () => {
   });
 });
 
-describe('a name that the store does not hold', () => {
-  test('is reported by every view of the index that lists it, of one derived from it, and of a constraint set', async () => {
+describe('a security that the store does not contain', () => {
+  test('is reported by every view of the index that lists it, of an index derived from it, and of a constraint set', async () => {
     await serve({ adjustment: 'splits', currency: 'USD', tables: { market: createMarket(TWO_SECURITIES) } });
     const rules = [{ id: 'in', type: 'IncludeList', params: { identifiers: ['A', 'B', 'C'] } }];
     const listing = { ...INDEX, id: 'LIST', pipeline: { ...INDEX.pipeline, selection: rules } };

@@ -107,7 +107,7 @@ async function readShownBy(client: ReturnType<typeof createDivisorClient>) {
   return { levels, divisor, rebalances, snapshots: index.target!.rebalances, metrics };
 }
 
-test('an index that breaches rebalance has the same bits for any workers, extended day by day, whole, and in sweeps', async () => {
+test('an index with breach rebalances is bit-identical for any number of workers, extended day by day, whole, and in sweeps', async () => {
   const [one, two] = await Promise.all(services.map(reportBreaches));
   expect(two).toEqual(one);
   const { appended, whole, sweep } = one!;
@@ -126,7 +126,7 @@ test('an index that breaches rebalance has the same bits for any workers, extend
   expect(response!.metrics).toEqual(whole.metrics);
 });
 
-test('a change of the definition says what calls for a decision on its date', async () => {
+test('after a change of the definition the breach is reported on its date', async () => {
   const [service] = services;
   const client = createDivisorClient({ url: service!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
@@ -150,7 +150,7 @@ test('a change of the definition says what calls for a decision on its date', as
   expect((await requestWhatIf(quiet)).before.cause).toBeNull();
 });
 
-test('limits are those of the rule of the index where none is asked for', async () => {
+test('limits default to those of the rule of the index', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const [own, named] = await Promise.all(
     [{}, { rule: 'UCITS_20_35' } as const].map((query) => client.call('getLimits', { params, query })),
@@ -159,7 +159,7 @@ test('limits are those of the rule of the index where none is asked for', async 
   expect(own).toEqual(named);
 });
 
-test('the pack of a rebalance that a breach called for is announced, and what the index trades on its day', async () => {
+test('the pack of a breach rebalance is announced, and equals the trades of the index on its day', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
   const { decision_date: decision, date: effective } = rebalances.find(({ cause }) => cause === 'breach')!;
@@ -177,7 +177,7 @@ test('the pack of a rebalance that a breach called for is announced, and what th
   expect(traded!.reconciliation!.announced).toBe(decision);
 });
 
-test('a rebalance that a breach called for is announced from its session on, in a run that ends before it, too', async () => {
+test('a breach rebalance is announced from its session on, also in a run that ends before it', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
   const called = rebalances.filter(({ cause }) => cause === 'breach');
@@ -227,7 +227,7 @@ test('a rebalance that a breach called for is announced from its session on, in 
   );
 });
 
-test('a table belongs to a file: with JSON it is refused with its requirement, and as CSV it is honoured', async () => {
+test('the table parameter applies to files: with JSON it is refused with its requirement, and as CSV it is used', async () => {
   for (const [path, table, formats] of [
     ['/indices/W/actions', 'constituents', ['csv']],
     ['/analytics/W/exposures', 'concentration', ['csv', 'arrow', 'parquet', 'xlsx']],

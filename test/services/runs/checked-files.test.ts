@@ -91,7 +91,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test.runIf(process.platform === 'linux')(
-  'an extension reads no file that the service wrote and nobody touched; after a restart it reads them',
+  'an extension reads no unchanged file that the service wrote; after a restart it reads them',
   async () => {
     const first = await runWhole('FIRST');
     const second = await runWhole('SECOND'); // shares the prices of the first run if one thread computed both
@@ -114,7 +114,7 @@ test.runIf(process.platform === 'linux')(
 );
 
 test.each(['columns', 'prices'] as const)(
-  'a bit of the %s that was changed in place gives a whole run',
+  'a bit of the %s that was changed in place causes a whole run',
   async (file) => {
     flip((await runWhole('FIRST'))[file]);
     await grow();
@@ -123,7 +123,7 @@ test.each(['columns', 'prices'] as const)(
 );
 
 test.each(['columns', 'prices'] as const)(
-  '%s in place of others, of the same size and time, give a whole run',
+  'replacing %s by others of equal size and time causes a whole run',
   async (file) => {
     const path = (await runWhole('FIRST'))[file];
     const { atime, mtime, size, ino } = statSync(path);
@@ -139,7 +139,7 @@ test.each(['columns', 'prices'] as const)(
   },
 );
 
-test('a silent change on disk is found in columns that an extension copies', async () => {
+test('a silent change on disk is detected in columns that an extension copies', async () => {
   const { columns } = await runWhole('FIRST');
   const before = new Set(await readdir(formatFolder()));
   // Columns are cached if they are larger than about 256 KiB.

@@ -65,13 +65,13 @@ function findRefusedDecision(names: readonly string[], universe: unknown, base?:
   }
 }
 
-describe('of an index whose first decision is before the first version', () => {
+describe('of an index with its first decision before the first version', () => {
   const known = ['NO_DATA_KNOWN', '2024-01-02', '2024-01-04'];
 
   test.each([
     ['every name', ['OLD', 'NEW'], { kind: 'all' }],
     ['listed names', ['OLD', 'NEW'], { kind: 'list', identifiers: ['OLD'] }],
-  ])('of %s is refused with both days before a job is made', (_, names, universe) => {
+  ])('of %s is refused with both days before a job is created', (_, names, universe) => {
     expect(findRefusedDecision(names, universe)).toEqual(known);
   });
 

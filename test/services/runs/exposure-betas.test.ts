@@ -56,7 +56,7 @@ async function betasOf(identifiers: readonly string[]): Promise<ReadonlyMap<stri
   );
 }
 
-test('BETA is the datapoint of the rules: against the equally weighted universe, of which the index holds half', async () => {
+test('BETA equals the datapoint of the rules: against the equal-weighted universe, half of which the index holds', async () => {
   const query = { interval: 'monthly', fields: ['BETA'], benchmark: 'ALL' } as const;
   const view = await client.call('getExposures', { params, query });
   const { assets } = await client.call('previewIndex', { params: { index_id: 'ALL' }, body: { as_of: DATE } });

@@ -76,7 +76,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('every view of an earlier run is what it was while that run was the newest', async () => {
+test('every view of an earlier run is unchanged since that run was the newest', async () => {
   const [first] = (await listRuns()).runs;
   const then = await Promise.all(VIEWS.map((view) => viewOf(formatRunView(view))));
   await service.ask('PUT', '/indices/KEPT', createDefinition({ type: 'PriceWeight' }));
@@ -90,7 +90,7 @@ test('every view of an earlier run is what it was while that run was the newest'
   expect(await viewOf(formatRunView('levels'))).not.toEqual(await viewOf(formatRunView('levels', first!.run_id)));
 });
 
-test('views say the version of the index of their run, and runs of one index are compared', async () => {
+test('views state the version of the index of their run, and runs of one index are compared', async () => {
   const [newest, first] = (await listRuns()).runs;
   const readLookAhead = async (path: string): Promise<unknown> =>
     ((await viewOf(path)) as Record<string, unknown>)['index_version'];
@@ -111,7 +111,7 @@ test('views say the version of the index of their run, and runs of one index are
   expect(shown[20]! / shown[0]!).toBeCloseTo(levels.data[20]! / levels.data[0]!, 12);
 });
 
-test('a preview says the version that it decides; that of a document has none', async () => {
+test('a preview states the version that it decides; the preview of a document has none', async () => {
   const body = { as_of: '2023-04-14' };
   const stored = await service.ask('POST', '/indices/KEPT/preview', body);
   expect(stored.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
@@ -119,7 +119,7 @@ test('a preview says the version that it decides; that of a document has none', 
   expect((await service.ask('POST', '/indices/preview', document)).body).toMatchObject({ index_version: null });
 });
 
-test('a report shows the run that it is asked for, and no run of an index that it does not show', async () => {
+test('a report shows the requested run, and no run of an index that it does not show', async () => {
   const first = (await listRuns()).runs[1]!;
   const order = { template_id: 'FACTSHEET-A4', index_id: 'KEPT' };
   await runToEnd('/reports/render', { ...order, run_ids: { KEPT: first.run_id } });
@@ -130,7 +130,7 @@ test('a report shows the run that it is asked for, and no run of an index that i
   expect((await service.refusal('POST', '/reports/render', unknown)).code).toBe('RUN_NOT_FOUND');
 });
 
-test('the figures of a listed run are those of its overview', async () => {
+test('the figures of a listed run equal those of its overview', async () => {
   for (const { run_id: runId, metrics } of (await listRuns()).runs) {
     const { metrics: shown } = (await viewOf(formatRunView('overview', runId))) as {
       readonly metrics: Readonly<Record<string, number>>;
@@ -139,7 +139,7 @@ test('the figures of a listed run are those of its overview', async () => {
   }
 });
 
-test('the state of an earlier run is its own: its definition is not that of today', async () => {
+test('the state of an earlier run is separate: its definition is not the current one', async () => {
   const [newest, first] = (await listRuns()).runs;
   const staleOf = async (runId: string) =>
     (await service.ask<{ readonly stale: object | null }>('GET', formatRunView('overview', runId))).body.stale;
@@ -147,7 +147,7 @@ test('the state of an earlier run is its own: its definition is not that of toda
   expect(await staleOf(first!.run_id)).toMatchObject({ definition: true, data: false });
 });
 
-test('a run that comes out as the one before takes no room for its columns', async () => {
+test('a run equal to the previous one needs no space for its columns', async () => {
   await runToEnd('/analytics/KEPT/backtest', {});
   const folder = join(service.root, 'home', 'artifacts');
   const files = await Promise.all((await readdir(folder)).map((name) => stat(join(folder, name))));
@@ -199,7 +199,7 @@ test('a replay of an earlier run uses the definition of that run', async () => {
   expect(await service.finished(started.job_id)).toMatchObject({ result: { equal: true, inputs_equal: true } });
 });
 
-test('with its record an index forgets its runs, but for the published', async () => {
+test('an index deletes its runs with its record, except published ones', async () => {
   const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
   const unpublished = (await listRuns()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
   expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
@@ -244,7 +244,7 @@ test('with its record an index forgets its runs, but for the published', async (
   expect(await listRuns()).toMatchObject({ runs: [], total: 0, skipped: 0 });
 });
 
-test('a restatement that ends before the log is refused where the closes behind it would not continue it', async () => {
+test('a restatement that ends before the log is refused if the later closes would not continue it', async () => {
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',
     '/analytics/KEPT/published',
@@ -262,7 +262,7 @@ test('a restatement that ends before the log is refused where the closes behind 
   expect((await service.ask('GET', '/analytics/KEPT/published')).body).toEqual(body);
 });
 
-test('a run that begins later than what is published neither restates nor continues it', async () => {
+test('a run that begins after the published closes neither restates nor continues them', async () => {
   const later = { ...createDefinition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
     'GET',

@@ -43,13 +43,13 @@ const listRunIds = async () => {
   return [newest && runIdOf(newest), ...(await readRunList(documents, 'X')).earlier];
 };
 
-test('a run takes the place of the newest that it was made after', async () => {
+test('a run replaces the newest run that it was made after', async () => {
   await put(1);
   expect(await putAfter(2, createRunId(1))).toBe(true);
   expect(await listRunIds()).toEqual([createRunId(2), createRunId(1)]);
 });
 
-test('a run stays behind one that was stored meanwhile, and counts among those that are kept', async () => {
+test('a run stays behind one that was stored meanwhile, and counts among the kept runs', async () => {
   for (const i of [1, 2, 3]) await put(i);
   expect(await putAfter(4, createRunId(2))).toBe(false);
   expect(await listRunIds()).toEqual([createRunId(3), createRunId(4), createRunId(2)]);
@@ -59,7 +59,7 @@ test('a run stays behind one that was stored meanwhile, and counts among those t
   expect(unreferencedArtifacts.toSorted()).toEqual([1, 2, 4].map(formatName));
 });
 
-test('nothing is put where the newest run, or the index, was deleted meanwhile', async () => {
+test('nothing is stored if the newest run, or the index, was deleted meanwhile', async () => {
   await put(1);
   await documents.transaction(async (tx) => void (await tx.delete('run', 'X')));
   expect(await putAfter(2, createRunId(1))).toBe(false);
@@ -69,7 +69,7 @@ test('nothing is put where the newest run, or the index, was deleted meanwhile',
   expect(await listRunIds()).toEqual([undefined]);
 });
 
-test('a first run is put where there is none, and stays behind another first one', async () => {
+test('a first run is stored if there is none, and stays behind another first run', async () => {
   expect(await putAfter(1, null)).toBe(true);
   expect(await putAfter(2, null)).toBe(false);
   expect(await listRunIds()).toEqual([createRunId(1), createRunId(2)]);

@@ -83,7 +83,7 @@ const onTwoNodes = (others: () => Promise<PartOutput>) => async (parts: Parts) =
   return [theirs, ...own.map((output, part) => ({ ...output, parts: [part] }))];
 };
 
-test('a part that two nodes computed counts once, and the files of the other are dropped', async () => {
+test('a part that two nodes computed counts once, and the files of the other are deleted', async () => {
   const { documents, kind, attempt, dropped, files, summed } = await createWorld();
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));
   const runTheirParts = async () => (await kind.runParts!(PAYLOAD, [0, 2], other)).result as PartOutput;
@@ -101,7 +101,7 @@ test('a part that two nodes computed counts once, and the files of the other are
   await documents.close();
 });
 
-test('an attempt after one whose end was written has no second effect', async () => {
+test('an attempt after a recorded end has no second effect', async () => {
   const { documents, kind, attempt } = await createWorld();
   const alone = attempt(async (parts) =>
     Promise.all([0, 1, 2].map(async (part) => ({ ...((await parts.here(part, 0)) as PartOutput), parts: [part] }))),
@@ -114,7 +114,7 @@ test('an attempt after one whose end was written has no second effect', async ()
   await documents.close();
 });
 
-test('an index that cannot be run is refused by itself; a service that cannot run any ends the attempt', async () => {
+test('an index that cannot be run is refused, and the others run; a service that cannot run any ends the attempt', async () => {
   const gone = new Refusal('INDEX_NOT_FOUND', 'It is not there.');
   const { documents, kind, attempt } = await createWorld((id) => (id === 'I3' ? gone : undefined));
   const other = attempt(() => Promise.reject(new Error('it computes some parts')));

@@ -93,7 +93,7 @@ describe('a rerun', () => {
     await put('I02', NAMES);
   });
 
-  test('of some runs those, without a stored run too, and each once', async () => {
+  test('of some runs includes only these, also without a stored run, and each once', async () => {
     const view = await rerun({ ids: ['NEVER', 'I02', 'NEVER', 'NOBODY', 'I01'] });
     expect(view.rows.map(({ index_id: id, outcome }) => [id, outcome])).toEqual([
       ['NEVER', 'stored'],
@@ -116,7 +116,7 @@ describe('a rerun', () => {
     expect((await service.ask('GET', '/analytics/reruns/none/rows')).status).toBe(404);
   });
 
-  test.runIf(IS_SOAK)('leaves no file that nothing names, a minute later', async () => {
+  test.runIf(IS_SOAK)('leaves no orphaned file a minute later', async () => {
     await expect.poll(() => readLeftovers(join(service.folder, 'home'))).toEqual([]);
   });
 });

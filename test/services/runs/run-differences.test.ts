@@ -74,7 +74,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('each cause has what its exchange changes, as backtests with the causes exchanged say; they sum exactly', async () => {
+test('each cause has the effect of exchanging it, as backtests with exchanged causes show; the effects sum exactly', async () => {
   const first = await runToEnd();
   await put('PriceWeight');
   const defined = await runToEnd();
@@ -110,7 +110,7 @@ test('a corrected price changes levels from its day on, and nothing before', asy
   expect(result.largest!.date >= CORRECTED_DATE).toBe(true);
 });
 
-test('a run and the same run again differ in nothing', async () => {
+test('equal runs differ in nothing', async () => {
   const [one, other] = [await runToEnd(), await runToEnd()];
   expect(await createDifference(one, other)).toMatchObject({
     same_levels: true,
@@ -143,7 +143,7 @@ describe('runs of two data stores', () => {
     onNPrice = await runToEnd();
   });
 
-  test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
+  test('are compared: the stores are named, values are not compared, and the whole difference is attributed to the data', async () => {
     const result = await createDifference(onM, onNEqual); // both levels are 100 on the base date, the third day
     const reason = 'The runs were made on two data stores.';
     const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
@@ -153,7 +153,7 @@ describe('runs of two data stores', () => {
     expect(result.effects_reason).toBeNull();
   });
 
-  test('have effects where the data of the earlier run is served, else none, with the reason', async () => {
+  test('have effects if the data of the earlier run is served, otherwise none, with the reason', async () => {
     const served = await createDifference(onNPrice, onM);
     expect(effectsOf(served)['definition']).toBeCloseTo(onNEqual.total - onNPrice.total, 12);
     expect(effectsOf(served)['data']).toBeCloseTo(onM.total - onNEqual.total, 12);
@@ -165,7 +165,7 @@ describe('runs of two data stores', () => {
     expect(unserved.total_return).toBeCloseTo(onNPrice.total - onM.total, 12);
   });
 
-  test('have none where the definition of one names what the data of the other lacks', async () => {
+  test('have none if the definition of one names securities that the data of the other lacks', async () => {
     await importStore(createMarket());
     await putList(['A', 'B'], 'EqualWeight');
     const ofNames = await runToEnd();

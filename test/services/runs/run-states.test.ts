@@ -163,7 +163,7 @@ const staleOf = async (given: World) => {
 };
 
 describe('a stored run', () => {
-  test('is current when its plan lacks nothing but the defaults of later fields', async () => {
+  test('is current if its plan lacks only the defaults of later fields', async () => {
     expect(await staleOf({})).toBeNull();
   });
 
@@ -231,7 +231,7 @@ describe('a stored run', () => {
     });
   });
 
-  test('is stale when its store declares another currency, or none any more', async () => {
+  test('is stale when its store declares another currency, or removes it', async () => {
     const run = { store_id: 'desk', declared_currency: 'USD' };
     expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'USD' } })).toBeNull();
     expect(await staleOf({ run, served: { datasetId: 'desk', contentHash: 'h', currency: 'EUR' } })).toMatchObject({
@@ -257,7 +257,7 @@ describe('a stored run', () => {
 describe('the store of a run', () => {
   const idOf = (market: ServedMarket | undefined) => market?.identity.datasetId;
 
-  test('is the one that was remembered, whatever store is served', async () => {
+  test('is the recorded store, whatever store is served', async () => {
     const { run, states } = createWorld({ run: { store_id: 'other' }, others: ['other'] });
     expect(idOf(await states.requireMarket(run))).toBe('other');
     expect(idOf(await states.servedMarket(run))).toBe('other');
@@ -279,7 +279,7 @@ describe('the store of a run', () => {
     expect(await states.findMarket(run)).toBeUndefined();
   });
 
-  test('is the one that holds its content where none was remembered, and the served one where none does', async () => {
+  test('is the store with its content if none was recorded, and the served one if no store has it', async () => {
     const served = { datasetId: 'desk', contentHash: 'later' };
     const findServedMarket = async (given: World) => {
       const { run, states } = createWorld({ others: ['archive'], ...given });
@@ -310,7 +310,7 @@ describe('a run of an index that belongs to a store', () => {
     });
   });
 
-  test('is stale if it was made on another store, or its store is gone', async () => {
+  test('is stale if it was made on another store, or its store was deleted', async () => {
     const moved = createWorld({ run: { store_id: 'desk' }, stores });
     moved.change(onOther);
     expect(await moved.states.staleOf(moved.run)).toMatchObject({

@@ -72,7 +72,7 @@ function createRecords({ fails = 0, isFull = false } = {}) {
   };
 }
 
-test('a record is written by a worker from the columns and the stamp of its run, once while it is kept', async () => {
+test('a record is written by a worker from the columns and the stamp of its run, once while it is cached', async () => {
   const { read, asked } = createRecords();
   expect(await Promise.all([read(RUN), read(RUN)])).toEqual(['record 1', 'record 1']);
   expect(asked).toEqual([{ ...INPUT, path: '/home/file 1' }]);
@@ -84,7 +84,7 @@ test('a length is that of the file and an etag that of the run', async () => {
   expect(await open(RUN)).toMatchObject({ length: 'record 1'.length, etag: computeRecordEtag(RUN) });
 });
 
-test('the record read longest ago makes room for others, and whoever opened it before reads it to its end', async () => {
+test('the least recently read record is removed, and a reader that has opened it reads it to its end', async () => {
   const { read, open, files } = createRecords();
   const opened = await open(RUN);
   for (let i = 0; i < 31; i++) await read(createLaterRun(i));
@@ -97,14 +97,14 @@ test('the record read longest ago makes room for others, and whoever opened it b
   expect(await read(RUN)).toBe('record 66');
 });
 
-test('a file that somebody removed is written again', async () => {
+test('a file that was removed is written again', async () => {
   const { read, files } = createRecords();
   await read(RUN);
   files.delete('file 1');
   expect(await read(RUN)).toBe('record 2');
 });
 
-test('a writing that failed is tried again', async () => {
+test('a failed write is retried', async () => {
   const { read } = createRecords({ fails: 1 });
   await expect(read(RUN)).rejects.toThrow('damaged');
   expect(await read(RUN)).toBe('record 2');
@@ -124,7 +124,7 @@ test('a record that was stored as JSON is upgraded by a worker, under a differen
   expect(computeRecordEtag(OLD_RUN)).not.toBe('sha of record');
 });
 
-test('the etag is another one for another file and another stamp', () => {
+test('the etag differs for another file and another stamp', () => {
   const others = [
     { ...RUN, run_at: 'later' },
     { ...RUN, engine_version: '1' },
@@ -134,7 +134,7 @@ test('the etag is another one for another file and another stamp', () => {
   expect(computeRecordEtag({ ...RUN })).toBe(computeRecordEtag(RUN));
 });
 
-test('a result is rendered from the columns and the plan of its run, next to its record', async () => {
+test('a result is rendered from the columns and the plan of its run, in addition to its record', async () => {
   const { read, result, asked } = createRecords();
   expect(await Promise.all([result(RUN), result(RUN)])).toEqual(['result 1', 'result 1']);
   expect(asked).toEqual([

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a row of the summaries has the figures that the views of its run have', async () => {
+test('a row of the summaries has the figures of the views of its run', async () => {
   const { summaries } = await client.call('listSummaries');
   expect(summaries.map(({ index_id }) => index_id)).toEqual(['HALF', 'TOP']);
   for (const row of summaries) {
@@ -57,7 +57,7 @@ test('a row of the summaries has the figures that the views of its run have', as
 
 const params = { index_id: 'TOP' };
 
-test('the performance of a window is measured from its levels alone', async () => {
+test('the performance of a window is measured from its levels only', async () => {
   const query = { start: '2022-05-07', end: '2023-08-20' };
   const view = await client.call('getPerformance', { params, query });
   const { level } = await client.call('getOverview', { params });
@@ -87,7 +87,7 @@ test('the performance of a window is measured from its levels alone', async () =
   });
 });
 
-test('rebalances are those of the record, name by name, with the trades of their session', async () => {
+test('rebalances equal those of the record, security by security, with the trades of their session', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const record = await client.call('getRecord', { params });
   const book = record.index.target!;
@@ -137,7 +137,7 @@ test('rebalances are those of the record, name by name, with the trades of their
   });
 });
 
-test('exposures of a date are the weights of its names, summed by what they were then', async () => {
+test('exposures of a date are the weights of its securities, summed by their groups on that date', async () => {
   const view = await client.call('getExposures', { params, query: { interval: 'monthly' } });
   expect(view.dates).toHaveLength(24);
   for (const date of ['2022-03-31', '2023-06-30', '2023-12-29']) {
@@ -164,7 +164,7 @@ test('exposures of a date are the weights of its names, summed by what they were
   });
 });
 
-test('exposures as CSV have a row a date and group, with the weights of the JSON', async () => {
+test('exposures as CSV have a row per date and group, with the weights of the JSON', async () => {
   const query = { by: 'SECTOR', interval: 'monthly' } as const;
   const { dates, groups } = await client.call('getExposures', { params, query });
   const text = Buffer.from(await client.download('getExposures', 'text/csv', { params, query })).toString();
@@ -195,7 +195,7 @@ test('limits are watched on the weights of every session, with the cause of each
   if (headroom.at(-1)! < 0) expect(distance).toBeNull();
 });
 
-test('rows of the optimiser are watched with datapoints of their session; others are refused by their place', async () => {
+test('rows of the optimiser are watched with datapoints of their session; other rows are refused by their position', async () => {
   const exposures = await client.call('getExposures', { params });
   const { group, weights } = exposures.groups[0]!;
   const row = { id: 's', type: 'GroupBounds', params: { field: 'SECTOR', upper: 0.3, groups: [group] } };
@@ -223,7 +223,7 @@ test('rows of the optimiser are watched with datapoints of their session; others
     });
 });
 
-test('a pack on the session of a rebalance has its weights; before, those announced or what the rules decide', async () => {
+test('a pack on the session of a rebalance has its weights; before it, the announced weights or those of the rules', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   const { date, decision_date } = rebalances.at(-1)!;
   const createBody = (as_of: string) => ({ as_of, aum: 1e12, cost: { spread_bps: 0, impact_bps: 0 } });
@@ -269,7 +269,7 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   });
 });
 
-test('scenarios add up by name and by group, and a window earns what prices did', async () => {
+test('scenarios add up by security and by group, and a window has the return of its prices', async () => {
   const { weights, as_of } = await client.call('getWeights', { params });
   const [first] = weights;
   const body = {
@@ -294,7 +294,7 @@ test('scenarios add up by name and by group, and a window earns what prices did'
   });
 });
 
-test('a comparison has figures and correlations of its window, those of the performance of each', async () => {
+test('a comparison has figures and correlations of its window, equal to the performance of each run', async () => {
   const query = { ids: ['TOP', 'HALF'], start: '2022-06-01', end: '2023-05-31' };
   const view = await client.call('compareRuns', { query });
   expect([view.start, view.end]).toEqual(['2022-06-01', '2023-05-31']);

@@ -70,7 +70,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('the prices of a run are one file, which runs of other weights and costs share', async () => {
+test('the prices of a run are one file, shared by runs of other weights and costs', async () => {
   const [first, ...others] = await listPriceFiles();
   expect([first?.nlink, others]).toEqual([1, []]);
   expect(first!.size).toBeGreaterThan(SEPARATE_BYTES_MIN);
@@ -83,7 +83,7 @@ test('the prices of a run are one file, which runs of other weights and costs sh
   expect(await rerunIndex('SECOND')).toMatchObject(EQUAL_OUTCOME);
 });
 
-test('a run keeps its prices when the one goes that wrote them', async () => {
+test('a run keeps its prices when the run that wrote them is deleted', async () => {
   const before = await readViews('SECOND');
   expect((await service.ask('DELETE', '/indices/FIRST')).status).toBe(200);
   await service.restart(); // removes unreferenced files
@@ -92,7 +92,7 @@ test('a run keeps its prices when the one goes that wrote them', async () => {
   expect(await readViews('SECOND')).toEqual(before);
 });
 
-test('prices that have gone meanwhile are written with the run', async () => {
+test('prices deleted meanwhile are written with the run', async () => {
   const before = await readViews('SECOND');
   for (const { name } of await listPriceFiles()) await rm(join(formatFolder(), name));
   await runToEnd('/analytics/SECOND/backtest', {});
@@ -101,7 +101,7 @@ test('prices that have gone meanwhile are written with the run', async () => {
   expect(await rerunIndex('SECOND')).toMatchObject(EQUAL_OUTCOME);
 });
 
-test('a run that comes out as the stored one shares all files with it', async () => {
+test('a run equal to the stored one shares all files with it', async () => {
   const [shown, before] = [
     await readViews('SECOND'),
     new Set((await filesOf(await readdir(formatFolder()))).map(({ ino }) => ino)),

@@ -71,7 +71,7 @@ async function runSimulation(body?: unknown): Promise<SimulationView> {
 }
 
 describe('rolling risk', () => {
-  test('is that of each window of returns of the run and its index', async () => {
+  test('equals that of each window of returns of the run and its index', async () => {
     const { body } = await service.ask<RollingRiskView>('GET', '/analytics/TRIO/rolling?window=20');
     const { body: levels } = await service.ask<{ levels: { index: string[]; data: number[] } }>(
       'GET',
@@ -183,7 +183,7 @@ describe('a simulation', () => {
     expect(view.max_drawdown.maximum).toBeLessThanOrEqual(0);
   });
 
-  test('has a column for each percentile once, in the order asked for', async () => {
+  test('has a column for each percentile once, in the requested order', async () => {
     const { levels, total_return: total } = await runSimulation({
       horizon: 3,
       paths: 100,
@@ -199,14 +199,14 @@ describe('a simulation', () => {
     expect((await runSimulation({ horizon: 5, paths: 100 })).volatility).toBeCloseTo(body.metrics.volatility, 12);
   });
 
-  test('is the same bytes when asked again and others with another seed', async () => {
+  test('is bit-identical when repeated, and different for another seed', async () => {
     const first = await runSimulation({ horizon: 20, paths: 3000, seed: 7 });
     await runSimulation({ horizon: 20, paths: 3000, seed: 8 });
     expect(await runSimulation({ horizon: 20, paths: 3000, seed: 7 })).toEqual(first);
     expect((await runSimulation({ horizon: 20, paths: 3000, seed: 8 })).total_return).not.toEqual(first.total_return);
   });
 
-  test('in parts has the numbers of all paths drawn at once', async () => {
+  test('in parts has the numbers of all paths drawn together', async () => {
     const asked = SimulationRequest.parse({ horizon: 40, paths: 1_100_000, seed: 3 });
     expect(divideSimulation(asked)).toHaveLength(4);
     const view = await runSimulation(asked);
@@ -236,7 +236,7 @@ describe('a simulation', () => {
     expect(view.time_under_water).toEqual(summary.timeUnderWater);
   });
 
-  test('by a factor model has the variance that the model gives the weights', async () => {
+  test('by a factor model has the variance of the weights by the model', async () => {
     const view = await runSimulation({ method: 'gaussian_factor', horizon: 21, paths: 20_000, factors: 2 });
     expect(view.factor_share! > 0 && view.factor_share! <= 1).toBe(true);
     const expected = view.volatility * Math.sqrt(21 / 252);
@@ -247,7 +247,7 @@ describe('a simulation', () => {
     expect(await runSimulation()).toMatchObject({ horizon: 252, paths: 10_000, shortfall: { level: 1 } });
   });
 
-  test('is refused without a run, beyond its limits, and past the knowledge of its calendar', async () => {
+  test('is refused without a run, beyond its limits, and beyond the end of its calendar', async () => {
     expect(await service.refusal('POST', '/analytics/NONE/simulate')).toMatchObject({
       status: 404,
       code: 'INDEX_NOT_FOUND',

@@ -90,7 +90,7 @@ describe('a run is stale', () => {
     });
   });
 
-  test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
+  test('in every view of every run that depends on a changed definition, and in no view after the change is reverted', async () => {
     await service.ok('PUT', '/indices/BASE', createEqualIndex('BASE', null, { base_value: 50 }));
     const because = 'The index BASE changed since this run: base_value.';
     const stale = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
@@ -149,7 +149,7 @@ describe('a run is stale', () => {
     expect(await stateOf('FOLLOW')).toBeNull();
   });
 
-  test('when a document that it needs is gone', async () => {
+  test('when a document that it needs is deleted', async () => {
     await service.ok('DELETE', '/optimise/constraint-sets/loose');
     expect(await stateOf('FOLLOW')).toMatchObject({
       definition: true,
@@ -159,7 +159,7 @@ describe('a run is stale', () => {
     expect(await stateOf('FOLLOW')).toBeNull();
   });
 
-  test('after later sessions came into its store, and is answered in every view all the same', async () => {
+  test('after later sessions were added to its store, and is still shown in every view', async () => {
     writeWalks(join(service.folder, 'desk'), { names: NAMES, sessions: 85 });
     await service.job('/data/stores/desk/refresh');
     const stale = {
@@ -175,7 +175,7 @@ describe('a run is stale', () => {
     expect(await stateOf('BASE')).toBeNull();
   });
 
-  test('under an etag that a copy of before does not have, and with which the record is forgotten', async () => {
+  test('under a different etag than before, with which the record is deleted', async () => {
     const ask = (path: string, etag: string, method = 'GET') =>
       fetch(new URL(`/analytics/BASE/${path}`, service.url), {
         method,
@@ -200,7 +200,7 @@ describe('a run is stale', () => {
   });
 });
 
-describe('a backtest that is to run only when it has to', () => {
+describe('a backtest that runs only if it is stale', () => {
   const waitForJob = async (id: string): Promise<void> => {
     for (let status = 'pending'; status === 'pending' || status === 'running';)
       ({ status } = await service.ok<{ status: string }>('GET', `/jobs/backtest:${id}?wait=30`));
@@ -211,7 +211,7 @@ describe('a backtest that is to run only when it has to', () => {
       if_stale: true,
     });
 
-  test('answers the stored result of a current run, whole', async () => {
+  test('returns the complete stored result of a current run', async () => {
     const { result } = await runBacktestJob('BASE', { transaction_cost_bps: 2 });
     const answer = await requestWhenStale('BASE', { transaction_cost_bps: 2 });
     expect(answer.status).toBe(200);
@@ -236,14 +236,14 @@ describe('a backtest that is to run only when it has to', () => {
     await waitForJob('RIVAL');
   });
 
-  test('is refused as any other', async () => {
+  test('is refused like any other', async () => {
     expect((await requestWhenStale('NONE')).status).toBe(404);
     expect((await requestWhenStale('BASE', { start: SESSIONS[10], end: SESSIONS[5] })).status).toBe(422);
     expect((await requestWhenStale('BASE', { benchmark: { kind: 'index', id: 'NONE' } })).status).toBe(404);
   });
 });
 
-describe('while another store is served than that of the run', () => {
+describe('while a store other than that of the run is served', () => {
   /** Returns a view without its state, because only the state of the run differs. */
   const valuesOf = async (view: string) => {
     const { stale: _, ...values } = await service.ok<Record<string, unknown>>('GET', `/analytics/BASE/${view}`);
@@ -255,7 +255,7 @@ describe('while another store is served than that of the run', () => {
     await serve('other', 2);
   });
 
-  test('views that need prices are answered from the store of the run, as if it was served', async () => {
+  test('views that need prices are computed on the store of the run, as if it was served', async () => {
     for (const view of PRICED_VIEWS) expect([view, await valuesOf(view)]).toEqual([view, valuesBefore.get(view)]);
     const simulation = { method: 'gaussian_factor', horizon: 20, paths: 1000 };
     await service.job('/analytics/BASE/simulate', simulation);
@@ -263,7 +263,7 @@ describe('while another store is served than that of the run', () => {
     expect(result.asset_ids).toEqual(NAMES);
   });
 
-  test('every view says that a new run would be made on the other store', async () => {
+  test('every view reports that a new run would be made on the other store', async () => {
     const reasons = ['The run was made on the store desk; other is active.'];
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([

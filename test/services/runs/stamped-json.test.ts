@@ -46,7 +46,7 @@ async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promi
 }
 
 describe('a view with the state of its run', () => {
-  test('is what it was with the state of its run before the other members', () => {
+  test('equals the view with the state of its run before the other members', () => {
     for (const stale of [null, STALE])
       expect(JSON.parse(new TextDecoder().decode(prependHead(createStateHead(createRunState(stale)), BYTES)))).toEqual({
         index_version: 3,
@@ -61,7 +61,7 @@ describe('a view with the state of its run', () => {
     [1000, 3],
     [65_536, 65_536],
     [64, 262_144],
-  ])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
+  ])('streams equal bytes, in pieces of %i read into %i bytes', async (piece, room) => {
     const whole = Buffer.from(prependHead(createStateHead(createRunState(STALE)), BYTES)).toString('utf8');
     expect(
       await readInto(streamWithHead(createStateHead(createRunState(STALE)), createByteStream(BYTES, piece)), room),

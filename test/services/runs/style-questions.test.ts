@@ -57,7 +57,7 @@ test('the other datapoints follow for the latest run of a service by itself, the
   );
 });
 
-test('ranges of dates hold each date of a run once, begin at blocks of windows, and are of few datapoints where they are long', () => {
+test('ranges of dates contain each date of a run once, begin at blocks of windows, and have few datapoints if they are long', () => {
   const createMarket = (names: number, dates: number, columns: number): MarketData => ({
     ...marketOf('a', { dates, firstDay: parseValidDay('2009-07-01') }).market,
     identifiers: Array.from({ length: names }, (_, i) => `N${i}`),

@@ -41,12 +41,12 @@ const RISKS = [
 ];
 
 describe('a run none of whose securities has a price any more', () => {
-  test('has its risk while they do', async () => {
+  test('has risk while its securities have prices', async () => {
     for (const view of RISKS)
       expect([view, (await service.ask('GET', `/analytics/LEFT/${view}`)).status]).toEqual([view, 200]);
   });
 
-  test('is refused in every view of risk, by the names that are missing', async () => {
+  test('is refused in every view of risk, with the missing securities', async () => {
     writeWalks(join(service.root, 'prices'), { names: ['X', 'Y'] });
     expect((await service.ask('POST', '/data/stores/desk/refresh', { full: true })).status).toBe(202);
     expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
@@ -92,7 +92,7 @@ describe('a run none of whose securities has a price any more', () => {
   });
 });
 
-test('without a column SECTOR all names are one group, unless that column is asked for', async () => {
+test('without a column SECTOR all securities are one group, unless that column is requested', async () => {
   const data = ['2024-01-02', '2024-01-03'].flatMap((date) => [
     ['A', date, 10],
     ['B', date, 20],

@@ -21,7 +21,7 @@ const RUNS = Array.from({ length: PRACTICE_COUNT }, () => RUN);
 /** All warm-up requests of a thread: code, market and runs. */
 const ALL_WARMED = [...CODE_AND_MARKET, ...RUNS];
 
-test('without a served market nothing is asked, with one each thread loads its code and a light one opens it, once', async () => {
+test('without a served market nothing is warmed up; with one each thread loads its code and a light thread opens it, once', async () => {
   const { serve, tick, timers, wake } = warmUp();
   serve(undefined);
   expect(await tick()).toEqual([]);
@@ -34,7 +34,7 @@ test('without a served market nothing is asked, with one each thread loads its c
   expect(await tick()).toEqual(['light warm-up market', RUN]);
 });
 
-test('a stored run stops the questions until none has been stored for a while', async () => {
+test('a stored run pauses the warm-up until none has been stored for a while', async () => {
   const result = warmUp({
     fails(_task, asked) {
       if (asked === 2) {
@@ -62,7 +62,7 @@ test('the wait after a stored run begins again while the next run is computed', 
   expect(await tick()).toEqual(ALL_WARMED);
 });
 
-test('the views of the latest run and the preview of its index are asked of the served market, with its benchmark where that is stored', async () => {
+test('the views of the latest run and the preview of its index are computed on the served market, with its benchmark if that is stored', async () => {
   const stored = {
     'index OLD': createIndex('OLD'),
     'index CORE': createIndex('CORE'),
@@ -108,7 +108,7 @@ test('the views of the latest run and the preview of its index are asked of the 
   expect(views[10]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
 });
 
-test('a run that has been stored is asked for what was not made for another one on the same terms', async () => {
+test('a stored run is warmed up with the figures that no other run on the same terms has', async () => {
   const stored: Record<string, object> = {
     'index CORE': createIndex('CORE'),
     'index TWIN': createIndex('TWIN'),
@@ -126,7 +126,7 @@ test('a run that has been stored is asked for what was not made for another one 
   expect(await tick()).toEqual(['light view-run weights']);
 });
 
-test('exposures of the latest runs on the served store are prepared, a datapoint at a time', async () => {
+test('exposures of the latest runs on the served store are precomputed, one datapoint at a time', async () => {
   const stored: Record<string, object> = { 'index CAP': createIndex('CAP') };
   for (let k = 0; k < 10; k++)
     stored[`run CAP${k}`] = { ...run(`CAP${k}`, { store_id: 'store', run_at: `202${k}-01-01` }), index_id: 'CAP' };
@@ -158,7 +158,7 @@ test('exposures of the latest runs on the served store are prepared, a datapoint
   });
 });
 
-test('a worker loads the code of heavy tasks alone', async () => {
+test('a worker loads only the code of heavy tasks', async () => {
   const { serve, tick, wake } = warmUp({
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     answers: false,
@@ -169,7 +169,7 @@ test('a worker loads the code of heavy tasks alone', async () => {
   expect(await tick()).toEqual([]);
 });
 
-test('a question that made room for a request is asked again', async () => {
+test('a warm-up that was stopped for a request is repeated', async () => {
   let stops = 3;
   const { serve, tick, faults } = warmUp({
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
@@ -184,7 +184,7 @@ test('a question that made room for a request is asked again', async () => {
   expect(faults).toEqual([]);
 });
 
-test('accepted work comes first: nothing is asked while a light task waits or runs or every core is taken, and a timer checks again', async () => {
+test('accepted work comes first: no warm-up starts while a light task waits or runs or every core is in use, and a timer checks again', async () => {
   const { serve, tick, load, timers } = warmUp();
   serve(marketOf('a'));
   load.light = 1;
@@ -200,7 +200,7 @@ test('accepted work comes first: nothing is asked while a light task waits or ru
   expect(timers.size).toBe(0);
 });
 
-test('work that comes between two questions stops the asking', async () => {
+test('work that arrives between two warm-up tasks stops the warm-up', async () => {
   const warming = warmUp({
     stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') },
     fails: (_task, asked) => void (asked === 3 && (warming.load.light = 1)),
@@ -211,7 +211,7 @@ test('work that comes between two questions stops the asking', async () => {
   expect(await warming.tick()).toHaveLength(11 + PRACTICE_COUNT);
 });
 
-test('a refused question is skipped, a defect is reported, and both are asked once', async () => {
+test('a refused warm-up task is skipped, a defect is reported, and both run once', async () => {
   const failures: Record<string, Error> = {
     'view-run': new Refusal('RISK_INSUFFICIENT_DATA', 'too little'),
     preview: new Error('defect'),
@@ -227,7 +227,7 @@ test('a refused question is skipped, a defect is reported, and both are asked on
   expect(await tick()).toEqual([]);
 });
 
-test('after a lost thread the next one is prepared, unless a question caused the loss: then not until another market is served', async () => {
+test('after a lost thread the next one is warmed up, unless a warm-up task caused the loss: then not until another market is served', async () => {
   let isLost = false;
   const { serve, tick, forget } = warmUp({ fails: () => (isLost ? new WorkerLost('gone') : undefined) });
   serve(marketOf('a'));
@@ -244,7 +244,7 @@ test('after a lost thread the next one is prepared, unless a question caused the
   expect(await tick()).toEqual(ALL_WARMED);
 });
 
-test('runs that are thrown away are of the index that was run last, of a plain one where none is stored or that is solved for', async () => {
+test('discarded warm-up runs use the last index, or a plain index if none is stored or the index needs a solve', async () => {
   const parent = { id: 'CORE', name: 'CORE', calendar: 'XNYS', base_date: '2010-01-04' };
   const solved = IndexDocument.parse({
     ...parent,
@@ -267,13 +267,13 @@ test('runs that are thrown away are of the index that was run last, of a plain o
   );
 });
 
-test('on a market too large to align for nobody only the code is loaded and the market opened', async () => {
+test('on a market too large for a warm-up only the code is loaded and the market opened', async () => {
   const { serve, tick } = warmUp({ stored: { 'index CORE': createIndex('CORE'), 'run CORE': run('CORE') } });
   serve(marketOf('a', { dates: 10_000_001 }));
   expect(await tick()).toEqual([...CODE_AND_MARKET]);
 });
 
-test('closed, it asks nothing and waits for nothing', async () => {
+test('after it is closed, it starts nothing and waits for nothing', async () => {
   const { serve, tick, close, timers, wake } = warmUp();
   serve(marketOf('a'));
   close();
@@ -291,7 +291,7 @@ const RANGES = [
   'end=2019-11-14&start=2019-02-01',
 ];
 
-test('answers have the same bytes from prepared and from unprepared threads', async () => {
+test('answers have equal bytes from warm and from cold threads', async () => {
   const texts: string[] = [];
   for (const word of ['off', 'on']) {
     service = await runService(['--warm-up', word]);

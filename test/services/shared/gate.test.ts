@@ -17,7 +17,7 @@ const IMPORTS = { name: 'imports', runningMax: 3, waitingMax: 4, clientRunningMa
 const createAsker = (client: string | null, signal = new AbortController().signal): Asker => ({ client, signal });
 const anonymous = createAsker(null);
 
-test('two run, two wait, the fifth is refused with both numbers; each end or failure lets the first in line run', async () => {
+test('two run, two wait, the fifth is refused with both numbers; each end or failure starts the first in the queue', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 2, waitingMax: 2 });
   const errands = Array.from({ length: 4 }, createErrand);
   const answers = errands.map(({ work }) => gate(work, anonymous));
@@ -34,7 +34,7 @@ test('two run, two wait, the fifth is refused with both numbers; each end or fai
   expect(await gate(async () => 'later', anonymous)).toBe('later');
 });
 
-test('a client that asks for more than its share waits while there is room, and another is let in before it', async () => {
+test('a client beyond its share waits although slots are free, and another client starts before it', async () => {
   const gate = createGate(IMPORTS);
   const greedy = Array.from({ length: 4 }, createErrand);
   const answers = greedy.map(({ work }) => gate(work, createAsker('greedy')));
@@ -54,7 +54,7 @@ test('a client that asks for more than its share waits while there is room, and 
   expect(greedy.every(({ hasStarted }) => hasStarted())).toBe(true);
 });
 
-test('work whose client leaves before its turn is never begun, and its place in the queue is free', async () => {
+test('work whose client disconnects before its turn never starts, and its slot in the queue is free', async () => {
   const gate = createGate({ ...IMPORTS, runningMax: 1, waitingMax: 1 });
   const [first, left, next] = [createErrand(), createErrand(), createErrand()];
   const running = gate(first.work, anonymous);

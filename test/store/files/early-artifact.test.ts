@@ -26,7 +26,7 @@ async function writeEarlyFile(folder: string): Promise<void> {
   await early.end();
 }
 
-test('an artifact that was begun early has its bytes and its hash, under its name only at its end', async () => {
+test('an early artifact has its bytes and its hash, under its name only at its end', async () => {
   const folder = await newFolder();
   const early = await openEarlyWriter(folder, 'a.art');
   expect(early.begin(BYTES)).toBe(true);
@@ -36,7 +36,7 @@ test('an artifact that was begun early has its bytes and its hash, under its nam
   expect(Buffer.compare(await readFile(join(folder, 'a.art')), BYTES)).toBe(0);
 });
 
-test('nothing is left of one that is dropped, begun or not', async () => {
+test('nothing remains of a discarded artifact, begun or not', async () => {
   const folder = await newFolder();
   const [idle, begun] = [await openEarlyWriter(folder, 'a.art'), await openEarlyWriter(folder, 'b.art')];
   begun.begin(BYTES);
@@ -44,7 +44,7 @@ test('nothing is left of one that is dropped, begun or not', async () => {
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('one whose draft has gone is dropped without a fault, which would hide that of its task', async () => {
+test('an artifact with a missing draft is discarded without an error, which would hide that of its task', async () => {
   const folder = await newFolder();
   const early = await openEarlyWriter(folder, 'a.art');
   early.begin(BYTES);
@@ -53,7 +53,7 @@ test('one whose draft has gone is dropped without a fault, which would hide that
   expect(await readdir(folder)).toEqual([]);
 });
 
-test('large bytes are not begun', async () => {
+test('large bytes are not begun early', async () => {
   const folder = await newFolder();
   const early = await openEarlyWriter(folder, 'a.art');
   expect(early.begin(new Uint8Array(LARGE_BYTES_MIN))).toBe(false);
@@ -83,7 +83,7 @@ test('no file is left, whichever call the disk refuses', async () => {
   expect(refusedCalls).toEqual(['open', 'rename']);
 });
 
-test('none is begun below the mark of the store, or where machines share a folder', async () => {
+test('none is begun below the low-space limit of the store, or if machines share a folder', async () => {
   const folder = join(await newFolder(), 'artifacts');
   await mkdir(folder);
   const { destination } = await openArtifacts(folder, watchFreeSpace(folder, { bytes: 2 ** 60, fraction: 1 }));

@@ -8,7 +8,7 @@ const createKeyAuthorship = (keyId: string) => ({ author: keyId, keyId, note: nu
 /** Returns text that compression hardly shortens. */
 const createNoise = (length: number): string => randomBytes(length).toString('base64').slice(0, length);
 
-test('a key stores as much as it may, another is let in, and purging makes room, also after a restart', async () => {
+test('a key stores up to its quota, other keys are not affected, and purging frees space, also after a restart', async () => {
   const engine = await openDocumentStore({ folder: await createTemporaryFolder() });
   const open = () => createVersionedStore(engine, Date.now, { keyBytesMax: 8000 });
   let store = open();

@@ -165,7 +165,7 @@ function readDeclaredSource(content: string): string {
   return toCanonicalJson({ store_id, name, source });
 }
 
-test('a document of before there were versions becomes version 1 when the store is opened', async () => {
+test('a document from before versions existed becomes version 1 when the store is opened', async () => {
   const folder = await newFolder();
   const plain = await openDocumentStore({ folder });
   const etag = await plain.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
@@ -185,7 +185,7 @@ test('a document of before there were versions becomes version 1 when the store 
   await store.close();
 });
 
-test('a document of before there were versions keeps its first content when it is written before that', async () => {
+test('a document from before versions existed keeps its first content when it is written first', async () => {
   const folder = await newFolder();
   const plain = await openDocumentStore({ folder });
   await plain.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
@@ -196,7 +196,7 @@ test('a document of before there were versions keeps its first content when it i
   await store.close();
 });
 
-test('the same content adds no version; a deleted id that is created again continues its numbers', async () => {
+test('equal content adds no version; an id that is deleted and created again continues its numbers', async () => {
   const store = await openVersioned(await newFolder());
   const put = (body: object) => store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
   await put({ id: 'EQ', name: 'a' });
@@ -208,7 +208,7 @@ test('the same content adds no version; a deleted id that is created again conti
   await store.close();
 });
 
-test('what a load learns of a store makes no version, what a client declares does', async () => {
+test('facts that a load records about a store create no version, declarations of a client do', async () => {
   const store = await openVersioned(await newFolder());
   const put = (over: object) =>
     store.transaction((tx) => tx.put('store', 'us', { store_id: 'us', name: 'US', ...over }));
@@ -219,7 +219,7 @@ test('what a load learns of a store makes no version, what a client declares doe
   await store.close();
 });
 
-test('a transaction that fails leaves no version, one that purges leaves none at all', async () => {
+test('a failed transaction creates no version, and a purging one leaves none', async () => {
   const store = await openVersioned(await newFolder());
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   const failing = store.transaction(async (tx) => {
@@ -259,7 +259,7 @@ test('only a damaged version is refused, and a damaged head loses no number', as
   await store.close();
 });
 
-test('a version of a long definition takes less room than the definition', async () => {
+test('a version of a long definition needs less space than the definition', async () => {
   const store = await openVersioned(await newFolder());
   const rule = { type: 'TopN', params: { field: 'MARKET_CAP', count: 100, buffer_in: 90, buffer_out: 110 } };
   const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
@@ -269,7 +269,7 @@ test('a version of a long definition takes less room than the definition', async
   await store.close();
 });
 
-test('a document whose version is deflated by another thread is kept as a short one is', async () => {
+test('a document with a version deflated by another thread is stored like a short one', async () => {
   const store = await openVersioned(await newFolder());
   const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
   await store.transaction((tx) => tx.put('index', 'EQ', body), { by: createAuthorship() });
@@ -279,7 +279,7 @@ test('a document whose version is deflated by another thread is kept as a short 
   await store.close();
 });
 
-test('as many versions stay as are kept, their numbers and the first author too, and nothing is missing', async () => {
+test('the limit of versions keeps the newest, their numbers and the first author, and nothing is reported as missing', async () => {
   const engine = await openDocumentStore({ folder: await newFolder() });
   const all = createVersionedStore(engine);
   const put = (store: DocumentStore, n: number, author: string) =>

@@ -18,7 +18,7 @@ test('a home is as large as the files of its parts, and an absent part is empty'
   expect(await watchSizes(listFolders(home))()).toEqual({ documents: 0, artifacts: 7, stores: 123, backups: 0 });
 });
 
-test('a reading serves for half a minute', async () => {
+test('a measurement is valid for half a minute', async () => {
   const home = listHomeFolders(await newFolder());
   await mkdir(home.artifacts);
   let now = 0;

@@ -66,7 +66,7 @@ async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
   return parts.flatMap(({ part, damaged }) => damaged.map(({ name, reason }) => `${part} ${name}: ${reason}`));
 }
 
-test('each record of a history that is missing is found, whichever it is', async () => {
+test('each missing record of a history is found, whichever it is', async () => {
   const entries = await createRecords();
   expect(await faultsOf(entries)).toEqual([]);
   const kinds = new Set(entries.map(({ kind }) => kind));

@@ -43,7 +43,7 @@ test('changes that arrive during a commit share the next one', async () => {
   expect(commits.length).toBeLessThanOrEqual(2);
 });
 
-test('what follows a commit after some steps joins the change that waited for it', async () => {
+test('a change that follows a commit after some steps joins the waiting change', async () => {
   const commits: string[][] = [];
   const { queue } = createDisk(async (writes, values) => {
     commits.push([...writes.keys()].toSorted());
@@ -89,7 +89,7 @@ test('after a failed commit every writer is refused, nothing more is written, an
   expect(commits).toBe(1);
 });
 
-test('a change sees the changes before it in the same commit', async () => {
+test('a change reads the changes before it in the same commit', async () => {
   const { queue } = createDisk(apply);
   const first = queue.run(async (view) => {
     view.put('k1', Buffer.from('1'));
@@ -104,7 +104,7 @@ test('a change sees the changes before it in the same commit', async () => {
   expect(await second).toEqual(['1', undefined, ['k1', 'k2']]);
 });
 
-test('closing waits for what was queued before', async () => {
+test('closing waits for the queued changes', async () => {
   const { queue, values } = createDisk(async (writes, disk) => {
     await new Promise((resolve) => setImmediate(resolve));
     await apply(writes, disk);

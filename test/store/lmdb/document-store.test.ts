@@ -61,7 +61,7 @@ async function addDamage(
 const echoBody = (body: unknown): unknown => body;
 
 describe('a damaged value', () => {
-  test('is never served, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
+  test('is never returned, counted in the listing, and can be deleted, whichever of its bytes was flipped', async () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `doc-${String(i).padStart(4, '0')}`);
     const store = await addDamage(await newFolder(), ids, (value, id) => {
       const at = (Number(id.slice(4)) * 131) % value.length; // The offset depends on the id, so that header, body and seal are all damaged.
@@ -137,7 +137,7 @@ describe('a damaged file', () => {
     await expect(opening).rejects.toThrow(/^The document store .*data\.mdb .*; no backup of it was found\.$/);
   });
 
-  test('whose bits were flipped anywhere is refused or served without a wrong value', async () => {
+  test('with bits flipped anywhere is refused or read without a wrong value', async () => {
     const folder = await createFolderWithDocuments();
     const sound = await readFile(formatDataPath(folder));
     const random = seeded(4);
@@ -161,7 +161,7 @@ describe('a damaged file', () => {
     }
   });
 
-  test('is looked for by a process at each opening, but where nobody has written since this process closed it', async () => {
+  test('is checked by a process at each opening, unless nobody has written since this process closed it', async () => {
     const folder = await createFolderWithDocuments();
     const started: ChildProcess[] = [];
     const note = (message: unknown) => void started.push((message as { process: ChildProcess }).process);
@@ -237,7 +237,7 @@ describe('free space', () => {
     await store.close();
   });
 
-  test('lets the end of accepted work use the reserve, but not the last quarter', async () => {
+  test('lets the end of accepted work use the reserve, except the last quarter', async () => {
     const { store } = await openWith({ freeBytes: 900_000, totalBytes: 1e9 });
     await expect(put(store, 'a')).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     await put(store, 'b', true);

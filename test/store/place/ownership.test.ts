@@ -56,7 +56,7 @@ async function copyOf(documents: DocumentEngine): Promise<DocumentEngine> {
   return copy;
 }
 
-test('the first process of a database owns its place at once, the next one once it has seen a renewal', async () => {
+test('the first process of a database owns its place at once, the next one after it has seen a renewal', async () => {
   const { folder, documents, ownership } = await createLivingCluster();
   expect([ownership.isConfirmed(), ownership.isHolder()]).toEqual([true, true]);
   const second = await begin(documents, folder);
@@ -67,7 +67,7 @@ test('the first process of a database owns its place at once, the next one once 
   await expect.poll(() => second.ownership.isHolder()).toBe(true);
 });
 
-test('processes that claim a new place at once agree on its owner', async () => {
+test('processes that claim a new place concurrently agree on its owner', async () => {
   for (let round = 0; round < 20; round++) {
     const folder = join(await newFolder(), 'mount');
     const engine = createMemoryEngine();
@@ -83,7 +83,7 @@ test('processes that claim a new place at once agree on its owner', async () => 
   }
 });
 
-test('a database restored elsewhere by a dump cannot start on the place of the live one', async () => {
+test('a database restored elsewhere from a dump cannot start on the place of the live one', async () => {
   const { folder, documents } = await createLivingCluster();
   const clone = await copyOf(documents);
   for (const identity of [
@@ -121,7 +121,7 @@ test('a copy that is older than the last renewal is refused at its start', async
   await expect(begin(copied, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
-test('a renewal that was cut off in the middle is completed, and a delayed earlier token is replaced', async () => {
+test('an interrupted renewal is completed, and a delayed earlier token is replaced', async () => {
   const { folder, documents, ownership, lost } = await createLivingCluster();
   ownership.close();
   const token = await tokenOf(folder);
@@ -140,7 +140,7 @@ test('a renewal that was cut off in the middle is completed, and a delayed earli
   expect([lost, second.lost]).toEqual([[], []]);
 });
 
-test('discarded results stay in the trash for their time and are brought back from it', async () => {
+test('discarded results stay in the trash for a time and are restored from it', async () => {
   const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
@@ -156,7 +156,7 @@ test('discarded results stay in the trash for their time and are brought back fr
   expect([await readdir(join(folder, 'trash')), await artifacts.isIntact(named)]).toEqual([[], true]);
 });
 
-test('a half-written draft is removed, and the whole file of its name stays', async () => {
+test('a partially written draft is removed, and the complete file of its name stays', async () => {
   const { folder, documents } = await createLivingCluster();
   const { store_id: storeId } = ((await documents.get('artifact-store', 'shared')) as { body: { store_id: string } })
     .body;
@@ -168,7 +168,7 @@ test('a half-written draft is removed, and the whole file of its name stays', as
   expect((await readdir(folder)).filter((name) => name.startsWith(named.name))).toEqual([named.name]);
 });
 
-test('a database that was set back takes its place over once no service renews it, and its former self is refused', async () => {
+test('a database that was reset takes over its place once no service renews it, and the earlier process is refused', async () => {
   const { folder, documents, ownership } = await createLivingCluster();
   const earlier = await copyOf(documents);
   const options = { identity: LIVE_DATABASE, observeMs: 10 * TIMES.renewMs };
@@ -187,7 +187,7 @@ test('a database that was set back takes its place over once no service renews i
   await expect(begin(documents, folder)).rejects.toMatchObject({ exitStatus: 78 });
 });
 
-test('a sweep asks for a thousand names at a time, and stops when the place is no longer owned', async () => {
+test('a sweep requests a thousand names at a time, and stops when the place is no longer owned', async () => {
   const folder = await newFolder();
   const names = Array.from({ length: 1500 }, (_, i) => `${i.toString(16).padStart(32, '0')}.art`);
   await Promise.all(names.map((name) => writeFile(join(folder, name), CONTENT)));

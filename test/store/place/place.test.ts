@@ -40,7 +40,7 @@ async function createPlace() {
   return { folder, artifacts, watch, told: reports };
 }
 
-test('a database takes the place of its first process, and no other one afterwards', async () => {
+test('a database claims the place of its first process, and no other one afterwards', async () => {
   const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
   const [mine, theirs] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
   expect(await assertStore(one, createFolderPlace(mine))).toBeUndefined();
@@ -72,7 +72,7 @@ test('a database takes the place of its first process, and no other one afterwar
   });
 });
 
-test('processes that start at once take one place, and a start continues a claim that a crash interrupted', async () => {
+test('processes that start concurrently claim one place, and a start continues a claim that a crash interrupted', async () => {
   const engine = createMemoryEngine();
   const folder = join(await newFolder(), 'shared');
   const ids = await Promise.all([1, 2, 3].map(async () => claimStore(engine.open(), createFolderPlace(folder))));
@@ -85,7 +85,7 @@ test('processes that start at once take one place, and a start continues a claim
   expect(await markOf(left)).toBe('of-before');
 });
 
-test('a database of before there were markers adopts a place that has its results, and no other', async () => {
+test('a database from before markers existed adopts a place with its results, and no other', async () => {
   const documents = createMemoryEngine().open();
   const artifact = { name: createArtifactName(), bytes: 7, sha256: SHA256 };
   await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));

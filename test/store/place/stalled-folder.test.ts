@@ -54,7 +54,7 @@ async function stallFile(path: string): Promise<() => Promise<void>> {
   };
 }
 
-test('a folder that does not answer is an outage: each call ends in its time, and others at once while one hangs', async () => {
+test('a folder that does not respond is an outage: each call ends at its time limit, and further calls end at once meanwhile', async () => {
   const { folder, artifacts, health } = await openSharedFolder();
   const [stuck, sound] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   const release = await stallFile(join(folder, stuck.name));
@@ -78,7 +78,7 @@ test('a folder that does not answer is an outage: each call ends in its time, an
   expect(await artifacts.isIntact(await artifacts.write(CONTENT, SHA256))).toBe(true);
 });
 
-test('no more calls are under way than a stall may hold, in the order in which they came', async () => {
+test('no more calls are pending than a stalled folder may block, in the order of their arrival', async () => {
   const call = createBoundedCalls('/mnt/shared', { readMs: 1000, atOnce: 2 });
   const ends: (() => void)[] = [];
   const begun: number[] = [];

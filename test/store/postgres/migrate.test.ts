@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of earlier programs is upgraded while they run: each reads what the others write, only under its own key', async () => {
+  test('of earlier programs is upgraded while they run: each reads the writes of the others, only under its own key', async () => {
     const url = await openSharedPostgresql();
     const schema = 'upgraded';
     const client = new Client(url);
@@ -172,7 +172,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.drop();
   });
 
-  test('of another tenant in the same database contains nothing from the first, and is closed to its role', async () => {
+  test('of another tenant in the same database contains nothing of the first, and is inaccessible to its role', async () => {
     const [own, other] = await Promise.all([openTestSchema(), openTestSchema()]);
     const role = `role_of_${own.schema}`;
     const owner = new Client(own.url);

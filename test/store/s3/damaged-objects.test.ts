@@ -25,7 +25,7 @@ async function openMachine(): Promise<{ readonly artifacts: ArtifactStore }> {
   return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }) };
 }
 
-test('an object that somebody replaced or removed is damaged for a machine without a copy, and is not shared', async () => {
+test('a replaced or removed object is damaged for a machine without a copy, and is not shared', async () => {
   const here = await openMachine();
   const refs = await Promise.all([1, 2, 3].map(() => here.artifacts.write(CONTENT, sha256(CONTENT))));
   const [whole, replaced, removed] = refs;

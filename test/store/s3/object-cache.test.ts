@@ -38,7 +38,7 @@ test('a cache removes the least recently used files, and none used in the last m
   expect(await Promise.all(['a', 'b', 'c', 'd'].map(cache.has))).toEqual([true, false, false, true]);
 });
 
-test('produced bytes are sent from a file, and stored only after that', async () => {
+test('produced bytes are sent from a file, and cached only afterwards', async () => {
   const folder = await newFolder();
   const cache = await openObjectCache({ folder, bytesMax: 10 * MIB });
   const piece = new Uint8Array(3); // a buffer that is reused for every part, as by a real stream

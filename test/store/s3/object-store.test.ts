@@ -54,7 +54,7 @@ async function listenOnFreePort(server: Server): Promise<string> {
 const drainStream = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
   Buffer.from(await new Response(stream).arrayBuffer());
 
-test('another machine reads an object as a whole, in part and as a file', async () => {
+test('another machine reads an object completely, in part and as a file', async () => {
   const [here, there] = [await openMachine(), await openMachine()];
   const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
   const range = { start: 262_000, end: 524_400 };
@@ -73,7 +73,7 @@ function toSharedMemory(bytes: Uint8Array): Uint8Array {
   return shared;
 }
 
-test('a body is sent with its hash, and one above 16 MiB in parts that have theirs', async () => {
+test('a body is sent with its hash, and one above 16 MiB in parts with their hashes', async () => {
   const { artifacts, folder } = await openMachine();
   const large = toSharedMemory(bytesOf(33 * MIB + 7, 3));
   const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
@@ -134,7 +134,7 @@ async function putUnchecked(name: string, bytes: Uint8Array, claimed: string): P
   expect((await client.fetch(`${endpoint}/${bucket}/${prefix}${name}`, init)).status).toBe(200);
 }
 
-test('a body that arrives damaged is refused and sent again, in whole and in parts', async () => {
+test('a body that arrives damaged is refused and sent again, completely and in parts', async () => {
   if (!service.isStrict) return console.log('skipped: s3rver compares no hash; Ceph in npm run soak does');
   const client = createS3Client(service.access);
   for (const size of [9, 17 * MIB]) {
@@ -337,7 +337,7 @@ test('garbage is old and unreferenced; second names are separate objects', async
 
 if (!IS_SOAK) console.log('skipped: a listing of a thousand objects; npm run soak has it');
 
-test.runIf(IS_SOAK)('a listing has every object once, also when it takes several answers', async () => {
+test.runIf(IS_SOAK)('a listing has every object once, also in several responses', async () => {
   const client = createS3Client({ ...service.access, prefix: `${service.access.prefix}many/` });
   const names = Array.from({ length: 1010 }, createArtifactName);
   for (let i = 0; i < names.length; i += 20)

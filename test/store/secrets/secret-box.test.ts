@@ -6,7 +6,7 @@ const key = randomBytes(32);
 const secretBox = createSecretBox(key);
 
 describe('a sealed text', () => {
-  test('is read only with its key, is the same every time, and differs from every other', () => {
+  test('is read only with its key, is equal every time, and differs from every other', () => {
     const texts = ['', 'a', 'secret', 'sécret ✓', 'x'.repeat(10_000)];
     const sealed = texts.map(secretBox.seal);
     expect(sealed.map(secretBox.open)).toEqual(texts);
@@ -17,7 +17,7 @@ describe('a sealed text', () => {
     expect(() => createSecretBox(undefined).open(sealed[2]!)).toThrow('no key is configured');
   });
 
-  test('of which a character is changed is refused', () => {
+  test('with one changed character is refused', () => {
     const sealed = secretBox.seal('secret');
     for (let i = 'enc.v1.'.length; i < sealed.length - 1; i++) {
       const changed = sealed.slice(0, i) + (sealed[i] === 'A' ? 'B' : 'A') + sealed.slice(i + 1);
@@ -25,12 +25,12 @@ describe('a sealed text', () => {
     }
   });
 
-  test('is sealed once', () => {
+  test('is not sealed again', () => {
     expect(secretBox.seal(secretBox.seal('a'))).toBe(secretBox.seal('a'));
   });
 });
 
-test('without a key texts are as they are', () => {
+test('without a key texts are unchanged', () => {
   const open = createSecretBox(undefined);
   expect([open.seal('a'), open.open('a'), open.hasKey]).toEqual(['a', 'a', false]);
 });

@@ -149,7 +149,7 @@ test.each([
   expect(shown.shares_before).toBeCloseTo(a, 12);
 });
 
-test('a merger that is past has the shares that the run took, and their weight, split and dividend of the day within', () => {
+test('a past merger has the shares of the run, their weight, and the split and dividend of the day', () => {
   const close = { A: [50, 50, 12], B: [100, 100, 100], C: [20, 20, 25] };
   const ex = DATES[2]!;
   const { shown, held } = showWholeIndexUntil(3, close, [
@@ -168,7 +168,7 @@ test('a merger that is past has the shares that the run took, and their weight, 
   expect(c.weight).toBeCloseTo((value + ((100 / 3) * 25) / 20) / (value + others), 12);
 });
 
-test('a merger into shares and cash that is past has both as the run took them', () => {
+test('a past merger into shares and cash has both as in the run', () => {
   const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 25] };
   const { shown } = showWholeIndexUntil(3, close, [
     { name: 'A', ex: DATES[2]!, type: 'MERGER', value: 2, cash: 5, related: 'C' },
@@ -181,7 +181,7 @@ test('a merger into shares and cash that is past has both as the run took them',
   expect(merger.received!.weight).toBeCloseTo(((4 / 3) * 25) / value, 12);
 });
 
-test('of an offer of cash or shares that is past only the side that the run took says what it was', () => {
+test('of a past offer of cash or shares only the side in the run states its amount', () => {
   const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 20] };
   const ex = DATES[2]!;
   const { shown } = showWholeIndexUntil(3, close, [
@@ -193,7 +193,7 @@ test('of an offer of cash or shares that is past only the side that the run took
   expect(by['MERGER']!.received).toMatchObject({ identifier: 'C', ratio: 2.5 });
 });
 
-test('of rights that await a decision the choice that funds itself is what levels take, taking up costs the subscription', () => {
+test('of rights that await a decision the self-financing choice applies to levels, and exercising them costs the subscription', () => {
   const { awaits_decision, choices, shares_before, shares_after, weight_after } = showActionUntil(
     2,
     { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
@@ -226,7 +226,7 @@ test('a scrip dividend awaits a decision up to its election date, also after its
   }
 });
 
-test('the whole index behind an offer of cash or shares, by what is elected: by hand, of three names at a third each', () => {
+test('the whole index after an offer of cash or shares, by election: by hand, of three securities at a third each', () => {
   const dates = DATES.slice(0, 2);
   const close = { A: [50, 50], B: [100, 100], C: [20, 20] };
   const actions = [
@@ -277,7 +277,7 @@ test('a security that leaves without an action is reported with its last price w
   expect([actions[0]!.weight_after, actions[0]!.shares_after, actions[0]!.state]).toEqual([0, 0, 'effective']);
 });
 
-test('the divisor of an overlay is 1 before and behind every action, past and coming, and no event moves it', () => {
+test('the divisor of an overlay is 1 before and after every action, past and coming, and no event changes it', () => {
   const close = { A: [50, 49, 48], B: [100, 101, 100] };
   const dividend = { name: 'A', type: 'SPECIAL_DIVIDEND' as const, value: 2 };
   const rights = { name: 'B', type: 'RIGHTS_ISSUE' as const, value: 0.25, subscription: 30 };

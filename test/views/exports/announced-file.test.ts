@@ -68,7 +68,7 @@ describe('two securities of equal market value on the reference date, by hand', 
     document: { base_market_value: 20_000 },
   });
 
-  test('nothing is announced before the announcement date, with the dates of what comes', () => {
+  test('nothing is announced before the announcement date, and the next dates are stated', () => {
     expect(() => createAnnouncement(run, DAYS[6]!)).not.toThrow();
     expect(() => createAnnouncement(run, DAYS[5]!)).toThrow(
       'No rebalance of X is announced on 2024-03-11: the next one, effective on 2024-03-15, is announced on 2024-03-12.',
@@ -149,7 +149,7 @@ function runOf({ steps, events, weighting, rounding }: RandomCase): Run {
   });
 }
 
-test('on random markets a pro forma file is worth its level, and on its effective date it opens the session after', () => {
+test('on random markets the value of a pro forma file equals its level, and on its effective date it opens the session after', () => {
   fc.assert(
     fc.property(randomCase, (sketch) => {
       const run = runOf(sketch);

@@ -132,7 +132,7 @@ test.each(TREATMENTS)(
   },
 );
 
-test('the check is not met by definition: a level that is 1 bp off is found at its close', () => {
+test('the check does not hold by definition: a level that is 1 bp off is found at its close', () => {
   const index = run(MARKET, indexOf({ dividends: 'total' }));
   index.variants.price!.level[5]! *= 1.0001;
   expect(findingsOf(index).join()).toContain('Market value over divisor at the close');

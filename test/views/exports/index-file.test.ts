@@ -72,7 +72,7 @@ test('two securities through a split, a special dividend and a rebalance, by han
   expectNear(third!.closing.divisor, third!.opening!.divisor);
 });
 
-test('a security that leaves is at its proceeds while the portfolio waits for the price of another', () => {
+test('a security that leaves has its proceeds while the portfolio waits for the price of another', () => {
   const run = runIndexCase({
     close: {
       A: DAYS.map((_, t) => 100 + t),
@@ -236,7 +236,7 @@ const randomCase = fc
     },
   );
 
-test('on random markets market value over divisor is the level, and an opening is the closing before after the events', () => {
+test('on random markets market value over divisor is the level, and an opening file equals the closing file before it after the events', () => {
   fc.assert(
     fc.property(randomCase, ({ drawn: events, ...sketch }) => {
       const run = runIndexCase(sketch);

@@ -38,7 +38,7 @@ function exportAndCount({ table, format, start }: ExportRequest, keep?: FigureCa
 }
 
 test.each(['attribution', 'events'] as const)(
-  'figures of %s are kept by window: another format has the same bytes as without, and reads no weights again',
+  'figures of %s are cached by window: another format has the bytes of an uncached one, and reads no weights again',
   (table) => {
     const kept = new Map<string, DatedFigures>();
     const keep: FigureCache = (what, size) => {

@@ -5,7 +5,7 @@ import { formatCsvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';
 import { seeded } from '../../seeded.js';
 
-test('null is a mark among whole numbers and NaN among others: no number is mistaken for it', () => {
+test('null is a marker among whole numbers and NaN among others: no number is mistaken for it', () => {
   const pieces: Uint8Array[] = [];
   const formatWord = (text: string) => text;
   const writer = createRowWriter(
@@ -98,7 +98,7 @@ test.each([
   expect(writeRows(columns, count, 777) === joinRows(columns, count)).toBe(true);
 });
 
-test('more columns than are written at once are written cell by cell', () => {
+test('more columns than a batch are written cell by cell', () => {
   const columns = [1, 2, 3].flatMap(() => createRandomColumns(100, SHORT_TEXTS));
   expect(writeRows(columns, 100)).toBe(joinRows(columns, 100));
 });

@@ -59,7 +59,7 @@ function renderView(
   return JSON.parse(new TextDecoder().decode(json.bytes()));
 }
 
-test('figures that are kept from other windows and intervals are those of a view made afresh', () => {
+test('figures cached from other windows and intervals equal those of a new view', () => {
   const { keep } = createCountedCache();
   const asks: Partial<ExposuresInput>[] = [
     { window: { start: '2020-05-04', end: '2020-06-30' }, interval: 'monthly' },
@@ -71,7 +71,7 @@ test('figures that are kept from other windows and intervals are those of a view
     expect(renderView({ ...exposuresInput, ...ask }, keep)).toEqual(renderView({ ...exposuresInput, ...ask }));
 });
 
-test('the text of a part of earlier output equals that of the part written separately', () => {
+test('the text of a part of earlier output equals the text of a part written separately', () => {
   const { keep, kept } = createCountedCache();
   const formatText = (window: ExposuresInput['window'], keepIn: FigureCache) => {
     const json = createJsonWriter();
@@ -97,7 +97,7 @@ test('the text of a part of earlier output equals that of the part written separ
   }
 });
 
-test('a view that is stopped keeps the dates before, and a later one continues after them with the same bits', () => {
+test('a view that is stopped keeps the earlier dates, and a later view continues after them with equal bits', () => {
   const { keep } = createCountedCache();
   const DATES = 100;
   let dates = 0;
@@ -144,7 +144,7 @@ test('figures that the run of a benchmark has are not computed again for another
   ).toThrow();
 });
 
-test('active share is half the sum of the differences, whatever names a benchmark has in which order', () => {
+test('active share is half the sum of the absolute differences, whatever the order of the securities in a benchmark', () => {
   const columns = open();
   const { names } = columns.header;
   const compareWithEqualBenchmark = (others: readonly string[]) => {
@@ -217,7 +217,7 @@ test('one group per security exceeds the cache, and sums to the invested weight'
   );
 });
 
-test('a stored run as a benchmark has its names in another order, and the weights of the days that are asked for', () => {
+test('a stored run as a benchmark may have its securities in another order, and has the weights of the requested days', () => {
   const columns = open();
   const days = columns.i32('days');
   const positions = Int32Array.of(3, 4, 90, 200);

@@ -56,7 +56,7 @@ const ISSUERS = {
 };
 
 test.each(['IDENTIFIER', 'ISSUER'] as const)(
-  'headroom, breaches and distances of every rule on random markets are those of its words, close by close, by %s',
+  'headroom, breaches and distances of every rule on random markets agree with its definition, close by close, by %s',
   (by) => {
     let breaches = 0;
     let distances = 0;

@@ -35,7 +35,7 @@ const listFailingChecks = (change: Parameters<typeof openChangedColumns>[0]): st
     .checks.filter(({ holds }) => !holds)
     .map(({ name }) => name);
 
-test('a run as it was stored reconciles', () => {
+test('a stored run reconciles', () => {
   expect(listFailingChecks(() => {})).toEqual([]);
 });
 
@@ -77,7 +77,7 @@ test('a strategy that rebalances while its index holds nothing reconciles', () =
   expect(createReconcileView(columns, () => []).checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
-test('weights of a rebalance that were all made smaller are found', () => {
+test('weights of a rebalance that were all reduced are found', () => {
   const result = listFailingChecks((bytes, offsetOf) => {
     const targets = new Float64Array(bytes.buffer, offsetOf('targets'), 2);
     targets.forEach((weight, i) => (targets[i] = 0.9 * weight));
@@ -112,7 +112,7 @@ test.each([
   expect(result[0]!.replace('maximum', 'max').replaceAll(' ', '_')).toBe(`metrics:_${metric}`);
 });
 
-test('a stored file whose bytes differ, or which is gone, is found', () => {
+test('a stored file with different bytes, or a missing one, is found', () => {
   const columns = openChangedColumns(() => {});
   const { reconciles, checks } = createReconcileView(columns, () => [
     { name: 'record', recorded: 'a', found: 'b' },

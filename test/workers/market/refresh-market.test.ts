@@ -105,7 +105,7 @@ function isMemoryShared(one: MarketHandle, other: MarketHandle): boolean {
   return isShared;
 }
 
-test('a store that grows is at every step, bit for bit and by its hash, the one read whole, and every version before it stays what it was', () =>
+test('a growing store equals at every step, bit for bit and by its hash, a store read as a whole, and every earlier version is unchanged', () =>
   fc.assert(
     fc.asyncProperty(
       fc.array(fc.record({ days: fc.integer({ min: 1, max: 90 }), isActed: fc.boolean() }), {
@@ -141,7 +141,7 @@ test('a store that grows is at every step, bit for bit and by its hash, the one 
     { numRuns: 40 },
   ));
 
-test('days are added behind those held without copying them, until the room is used up', async () => {
+test('days are added after the stored days without copying them, until the spare capacity is used', async () => {
   let held = await transferContent(contentOf(0, 10, { dividends: [0] }));
   const addNextRows = async (from: number, to: number) =>
     (await add(held, await transferContent(contentOf(from, to, { dividends: [0] })))).handle;
@@ -165,7 +165,7 @@ test('of two versions derived from one, as after a cancelled refresh, neither wr
   expect(openMarket(handle).fields.get('CLOSE')!.subarray(-NAMES.length)).toEqual(Float64Array.of(77, 77, 77, 77));
 });
 
-test('tables that were read again and are the same are not sent again', async () => {
+test('tables that were read again and are unchanged are not sent again', async () => {
   const held = await transferContent(contentOf(0, 10, { dividends: [0, 1, 2] }));
   const fresh = await transferContent(contentOf(10, 11, { dividends: [0, 1, 2] }));
   expect((await add(held, fresh)).isSameTables).toBe(true);

@@ -34,7 +34,7 @@ test('a file has the bytes that are created in memory, and is reported with its 
   expect(written).toEqual({ bytes: expected.length, sha256: createHash('sha256').update(expected).digest('hex') });
 });
 
-test('a file that could not be written to its end is not there', () => {
+test('a file that could not be written completely does not exist', () => {
   const path = join(folder, 'half');
   const writeBrokenText = (): unknown =>
     writeTextFile(path, (sink) => {
@@ -45,7 +45,7 @@ test('a file that could not be written to its end is not there', () => {
   expect(existsSync(path)).toBe(false);
 });
 
-test('a full disk is reported as full, and nothing is left on it', () => {
+test('a full disk is reported as full, and nothing remains on it', () => {
   const path = join(folder, 'full');
   const writeBrokenText = (): unknown =>
     writeTextFile(path, (sink) => {

@@ -51,7 +51,7 @@ function flip(path: string, at = 1000): void {
 }
 
 describe('a file that was written', () => {
-  test('and that nobody has touched since is not read, under whichever name', async () => {
+  test('and is unchanged since is not read, under any name', async () => {
     const path = await writeRunFile();
     expect(expectRead(path)).toEqual(UNREAD_FILE);
     linkSync(path, join(folder, 'b.art'));
@@ -68,7 +68,7 @@ describe('a file that was written', () => {
     expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });
 
-  test('and replaced by another of the same size and time is found', async () => {
+  test('and replaced by another of equal size and time is found', async () => {
     const path = await writeRunFile();
     const other = join(folder, 'other');
     await writeFile(other, BYTES);
@@ -81,16 +81,16 @@ describe('a file that was written', () => {
     expect(expectRead(path)).toEqual(DAMAGED_FILE);
   });
 
-  test('is not taken for another content', async () => {
+  test('is not treated as another content', async () => {
     const path = await writeRunFile();
     expect(expectRead(path, sha256(new Uint8Array(1)))).toEqual(DAMAGED_FILE);
   });
 
-  test('and has gone has no content', () => {
+  test('and was deleted has no content', () => {
     expect(expectRead(join(folder, 'a.art'))).toEqual({ isIntact: false, isRead: false });
   });
 
-  test('where others write too is read, as is one below the size that is remembered', async () => {
+  test('is read if others write too, or if it is below the remembered size', async () => {
     expect(createCheckedFiles({ ...destination, storeId: 's' } as ArtifactDestination)).toBeUndefined();
     expect(createCheckedFiles({ kind: 's3' } as ArtifactDestination)).toBeUndefined();
     const path = await writeRunFile();
@@ -99,7 +99,7 @@ describe('a file that was written', () => {
     expect(expectRead(await writeRunFile(short, 'b.art'), sha256(short))).toEqual(READ_FILE);
   });
 
-  test('grown before it has its name is not remembered', async () => {
+  test('and grew before it had its name is not remembered', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
     truncateSync(path, BYTES.length + 1);
@@ -121,7 +121,7 @@ describe('after a restart', () => {
     expect(expectRead(path)).toEqual(READ_FILE);
   });
 
-  test('a file that is not to be remembered is read each time, and is asked for once it has its content', async () => {
+  test('a file that is not remembered is read each time, and is requested once it has its content', async () => {
     const path = await writeRunFile();
     checkedFiles = createCheckedFiles(destination)!;
     let count = 0;
@@ -138,7 +138,7 @@ describe('after a restart', () => {
     expect([isContentIntact(), count]).toEqual([false, 2]);
   });
 
-  test('a file that has just been touched is read until a later touch shows', async () => {
+  test('a recently touched file is read until a later touch is distinguishable', async () => {
     const path = join(folder, 'a.art');
     await writeFile(path, BYTES);
     utimesSync(path, new Date(), new Date(Date.now() + 60_000)); // as after a backward step of the clock
@@ -149,7 +149,7 @@ describe('after a restart', () => {
   });
 });
 
-test('no more files are remembered than there is room for, the last one always', async () => {
+test('the number of remembered files is limited, and the last one is always remembered', async () => {
   const room = 32;
   checkedFiles = new BigUint64Array(new SharedArrayBuffer(room * 2 * BigUint64Array.BYTES_PER_ELEMENT));
   const zeros = new Uint8Array(REMEMBERED_BYTES_MIN);
@@ -169,7 +169,7 @@ test('no more files are remembered than there is room for, the last one always',
   expect(createCheckedFiles(destination)!.byteLength).toBe(CHECKED_FILES_BYTES);
 });
 
-test('the time of a file that is remembered lies before its writing, and its bytes are those that were written', async () => {
+test('the time of a remembered file precedes its write, and its bytes are those that were written', async () => {
   const before = Date.now();
   const path = await writeRunFile();
   expect(statSync(path).mtimeMs).toBeLessThan(before);

@@ -17,12 +17,12 @@ const writeTestFile = (name: string, text: string): string => {
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const control = { report: () => {} };
 
-test('a thread that nobody helps hashes every file, and misses those that are not there', () => {
+test('a thread without help hashes every file, and omits missing files', () => {
   const paths = [writeTestFile('a', 'one'), join(folder, 'none'), writeTestFile('b', '')];
   expect(completeHashes({ paths, cells: createHashCells(3) })).toEqual([sha256('one'), null, sha256('')]);
 });
 
-test('what another thread has hashed is not read again', async () => {
+test('a file that another thread has hashed is not read again', async () => {
   const paths = [writeTestFile('c', 'before'), join(folder, 'none'), writeTestFile('d', 'other')];
   const cells = createHashCells(3);
   await hashFiles({ paths, cells }, control);
@@ -30,7 +30,7 @@ test('what another thread has hashed is not read again', async () => {
   expect(completeHashes({ paths, cells })).toEqual([sha256('before'), null, sha256('other')]);
 });
 
-test('a file that another thread took and never finished is hashed in its place', () => {
+test('a file that another thread claimed and never finished is hashed in its place', () => {
   const cells = createHashCells(2);
   const paths = [writeTestFile('e', 'left'), writeTestFile('f', 'free')];
   cells.states[0] = 1;

@@ -36,7 +36,7 @@ async function runBeside(content: Uint8Array, { securities }: { readonly securit
   return { input, made, looks };
 }
 
-test('the first run of a thread writes its prices; after practice it neither writes nor reads them', async () => {
+test('the first run of a thread writes its prices; after a warm-up it neither writes nor reads them', async () => {
   const unprepared = await runBeside(PRICES, { securities: 'A' });
   const first = await writeRunFiles(unprepared.input, unprepared.made);
   expect(first.prices).toMatchObject({ sha256, written: { name: 'prices' } });
@@ -48,7 +48,7 @@ test('the first run of a thread writes its prices; after practice it neither wri
   expect(looks).toHaveLength(read);
 });
 
-test('a stored file that was damaged is not trusted after practice', async () => {
+test('a stored file that was damaged is not trusted after a warm-up', async () => {
   const { input, made } = await runBeside(
     PRICES.map((byte, at) => (at === 5 ? 8 : byte)),
     { securities: 'C' },

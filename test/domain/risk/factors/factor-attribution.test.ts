@@ -29,7 +29,7 @@ function attributePeriods(model: AttributionModel, [from, to]: readonly [number,
 const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
 
 describe('the return of a session', () => {
-  test('is earned by styles as numpy finds their returns', () => {
+  test('is attributed to styles with the returns that numpy computes', () => {
     const { factors, contributions, specific, other, coveredWeight } = attributePeriods('styles', [400, 400]);
     expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
     // No security pays a dividend, so the dividend factor has no return.
@@ -42,7 +42,7 @@ describe('the return of a session', () => {
     expect(coveredWeight).toBe(1);
   });
 
-  test('is earned by market and sectors as the means of their names have it', () => {
+  test('is attributed to market and sectors as the means of their securities', () => {
     const t = 310;
     const sectors = [0, 1, 2].map((s) => {
       const members = names.filter((i) => i % 3 === s);
@@ -63,7 +63,7 @@ describe('the return of a session', () => {
   });
 });
 
-test('factors, specific and other returns of months add up to the total return, and costs are other', () => {
+test('factors, specific and other returns of months add up to the total return, and costs are part of the other return', () => {
   const [plain, costly] = [0, 0.0005].map((cost) => attributePeriods('styles', [300, 360], cost));
   for (const one of [plain!, costly!]) {
     expect(one.reconciles).toBe(true);
@@ -73,7 +73,7 @@ test('factors, specific and other returns of months add up to the total return, 
   expect(costly!.other).toBeLessThan(-0.02);
 });
 
-test('a security without a regression is other, and counts as not covered', () => {
+test('a security without a regression is part of the other return, and counts as not covered', () => {
   const absent = attributeToFactors({
     window,
     model: 'market_sector',
@@ -88,7 +88,7 @@ test('a security without a regression is other, and counts as not covered', () =
   expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(heldWeights[0]!) / gross, 12);
 });
 
-test('months in which too few securities have returns are reported with both numbers, and their return is other', () => {
+test('months with returns of too few securities are reported with both numbers, and their return is part of the other return', () => {
   const three = close.map((value, k) => (k % N < 3 ? value : NaN));
   const few = createStyleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
   const ends = Array.from({ length: 60 }, (_, p) => 300 + p);

@@ -24,7 +24,7 @@ const expectAll = (actual: ArrayLike<number>, expected: readonly number[], digit
 describe('a style model', () => {
   const { covariance, model, fit } = estimateModel(createStyleWindow(createStyleMarket()), { estimator: 'styles' });
 
-  test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
+  test('has the factors with available datapoints, with the values of lstsq of numpy', () => {
     const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // without DIVIDEND, because no security pays a dividend
     expect(model.factors).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', ...styles]);
     const K = model.factors.length;
@@ -38,7 +38,7 @@ describe('a style model', () => {
     expectAll(covariance, golden.covariance.flat());
   });
 
-  test('with adjusted eigenvalues expects more of what its factors leave nearly without risk', () => {
+  test('with adjusted eigenvalues forecasts more risk for portfolios that its factors leave nearly riskless', () => {
     const settings = { estimator: 'styles', eigenvalue_simulations: 20 } as const;
     const adjusted = estimateModel(createStyleWindow(createStyleMarket()), settings);
     expect(adjusted.model.specific).toEqual(model.specific);
@@ -64,7 +64,7 @@ describe('a style model', () => {
     );
   });
 
-  test('pulls descriptors in at three deviations and scores them again, as numpy does; a security without a value has 0', () => {
+  test('clips descriptors at three deviations and standardises them again, as numpy does; a missing value is 0', () => {
     const values = [10, 1, -1, ...Array.from({ length: 10 }, () => 0), null];
     const market = marketOf({
       identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
@@ -90,14 +90,14 @@ describe('a style model', () => {
     );
   });
 
-  test('knows nothing after its last session', () => {
+  test('uses no data after its last session', () => {
     const until = [200, 380] as const;
     const known = estimateModel(createStyleWindow(createStyleMarket(), until), { estimator: 'styles' });
     const changed = estimateModel(createStyleWindow(createStyleMarket({ after: 380 }), until), { estimator: 'styles' });
     expect(changed.covariance).toEqual(known.covariance);
   });
 
-  test('begins where its styles do', () => {
+  test('begins where its styles begin', () => {
     // Momentum and volatility require half a year of returns, and exposures must be known before the returns that they
     // explain.
     const { from } = estimateModel(createStyleWindow(createStyleMarket(), [0, T - 1]), { estimator: 'styles' });
@@ -105,7 +105,7 @@ describe('a style model', () => {
     expect(from).toBeLessThan(T / 2);
   });
 
-  test('splits an active variance as its covariance has it', () => {
+  test('splits an active variance as its covariance does', () => {
     const weights = new Map(
       names.map((i) => [i, i % 4 === 0 ? 0.25 : 0]).filter(([, weight]) => weight! > 0) as [number, number][],
     );
@@ -131,7 +131,7 @@ describe('a style model', () => {
     }
   });
 
-  test('is low in rank for an optimisation, and the same covariance', () => {
+  test('is of low rank in an optimisation, with the same covariance', () => {
     const { metric } = estimateRisk(openWasmEngine(), createStyleWindow(createStyleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse({ estimator: 'styles' }),
     });
@@ -146,7 +146,7 @@ describe('a style model', () => {
 });
 
 describe('a model of industries', () => {
-  test('has the variance that market and sectors have of any weights', () => {
+  test('has the variance of market and sectors for any weights', () => {
     const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
     const window = windowOf({ returns: createRandomReturns(90, 5), sectors });
     const { covariance, fit } = estimateModel(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
@@ -169,7 +169,7 @@ describe('a statistical model', () => {
   const returns = createRandomReturns(90, 6);
   const sample = computeCovarianceByDefinition(returns);
 
-  test('of as many components as securities is the sample covariance', () => {
+  test('with as many components as securities is the sample covariance', () => {
     const { covariance, fit } = estimateModel(
       windowOf({ returns }),
       { estimator: 'statistical', factors: 6 },
@@ -179,7 +179,7 @@ describe('a statistical model', () => {
     expect(fit.rSquared).toBeCloseTo(1, 10);
   });
 
-  test('of fewer keeps the variances, and lies nearer to the sample with every component', () => {
+  test('with fewer components keeps the variances, and is closer to the sample with every component', () => {
     const distances = [1, 3, 5].map((factors) => {
       const { covariance } = estimateModel(
         windowOf({ returns }),

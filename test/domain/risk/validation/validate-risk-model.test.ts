@@ -37,7 +37,7 @@ function validateModel(
   });
 }
 
-test('forecasts of a sample covariance have the statistics that numpy has of them', () => {
+test('forecasts of a sample covariance have the statistics that numpy computes', () => {
   const { returns, sessions, horizon, portfolios: expected } = golden;
   const { portfolios, days } = validateModel(returns, { terms: { sessions, horizon, random: 0 } });
   expect(days).toHaveLength(24);
@@ -62,7 +62,7 @@ describe('forecasts', () => {
   const forecastsOf = (rows: readonly (readonly number[])[]) =>
     validateModel(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
 
-  test('of a day do not change with what comes after it', () => {
+  test('of a day do not change with later data', () => {
     const cut = 80;
     const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
     const selectBefore = <T extends { readonly day: number }>(days: readonly T[]) =>
@@ -73,7 +73,7 @@ describe('forecasts', () => {
     expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
   });
 
-  test('scale with returns, so that standardised outcomes stay', () => {
+  test('scale with returns, so that standardised outcomes are unchanged', () => {
     const small = validateModel(returns);
     // Returns compound over a horizon of several sessions; over one session they scale exactly.
     const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
@@ -90,14 +90,14 @@ describe('forecasts', () => {
 describe('portfolios', () => {
   const returns = createRandomReturns(70, 25, 4);
 
-  test('of an index that holds every name alike did as the equally weighted one', () => {
+  test('of an equal-weighted index have the outcomes of the equal-weighted portfolio', () => {
     const held = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
     const { portfolios } = validateModel(returns, { heldOn: () => held, terms: { random: 0, eigenportfolios: 0 } });
     const [equal, index] = portfolios;
     expect(index).toEqual({ ...equal, family: 'index' });
   });
 
-  test('by chance are the same again, and others with another seed', () => {
+  test('at random are equal for equal seeds, and different for different seeds', () => {
     const listBiases = (seed: number) =>
       validateModel(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
         family === 'random' ? bias : [],
@@ -107,7 +107,7 @@ describe('portfolios', () => {
   });
 });
 
-test('a day without enough returns behind it is skipped, and a window without two is refused', () => {
+test('a day without enough earlier returns is skipped, and a window with fewer than two days is refused', () => {
   // No security has a price on most of the first fifty sessions.
   const late = createRandomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
   const { days, skipped } = validateModel(late);

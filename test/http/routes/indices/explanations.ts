@@ -126,7 +126,7 @@ export function describeExplanations(): void {
         );
     });
 
-    test('dates before the index, and names the store does not hold, are refused', async () => {
+    test('dates before the index, and unknown securities, are refused', async () => {
       expect(await requestRefusal('GET', '/indices/WHY/explain/A?as_of=2023-12-01')).toMatchObject({ status: 422 });
       expect(await requestRefusal('GET', '/indices/WHY/explain/NOBODY')).toMatchObject({
         status: 404,

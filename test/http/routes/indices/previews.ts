@@ -14,7 +14,7 @@ export function describePreviews(): void {
         ...(asOf === undefined ? {} : { as_of: asOf }),
       });
 
-    test('stored and as sent agree, at the base date unless another is given', async () => {
+    test('stored and sent definitions have equal previews, at the base date by default', async () => {
       await service.ok('PUT', '/indices/GOLD', createDocument('GOLD'));
       const stored = await service.ok<PreviewResponse>('POST', '/indices/GOLD/preview');
       expect(await previewBody(createDocument('GOLD'))).toEqual({ ...stored, index_version: null });
@@ -37,7 +37,7 @@ export function describePreviews(): void {
       expect(stored.assets[0]).toMatchObject({ uncapped_weight: 0.5263157894736842, excluded_by: null });
     });
 
-    test('a weekend resolves back, a day after the store to its last, a day before it to nothing', async () => {
+    test('a weekend resolves to the session before, a day after the store to its last session, a day before it to no date', async () => {
       expect(await previewBody(createDocument('X'), '2024-01-06')).toMatchObject({
         as_of: '2024-01-06',
         resolved_date: '2024-01-05',
@@ -63,7 +63,7 @@ export function describePreviews(): void {
       );
     });
 
-    test('the waterfall shows which securities left at which step, excluded securities in the order of steps', async () => {
+    test('the waterfall shows which securities each step excluded, in the order of steps', async () => {
       const answer = await previewBody(
         createDocument(
           'W',
@@ -101,7 +101,7 @@ export function describePreviews(): void {
       expect(answer.findings).toEqual([expect.objectContaining({ severity: 'warning', code: 'NO_WEIGHT_DATA' })]);
     });
 
-    test('rules without a survivor are valid: every security is excluded', async () => {
+    test('rules that exclude every security are valid', async () => {
       const answer = await previewBody(
         createDocument('N', {}, { selection: [{ id: 'none', type: 'PriceFilter', params: { minimum: 1e6 } }] }),
       );
@@ -109,7 +109,7 @@ export function describePreviews(): void {
       expect(answer.assets.every(({ included, excluded_by }) => !included && excluded_by === 'none')).toBe(true);
     });
 
-    test('named universes are read point in time, lists keep what the store holds, an index gives its constituents', async () => {
+    test('named universes are read point in time, lists keep the securities of the store, an index gives its constituents', async () => {
       const listPreviewNames = async (universe: unknown, asOf: string) =>
         Object.keys((await previewBody(createDocument('U', { universe }), asOf)).weights).join('');
       expect(await listPreviewNames({ kind: 'named', id: 'PAIR' }, '2024-01-05')).toBe('AC');
@@ -134,7 +134,7 @@ export function describePreviews(): void {
       ).toEqual(['UNKNOWN_IDENTIFIER universe.id']);
     });
 
-    test('group caps and floors are held, and impossible ones refused', async () => {
+    test('group caps and floors are kept, and impossible ones refused', async () => {
       const createWeighting = (rest: Record<string, unknown>) =>
         createDocument('G', {}, { weighting: { type: 'MarketCapWeight', ...rest } });
       const { weights } = await previewBody(createWeighting({ group_caps: [{ field: 'SECTOR', cap: 0.6 }] }));
@@ -150,7 +150,7 @@ export function describePreviews(): void {
       ).toEqual(['CAP_INFEASIBLE pipeline.weighting.group_caps']);
     });
 
-    test('data that the store lacks is an error now, and was a warning at the save', async () => {
+    test('data that the store lacks is an error in a preview, and a warning when the index is stored', async () => {
       const body = createDocument('LACKS', {}, { weighting: { type: 'FieldWeight', params: { field: 'EARNINGS' } } });
       const saved = await service.ok<SavedIndex>('PUT', '/indices/LACKS', body);
       expect(saved.findings).toEqual([
@@ -168,7 +168,7 @@ export function describePreviews(): void {
       ]);
     });
 
-    test('an index of which no survivor has a weight is refused as empty', async () => {
+    test('an index without a positive weight is refused as empty', async () => {
       const body = createDocument('EMPTY', {}, { weighting: { type: 'FixedWeight', params: { weights: { ZZ: 1 } } } });
       expect(await requestRefusal('POST', '/indices/preview', { document: body })).toMatchObject({
         status: 422,

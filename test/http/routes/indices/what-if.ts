@@ -96,7 +96,7 @@ export function describeWhatIf(): void {
       expect((await service.ask('GET', '/indices/BASE')).headers.get('etag')).toBe(before.headers.get('etag'));
     });
 
-    test('two documents as sent are compared on the last day of the store', async () => {
+    test('two documents of the request are compared on the last day of the store', async () => {
       const answer = await service.ok<WhatIfResponse>('POST', '/indices/whatif', {
         document: createDocument('P'),
         changed: createDocument('Q', {}, { weighting: { type: 'MarketCapWeight', cap: 0.3 } }),

@@ -48,7 +48,7 @@ describe('certified answers', () => {
     return answer.status === 'solved' ? [{ program, answer, certified: certify(program, answer, plainAlgebra) }] : [];
   });
 
-  test('most programmes of the sample have an answer', () => {
+  test('most programmes of the sample have a solution', () => {
     expect(solvedOnes.length).toBeGreaterThan(25);
   });
 
@@ -61,7 +61,7 @@ describe('certified answers', () => {
     }
   });
 
-  test('residuals in double-double are those of rational numbers, also of a point that is no optimum', () => {
+  test('residuals in double-double agree with rational numbers, also at a point that is no optimum', () => {
     for (const { program, certified } of solvedOnes) {
       const off = { ...certified.point, x: certified.point.x.map((value) => value * (1 + 1e-9)) };
       for (const point of [certified.point, off]) {
@@ -83,7 +83,7 @@ describe('certified answers', () => {
 });
 
 describe('exact sums', () => {
-  test('a sum keeps what a double loses', () => {
+  test('a sum keeps the digits that a double loses', () => {
     expect(new ExactSum().add(1e16).add(1).add(-1e16).value()).toBe(1);
   });
 

@@ -63,7 +63,7 @@ test('parts are not negative, and the remainder is convex between points of equa
   expect([second.diagonal[2], second.pairs.slice(2 * N, 3 * N).every((part) => part === 0)]).toEqual([0, true]);
 });
 
-test('a matrix is projected on non-negative ones whose shares sum to the maximum', () => {
+test('a matrix is projected on non-negative matrices whose shares sum to the maximum', () => {
   const project = createCardinalityCone(3, [{ members: Int32Array.of(0, 1), maximum: 1 }]);
   const from = Float64Array.of(4, 1, 0.8, 1, 1, -0.5, 0.8, -0.5, 0.9);
   const to = new Float64Array(9);

@@ -26,7 +26,7 @@ describe('the factor of a semi-definite matrix', () => {
   test.each([
     ['row by row', undefined],
     ['panel by panel', plainAlgebra],
-  ])('leaves out rows that repeat others and has the products of the rest: %s', (_, algebra) => {
+  ])('omits rows that repeat others and has the products of the rest: %s', (_, algebra) => {
     const s = createProducts();
     const [factor, skipped] = [s.slice(), new Uint8Array(M)];
     expect(factorSemidefinite(factor, M, skipped, { algebra })).toBe(BLOCK_SIZES.size);

@@ -59,7 +59,7 @@ function moveProgram(program: Program, random: () => number, all: boolean): Prog
   };
 }
 
-test('a followed optimum is that of the programme itself, with rows, limits and prices that change on the path', () => {
+test('a followed optimum is the optimum of the programme itself, with rows, limits and prices that change on the path', () => {
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
   for (let seed = 1; seed <= 100 * SHARE; seed++) {
     const random = seeded(seed + 90_000);
@@ -139,7 +139,7 @@ test('an optimum is followed to another objective', () => {
   expect(followed).toBeGreaterThan(17 * SHARE);
 });
 
-test('a start that is no optimum, or of another shape, is not followed', () => {
+test('a start that is no optimum, or of another shape, is refused', () => {
   const program = createFeasibleProgram(3)!;
   const { point, state } = createSolver(plainAlgebra).solve(program);
   const factors = createPathFactors(plainAlgebra);
@@ -163,7 +163,7 @@ test('a start that is no optimum, or of another shape, is not followed', () => {
   ).toBeUndefined();
 });
 
-test('the factor of securities that came and went is that of the securities', () => {
+test('the factor after securities entered and left is the factor of the remaining securities', () => {
   const random = seeded(12);
   const program = { ...createRandomProgram(40, { namesMax: 30, withNorms: false }), ridge: 1e-3 };
   const factors = createPathFactors(plainAlgebra);

@@ -42,7 +42,7 @@ describe('checkKkt', () => {
     expect(checkKkt(program, createPoint([0.7, 0.3], -0.2)).primal).toBeCloseTo(0.1 / 1.6, 12);
   });
 
-  test('a multiplier of the wrong sign, or of a row that does not hold, is a fault', () => {
+  test('a multiplier of the wrong sign, or of a row that is not active, is an error', () => {
     const inequality: Program = { ...program, rows: { ...program.rows, lower: Float64Array.of(-Infinity) } };
     expect(isOptimal(checkKkt(inequality, createPoint([0.6, 0.4], -0.4)))).toBe(false);
     const loose: Program = { ...inequality, rows: { ...inequality.rows, upper: Float64Array.of(2) } };

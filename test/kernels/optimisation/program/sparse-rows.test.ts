@@ -56,7 +56,7 @@ test('the products of a sparse matrix with itself are those of the kernel, to th
     for (let j = 0; j <= i; j++) expect(out[i * COLUMNS + j]).toBe(expected[i * COLUMNS + j]);
 });
 
-test('another matrix replaces the one before', () => {
+test('another matrix replaces the previous one', () => {
   const rows = createSparseRows();
   rows.read(matrixOf(0.05), ROWS, COLUMNS);
   rows.read(Float64Array.of(2, 0, 0, 3), 2, 2);

@@ -31,7 +31,7 @@ test('a corner meets the conditions of optimality, and is found if one exists', 
 });
 
 /** For two securities, the maximum is at an intersection of two of the bounds, the budget and the row. */
-test('of two securities the corner is the best of all intersections', () => {
+test('for two securities the corner is the best of all intersections', () => {
   const program: Program = {
     ...createBaseProgram(2, () => 0.5),
     curvature: 0,
@@ -54,7 +54,7 @@ test('of two securities the corner is the best of all intersections', () => {
   expect(corner.iterate.rowMultipliers[1]).toBeCloseTo(1 / 3, 14);
 });
 
-describe('other methods are left', () => {
+describe('other solvers solve the remaining programmes', () => {
   const linear = programs[0]!;
   test.each<[string, Partial<Program>]>([
     ['what is curved', { curvature: 1 }],

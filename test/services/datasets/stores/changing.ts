@@ -33,7 +33,7 @@ export function describeChanging(): void {
       ).toBe(304);
     });
 
-    test('needs something to change, and a place that is allowed', async () => {
+    test('needs a change, and an allowed location', async () => {
       await registerStore('patch');
       expect(await service.refusal('PATCH', '/data/stores/patch', {})).toMatchObject({ status: 422 });
       expect(findingsOf(await service.refusal('PATCH', '/data/stores/patch', { source: '/etc' }))).toEqual([
@@ -42,7 +42,7 @@ export function describeChanging(): void {
       expect(await service.refusal('PATCH', '/data/stores/patch', { colour: 'red' })).toMatchObject({ status: 422 });
     });
 
-    test('takes no place of another store, be it where that lies or where it will be refreshed from', async () => {
+    test('refuses the location of another store, its current one and its refresh source', async () => {
       const taken = await registerStore('taken');
       await registerStore('taker');
       expect(await service.refusal('PATCH', '/data/stores/taker', { source: taken.location })).toMatchObject({
@@ -70,7 +70,7 @@ export function describeChanging(): void {
       ).toMatchObject({ adjustment: 'total', active: true });
     });
 
-    test('changes the members of its mapping that are given, and keeps the others', async () => {
+    test('changes the given members of its mapping, and keeps the others', async () => {
       const mapping = {
         identifier_from: 'file:{identifier}.csv',
         columns: { date: 'Date', CLOSE: 'Close' },

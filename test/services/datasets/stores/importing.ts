@@ -7,7 +7,7 @@ import { service, registerStore, createTables, findStore, findingsOf } from './s
 
 export function describeImporting(): void {
   describe('importing tables', () => {
-    test('writes a managed store that reads back as it came, and deletes its folder with it', async () => {
+    test('writes a managed store that reads back unchanged, and deletes its folder with it', async () => {
       const { status, body } = await service.ask<ImportResult>('POST', '/data/import', {
         store_id: 'imported',
         name: 'Imported',
@@ -63,7 +63,7 @@ export function describeImporting(): void {
       ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
     });
 
-    test('refuses a taken id unless it is to replace, which keeps the store served', async () => {
+    test('refuses an existing id unless it replaces the store, which remains served', async () => {
       await service.ask('POST', '/data/import', {
         store_id: 'twice',
         name: 'x',
@@ -142,7 +142,7 @@ export function describeImporting(): void {
     });
     const append = (tables: object) => ({ store_id: 'grows', name: 'Grows', tables, on_exists: 'append' });
 
-    test('adds names and dates and repeats what is there, whatever the order', async () => {
+    test('adds securities and dates and repeats stored rows, in any order', async () => {
       await service.ask('POST', '/data/import', append(createRows(['B', '2024-01-03', 2], ['A', '2024-01-03', 1])));
       const { status, body } = await service.ask<ImportResult>(
         'POST',
@@ -159,7 +159,7 @@ export function describeImporting(): void {
       expect([body.rows['market'], body.store.rows?.['market']]).toEqual([2, 3]);
     });
 
-    test('refuses to change what is there', async () => {
+    test('refuses changes of stored rows', async () => {
       const before = await findStore('grows');
       expect(
         findingsOf(await service.refusal('POST', '/data/import', append(createRows(['A', '2024-01-03', 9])))),

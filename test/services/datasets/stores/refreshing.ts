@@ -23,7 +23,7 @@ export function describeRefreshing(): void {
       await writeFile(file, (await readFile(file, 'utf8')) + text);
     };
 
-    test('a served folder adds the dates of its new files, and reports restatements when asked for all', async () => {
+    test('a served folder adds the dates of its new files, and reports restatements on a full refresh', async () => {
       const before = await registerStore('daily', ['A', 'B'], true);
       await append('daily', 'A,2024-01-08,50\n');
       expect((await service.ask<JobStatus>('POST', '/data/stores/daily/refresh')).status).toBe(202);
@@ -55,7 +55,7 @@ export function describeRefreshing(): void {
       expect(served.prices.data[0]).toEqual([10.5]);
     });
 
-    test('the served store is what a sync refreshes', async () => {
+    test('sync refreshes the served store', async () => {
       await registerStore('synced', ['A'], true);
       await append('synced', 'A,2024-01-09,60\n');
       expect((await service.ask<JobStatus>('POST', '/data/sync', {})).body.job_id).toBe('sync:synced');
@@ -66,7 +66,7 @@ export function describeRefreshing(): void {
       });
     });
 
-    test('a bad file fails and the served version remains', async () => {
+    test('an invalid file fails, and the served version remains', async () => {
       await registerStore('turns-bad', ['A'], true);
       await append('turns-bad', 'A,2024-01-09,text\n');
       await service.ask('POST', '/data/stores/turns-bad/refresh');
@@ -93,7 +93,7 @@ export function describeRefreshing(): void {
       });
     });
 
-    test('takes later days of a folder that is not active, which stays so', async () => {
+    test('adds later days of a folder that is not active and stays inactive', async () => {
       const before = await readActiveStore();
       await registerStore('idle');
       const { content_hash: hash } = await findStore('idle');
@@ -109,7 +109,7 @@ export function describeRefreshing(): void {
       expect(prices.index.at(-1)).toBe('2024-01-09');
     });
 
-    test('synthetic data is extended with its earlier bars as they were, served or not', async () => {
+    test('synthetic data is extended with unchanged earlier bars, served or not', async () => {
       await service.ask('POST', '/data/synthetic', {
         store_id: 'grown',
         assets: 5,
@@ -128,7 +128,7 @@ export function describeRefreshing(): void {
   });
 
   describe('auditing a store', () => {
-    test('finds errors with their evidence, and writes a repaired store next to it', async () => {
+    test('finds errors with their evidence, and writes a repaired store separately', async () => {
       const prices = Array.from({ length: 60 }, (_, i) => (i === 30 ? 1000 : 10 + (i % 3) / 10));
       const rows = prices.map((price, i) => `A,${listDays(60)[i]},${price}`);
       const location = await createFolderWith('doubtful', {
@@ -181,7 +181,7 @@ export function describeRefreshing(): void {
   });
 
   describe('after a restart', () => {
-    test('the store that was served is served again, and lost folders are gone', async () => {
+    test('the served store is served again, and orphaned folders are deleted', async () => {
       await service.ask('POST', '/data/import', {
         store_id: 'kept',
         name: 'kept',
@@ -197,7 +197,7 @@ export function describeRefreshing(): void {
       await expect.poll(() => existsSync(lost)).toBe(false);
     });
 
-    test('a store that cannot be read again says why and nothing is served', async () => {
+    test('an unreadable store reports the reason and nothing is served', async () => {
       const missing = await registerStore('gone', ['A'], true);
       rmSync(missing.location!, { recursive: true });
       await service.restart();

@@ -14,7 +14,7 @@ import {
 
 export function describeRegistering(): void {
   describe('registering a folder', () => {
-    test('reads it in full and does not serve it', async () => {
+    test('reads it completely and does not serve it', async () => {
       expect(await registerStore('first')).toMatchObject({
         store_id: 'first',
         kind: 'folder',
@@ -31,13 +31,13 @@ export function describeRegistering(): void {
       expect((await findStore('first')).files).toMatchObject([{ label: 'market' }]);
     });
 
-    test('serves it at once when asked to', async () => {
+    test('serves it at once on request', async () => {
       expect(await registerStore('served', ['A', 'B'], true)).toMatchObject({ active: true });
       expect(await readActiveStore()).toBe('served');
       expect((await service.ask('GET', '/data/prices/A')).status).toBe(200);
     });
 
-    test('makes an id of the name', async () => {
+    test('derives an id from the name', async () => {
       const location = await createFolderWith('named', { 'market.csv': formatMarketCsv(['A']) });
       expect(
         (await service.ask<DataStore>('POST', '/data/stores', { name: 'US Large: Caps!', kind: 'folder', location }))
@@ -45,7 +45,7 @@ export function describeRegistering(): void {
       ).toBe('us-large-caps');
     });
 
-    test('is refused twice for one folder, whatever the way to it, and for a taken id', async () => {
+    test('is refused for a registered folder, whatever the path to it, and for an existing id', async () => {
       const { location } = await registerStore('once');
       expect(
         await service.refusal('POST', '/data/stores', {
@@ -101,7 +101,7 @@ export function describeRegistering(): void {
       expect(await service.refusal('GET', '/data/stores/bad')).toMatchObject({ status: 404, code: 'STORE_NOT_FOUND' });
     });
 
-    test('outside the roots is refused alike whether or not it exists', async () => {
+    test('outside the roots is refused in the same way whether or not it exists', async () => {
       const [there, absent] = [
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/etc' }),
         await service.refusal('POST', '/data/stores', { name: 'x', kind: 'folder', location: '/nowhere' }),
@@ -111,7 +111,7 @@ export function describeRegistering(): void {
       expect(absent.message).toBe(there.message);
     });
 
-    test('with a table that is named outside the roots is refused alike whether it exists', async () => {
+    test('with a table outside the roots is refused in the same way whether or not it exists', async () => {
       const location = await createFolderWith('named-outside', { 'market.csv': formatMarketCsv(['A']) });
       const refusalOf = (market: string) =>
         service.refusal('POST', '/data/stores', {
@@ -129,7 +129,7 @@ export function describeRegistering(): void {
       expect(findingsOf(await refusalOf('prices.csv'))).toEqual(['LOCATION_NOT_FOUND tables.market']);
     });
 
-    test('with more problems than are listed says how many, and counts the rest last', async () => {
+    test('with more problems than are listed states their number, and the last finding counts the rest', async () => {
       const columns = Array.from({ length: 25 }, (_, k) => `F${k}`);
       const rows = Array.from({ length: 10 }, (_, i) => `A${i},2024-01-02,1,${columns.map(() => 'x').join(',')}`);
       const location = await createFolderWith('very-bad', {
@@ -177,7 +177,7 @@ export function describeRegistering(): void {
       ]);
     });
 
-    test('that is absent inside the roots is not found', async () => {
+    test('that is missing inside the roots is not found', async () => {
       expect(
         findingsOf(
           await service.refusal('POST', '/data/stores', {

@@ -22,7 +22,7 @@ export function describeSynthetic(): void {
       expect(await readActiveStore()).toBe('made');
     });
 
-    test('has the same content for the same request under another id, and names itself', async () => {
+    test('has the same content for the same request under another id, and its own id', async () => {
       const first = await findStore('made');
       const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...small, activate: false });
       expect(body.job_id).toBe('generate:synthetic-42-1');
@@ -34,7 +34,7 @@ export function describeSynthetic(): void {
       });
     });
 
-    test('without an id gets a new one, however many ask at once', async () => {
+    test('without an id gets a new one, however many requests are concurrent', async () => {
       const asked = await Promise.all(
         [5, 6, 7].map((assets) =>
           service.ask<JobStatus>('POST', '/data/synthetic', {

@@ -61,7 +61,7 @@ export function describeDerivedIndex(): void {
     const derive = (id: string, body: object = {}) =>
       service.ask('POST', '/indices/BROAD/optimise', { id, name: id, constraints, ...body });
 
-    test('inherits from its parent, and an id is taken once', async () => {
+    test('inherits from its parent, and an existing id is refused', async () => {
       const { status, body } = await derive('CORE');
       expect(status, JSON.stringify(body)).toBe(200);
       expect(body['index']).toMatchObject({
@@ -95,7 +95,7 @@ export function describeDerivedIndex(): void {
       );
     });
 
-    test('previews with every row, and a run holds at each rebalance what the preview shows', async () => {
+    test('previews with every row, and a run holds at each rebalance the weights of the preview', async () => {
       expect([200, 409]).toContain((await derive('CORE')).status);
       const { body: job } = await service.ask<JobStatus>('POST', '/analytics/CORE/backtest', {});
       const finished = await service.finished(job.job_id);
@@ -134,7 +134,7 @@ export function describeDerivedIndex(): void {
       }
     });
 
-    test('keeps its weights with a warning where its rows cannot hold, and has no run where they never did', async () => {
+    test('keeps its weights with a warning if its rows are infeasible, and has no run if they never were feasible', async () => {
       const still = [
         { id: 'still', type: 'Turnover', params: { limit: 0, reference: 'previous' } },
         { id: 'near', type: 'RelativePositionBounds', params: { lower: 0.999, upper: 1.001 } },
@@ -224,7 +224,7 @@ export function describeDerivedIndex(): void {
       expect(relaxed).toBeGreaterThan(2);
     });
 
-    test('without a date is previewed at its first rebalance, also where the base date is a holiday', async () => {
+    test('without a date is previewed at its first rebalance, also if the base date is a holiday', async () => {
       // The range 2023-05-27 to 29 is the weekend before Memorial Day and the holiday itself, so the first session is
       // the 30th.
       expect(
@@ -246,7 +246,7 @@ export function describeDerivedIndex(): void {
       expect(first.body.total_weight).toBeCloseTo(1, 12);
     });
 
-    test('has no preview before its first rebalance, and says from when there is one', async () => {
+    test('has no preview before its first rebalance, and states the first date with one', async () => {
       const planAt = async (asOf: string) => {
         const { status, code, message, detail } = await service.refusal('POST', '/indices/HOLIDAY-CORE/preview', {
           as_of: asOf,
@@ -276,7 +276,7 @@ export function describeDerivedIndex(): void {
       expect(early.body).toMatchObject({ as_of: '2023-01-03', solve: { rebalance_date: '2023-01-03' } });
     });
 
-    test('whose rows cannot hold is refused as a preview with its conflict', async () => {
+    test('with infeasible rows is refused as a preview with its conflict', async () => {
       expect(
         (await derive('TIGHT', { constraints: [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.05 } }] }))
           .status,

@@ -72,7 +72,7 @@ export function describeObjectives(): void {
       },
     );
 
-    test('has the contributions of its budgets of risk', async () => {
+    test('has the contributions of its risk budgets', async () => {
       const budgets = { Energy: 0.5, Health: 0.2, N02: 0.3 };
       await put('free', []);
       const { weights } = await requireSolution({
@@ -98,7 +98,7 @@ export function describeObjectives(): void {
       expect(run.turnover).toBeLessThan((await requireSolution({ objective: 'min_variance' })).turnover);
     });
 
-    test('takes expected returns from a datapoint', async () => {
+    test('reads expected returns from a datapoint', async () => {
       const field = { node: 'field', name: 'SCORE' };
       const run = await requireSolution({ objective: 'max_return', expected_returns: { type: 'field', field } });
       // SCORE increases with the number of a security, so the last five securities of the index are at the cap.
@@ -107,7 +107,7 @@ export function describeObjectives(): void {
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
     });
 
-    test('takes the risk-free rate off once, of returns above cash and of total ones', async () => {
+    test('subtracts the risk-free rate once, from returns above cash and from total returns', async () => {
       const objective = { type: 'max_sharpe', risk_free_rate: 0.02 };
       const rate = { objective, constraint_set_id: 'uncapped' };
       await put('uncapped', []);
@@ -133,7 +133,7 @@ export function describeObjectives(): void {
       expect(same.frontier!.tangency!.sharpe).toBeCloseTo(same.objective_value, 8);
     });
 
-    test('whose goal no weights can reach is refused with the maximum', async () => {
+    test('with a goal that no weights reach is refused with the maximum', async () => {
       const { error } = await runToEnd({
         objective: { type: 'max_sharpe', risk_free_rate: 0.9 },
         expected_returns: HISTORICAL,
@@ -214,7 +214,7 @@ export function describeObjectives(): void {
       return result as unknown as z.infer<typeof BacktestRunResult>;
     };
 
-    test('is previewed at each rebalance as its run has it, costs and the drift before them included', async () => {
+    test('is previewed at each rebalance as its run computes it, including costs and the drift before', async () => {
       const body = {
         objective: { type: 'max_utility', risk_aversion: 4 },
         expected_returns: { type: 'historical', shrinkage: 0.5 },
@@ -233,7 +233,7 @@ export function describeObjectives(): void {
       }
     });
 
-    test('of the worst losses is previewed as its run has it, on as many sessions as it asks for', async () => {
+    test('of the worst losses is previewed as its run computes it, on the requested number of sessions', async () => {
       const body = { objective: { type: 'min_cvar', confidence: 0.9, scenarios: 250 }, costs: { linear_bps: 20 } };
       expect((await derive('TAIL', body)).status).toBe(200);
       const { rebalances } = await runBacktestJob('TAIL');
@@ -243,7 +243,7 @@ export function describeObjectives(): void {
         expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
     });
 
-    test('with costs beyond all gain keeps what its weights have become', async () => {
+    test('with costs above all gain keeps its drifted weights', async () => {
       expect((await derive('KEPT', { objective: 'min_variance', costs: { linear_bps: 9000 } })).status).toBe(200);
       const { rebalances } = await runBacktestJob('KEPT');
       const closes = new Map(createMarketRows().map(([name, day, close]) => [`${name} ${day}`, close as number]));
@@ -277,7 +277,7 @@ export function describeObjectives(): void {
       expect(findings).toContainEqual(expect.objectContaining({ code: 'RISK_FALLBACK_IDENTITY', message }));
     });
 
-    test('chosen from the universe holds names that its parent does not, and so may one derived from it', async () => {
+    test('chosen from the universe holds securities outside its parent, and so may an index derived from it', async () => {
       const body = { objective: 'min_variance', candidates: 'universe' };
       expect((await derive('WIDE', body)).status).toBe(200);
       const { rebalances } = await runBacktestJob('WIDE');
@@ -317,14 +317,14 @@ export function describeObjectives(): void {
       );
     });
 
-    test('has its objective in the sentences of its methodology', async () => {
+    test('states its objective in its methodology', async () => {
       const { body } = await service.ask<{ methodology: string[] }>('GET', '/indices/UTILITY/methodology');
       expect(JSON.stringify(body)).toContain('the largest expected return less 4/2 times the variance');
       expect(JSON.stringify(body)).toContain('historical means of the window of the risk model, shrunk by 0.5');
       expect(JSON.stringify(body)).toContain('30 basis points of each traded weight');
     });
 
-    test('explains a weight between its bounds by forces that are none at rest', async () => {
+    test('explains a weight between its bounds by forces that sum to zero', async () => {
       const { body } = await service.ask<SolveExplanation>('GET', '/indices/UTILITY/explain/N05?as_of=2024-06-28');
       const { solve } = body.derivation;
       expect(solve.centre).toBe(0);

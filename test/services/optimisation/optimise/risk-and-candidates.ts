@@ -9,7 +9,7 @@ interface RiskModel {
 
 export function describeRiskAndCandidates(): void {
   describe('a run', () => {
-    test('among the names of the universe has an entrant with an index weight of 0, and is never better without it', async () => {
+    test('with candidates of the universe has an entrant with an index weight of 0, and never a worse objective', async () => {
       await put('caps', CAPS);
       for (const request of [
         { objective: 'min_variance' },

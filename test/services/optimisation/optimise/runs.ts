@@ -3,7 +3,7 @@ import { service, put, runOptimisation, requireSolution } from './set-up.js';
 
 export function describeRuns(): void {
   describe('a run', () => {
-    test('without rows is the index itself', async () => {
+    test('without rows equals the index itself', async () => {
       const result = await requireSolution([]);
       expect(result).toMatchObject({
         converged: true,
@@ -16,7 +16,7 @@ export function describeRuns(): void {
       expect(result.weights.every(({ weight, index_weight }) => weight === index_weight)).toBe(true);
     });
 
-    test('satisfies its rows, adds up and can be read again', async () => {
+    test('satisfies its rows, its weights sum to 1, and it can be read again', async () => {
       const result = await requireSolution([
         { id: 'pos', type: 'PositionBounds', params: { upper: 0.14 } },
         { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.03, upper: 0.03 } },
@@ -66,7 +66,7 @@ export function describeRuns(): void {
       expect((await service.ask('GET', `/optimise/runs/${result.run_id}`)).body).toEqual(result);
     });
 
-    test('that keeps few securities says that it searched, or that it proved its choice', async () => {
+    test('with few securities states whether the choice is proven or only searched', async () => {
       const row = { id: 'n', type: 'Cardinality', params: { maximum: 5 } };
       const quick = await requireSolution([row]);
       expect(quick).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'quick' });
@@ -74,7 +74,7 @@ export function describeRuns(): void {
       expect(thorough).toMatchObject({ holdings: 5, heuristic: false, gap: 0, proof: 'thorough' });
     });
 
-    test('with a short position counts weights above 0 as holdings, and also every position', async () => {
+    test('with a short position counts weights above 0 as holdings, and separately every position', async () => {
       const result = await requireSolution([
         { id: 'short', type: 'PositionBounds', params: { lower: -0.1, upper: -0.05, identifiers: ['N10', 'N11'] } },
       ]);
@@ -83,7 +83,7 @@ export function describeRuns(): void {
       expect([result.holdings, result.gross_holdings]).toEqual([long, long + 2]);
     });
 
-    test('that cannot hold fails with a conflict whose every relaxation succeeds', async () => {
+    test('that is infeasible fails with a conflict whose relaxations all succeed', async () => {
       const rows = [
         { id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } },
         { id: 'sec', type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.5, upper: 0.5 } },
@@ -185,7 +185,7 @@ export function describeRuns(): void {
       expect((await runOptimisation(applyRemedies(detail.all_rows_relaxation!))).status).toBe('succeeded');
     });
 
-    test('over too short a window reports the number of returns, and the start that made it short', async () => {
+    test('over a window that is too short reports the number of returns, and the start that limits it', async () => {
       // Sessions from 2024-03-19 to 28, and from 2023-01-03 to 11, the first sessions of the store.
       const late = { start: '2024-03-19', end: '2024-03-28' };
       const first = { start: '2023-01-03', end: '2023-01-11' };
@@ -200,7 +200,7 @@ export function describeRuns(): void {
         });
     });
 
-    test('is refused before it begins where something named is missing', async () => {
+    test('is refused before it begins if a named document is missing', async () => {
       await put('probe', []);
       const start = (body: object) =>
         service.refusal('POST', '/optimise/runs', { index_id: 'BROAD', constraint_set_id: 'probe', ...body });

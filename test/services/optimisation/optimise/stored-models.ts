@@ -104,7 +104,7 @@ export function describeStoredModels(): void {
       });
     });
 
-    test('of factors measures by them: a run has the least variance by the covariance that they make', async () => {
+    test('of factors measures by its factors: a run has the least variance by their covariance', async () => {
       const model = await estimate('factors', {
         identifiers: NAMES.toReversed(),
         end: DATE_BEFORE,
@@ -128,7 +128,7 @@ export function describeStoredModels(): void {
       expect(run.volatility ** 2 / variance).toBeCloseTo(1, 11);
     });
 
-    test('measures the names of the index and those of the universe alike: more candidates never worsen', async () => {
+    test('measures the securities of the index and of the universe alike: more candidates never worsen the objective', async () => {
       await estimate('early', { identifiers: NAMES, end: DATE_BEFORE, intensity: 0.3 });
       const terms = { as_of: FIRST, risk_model: 'early', expected_returns: CAPM };
       const { volatility } = await requireSolution({
@@ -256,7 +256,7 @@ export function describeStoredModels(): void {
       expect((await runBacktestJob('FEW')).error).toMatchObject({ code: 'MODEL_LACKS_NAMES', detail: lacking });
     });
 
-    test('that is not stored is reported where it is named', async () => {
+    test('that does not exist is reported at its position', async () => {
       const run = { index_id: 'BROAD', constraint_set_id: 'free', risk_model: 'none' };
       expect((await service.refusal('POST', '/optimise/runs', run)).code).toBe('RISK_MODEL_NOT_FOUND');
       const refused = await service.refusal('POST', '/indices/BROAD/optimise', {

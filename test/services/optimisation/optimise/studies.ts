@@ -9,7 +9,7 @@ const createBounds = (upper: number) => [{ id: 'pos', type: 'PositionBounds', pa
 
 export function describeStudies(): void {
   describe('a study', () => {
-    test('has the result of each run as if it was run by itself, and rows in blocks', async () => {
+    test('has the result of each single run, and rows in blocks', async () => {
       const single = await runOptimisation(createBounds(0.2), { objective: 'min_variance' });
       await put('impossible', createBounds(0.01));
       const runs = [

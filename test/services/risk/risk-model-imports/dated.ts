@@ -18,7 +18,7 @@ import {
 
 export function describeDated(): void {
   describe('an imported model of several dates', () => {
-    test('one triangle is enough, and securities of one date may be absent on another', async () => {
+    test('one triangle is enough, and securities of one date may be missing on another', async () => {
       const [a, b, c] = NAMES as [string, string, string];
       const csv = [
         'date,table,row,column,value',

@@ -52,7 +52,7 @@ export function describeRoundTrips(): void {
       },
     );
 
-    test('an optimum by an imported covariance is that by the estimate inside the optimisation', async () => {
+    test('an optimum by an imported covariance equals the optimum by the estimate of the optimisation', async () => {
       const settings = { target: 'constant_correlation', intensity: 0.4 };
       const window = { start: '2023-06-01', end: '2024-03-01' };
       const inside = await requireSolution({ ...window, candidates: 'parent', risk_model: settings });
@@ -95,7 +95,7 @@ export function describeRoundTrips(): void {
       }
     });
 
-    test('a model as CSV and as Arrow, with one number a row or a column for each security, is that of JSON', async () => {
+    test('a model as CSV and as Arrow, with one number per row or a column per security, equals the model as JSON', async () => {
       await requireImport('json', {
         units: 'annual',
         models: [factorModel(EARLY_DATE), { ...factorModel('2023-06-30') }],

@@ -23,14 +23,14 @@ export function describeStored(): void {
       ).toEqual([ids[1]]);
     });
 
-    test('survive a restart', async () => {
+    test('are kept over a restart', async () => {
       const before = await createView('core');
       await service.restart(undefined, 'new');
       expect(await createView('core')).toEqual(before);
       expect((await service.ask<JobStatus>('GET', '/jobs/risk:core')).body.result).toEqual(before);
     });
 
-    test('travel as Arrow with all but the covariance in the metadata', async () => {
+    test('are sent as Arrow with everything except the covariance in the metadata', async () => {
       const json = await createView('core');
       const table = tableFromIPC(await fetchBytes('/risk-models/core', 'application/vnd.apache.arrow.stream'));
       expect(table.schema.fields.map(({ name }) => name)).toEqual(['asset_id', ...json.asset_ids]);
@@ -41,7 +41,7 @@ export function describeStored(): void {
       expect(JSON.parse(table.schema.metadata.get('body') ?? 'null')).toEqual(rest);
     });
 
-    test('are forgotten on demand, the document of an If-Match only', async () => {
+    test('are deleted on request, with If-Match only the given version', async () => {
       const { etag } = await service.ask('GET', '/risk-models/flat');
       expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': '"other"' })).status).toBe(412);
       expect((await service.ask('DELETE', '/risk-models/flat', undefined, { 'if-match': etag ?? '' })).status).toBe(

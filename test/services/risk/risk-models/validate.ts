@@ -13,7 +13,7 @@ export function describeValidate(): void {
       return service.finished(job.job_id);
     };
 
-    test('forecasts with the model of the returns up to each day, and compares it with the returns after it', async () => {
+    test('forecasts with the model of the returns up to each day, and compares the forecast with the returns after it', async () => {
       await estimateToEnd('four', { identifiers: NAMES });
       const job = await validateToEnd('four', { sessions: 60, horizon: 10, eigenportfolios: 2 });
       expect(job, JSON.stringify(job.error)).toMatchObject({ status: 'succeeded', job_id: 'validate:four' });
@@ -46,7 +46,7 @@ export function describeValidate(): void {
       expect(shown.portfolios[0]!.bias).toBeCloseTo(Math.sqrt(squares / (standardised.length - 1)), 12);
     });
 
-    test('of a model of an index has what the index held as a portfolio', async () => {
+    test('of a model of an index has the holdings of the index as a portfolio', async () => {
       await estimateToEnd('held', { index_id: 'PAIR' });
       const job = await validateToEnd('held', {
         sessions: 40,
@@ -65,7 +65,7 @@ export function describeValidate(): void {
       expect(index!.bias).toBeCloseTo(equal!.bias, 1);
     });
 
-    test('of no model, over no time or of an index without a run is refused', async () => {
+    test('of no model, without sessions or of an index without a run is refused', async () => {
       const ask = (modelId: string, body: unknown) =>
         service.ask<{ error: Parameters<typeof listCodes>[0] & { code: string } }>(
           'POST',

@@ -24,7 +24,7 @@ import {
 
 export function describeGrowingStore(): void {
   describe('a backtest after the store has grown', () => {
-    test('extends the stored run, and every view has what running the whole gives', async () => {
+    test('extends the stored run, and every view equals that of a whole run', async () => {
       expect(await startBacktest()).toMatchObject({ extended_from: null, full_run_reason: null });
       let from = 420;
       // First a few days are appended, then the days to the end, which include a rebalance; the service restarts in
@@ -130,7 +130,7 @@ export function describeGrowingStore(): void {
       expect(shown).toEqual(await readLaterViews());
     });
 
-    test('is another one as soon as anything before has changed', async () => {
+    test('runs whole if any earlier value has changed', async () => {
       await put(cutMarket(420), { full: true });
       await runWhole();
       const restated = cutMarket(422);
@@ -173,7 +173,7 @@ export function describeGrowingStore(): void {
       );
     });
 
-    test('is another one for another definition or request, unless the end alone lies later', async () => {
+    test('runs whole for another definition or request, unless only the end is later', async () => {
       await put(cutMarket(420), { full: true });
       await runWhole();
       expect(await startBacktest()).toMatchObject({ full_run_reason: 'no_new_session' });
@@ -202,7 +202,7 @@ export function describeGrowingStore(): void {
       );
     });
 
-    test('is a whole one where a file of the stored run is damaged', async () => {
+    test('runs whole if a file of the stored run is damaged', async () => {
       const before = new Set(listArtifacts());
       await runWhole();
       for (const name of listArtifacts())
@@ -212,7 +212,7 @@ export function describeGrowingStore(): void {
       expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
     });
 
-    test('gives another overview in place of one whose plan is damaged, which is refused until then', async () => {
+    test('replaces a run with a damaged plan, whose overview is refused until then', async () => {
       const before = new Set(listArtifacts());
       await runWhole();
       const path = listArtifacts()
@@ -231,7 +231,7 @@ export function describeGrowingStore(): void {
       expect((await service.ask('GET', '/analytics/GROWS/overview')).status).toBe(200);
     });
 
-    test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
+    test('runs whole if a bit of a stored weight differs, whether the new run begins in the file or copies it', async () => {
       /** Returns the file to which a run was written: the smallest new file if the run continues other files. */
       const formatNewColumns = (before: readonly string[]): string => {
         const results = listArtifacts()

@@ -56,7 +56,7 @@ function indexRowsByKey({ rows }: NamedTable, keys: readonly string[]): Readonly
 }
 
 export function describeSameNames(): void {
-  test.each(IDS)('a column of one name has the same number in every view and export of %s', async (id) => {
+  test.each(IDS)('columns with one name have equal numbers in every view and export of %s', async (id) => {
     const tables = await tablesOf(id);
     const compared = new Set<string>();
     for (const [i, one] of tables.entries())
@@ -97,7 +97,7 @@ export function describeSameNames(): void {
       for (const [column, { unit }] of Object.entries(findExportTable(table).columns))
         named.set(column, (named.get(column) ?? new Set()).add(unit));
 
-    test('a column of one name has one unit, but for the price of an index and of a share', () => {
+    test('columns with one name have one unit, except prices of an index and of a share', () => {
       const several = [...named].flatMap(([column, units]) => (units.size === 1 ? [] : [column]));
       expect(several).toEqual(['price']);
     });

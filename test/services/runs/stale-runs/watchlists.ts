@@ -24,7 +24,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       await service().job('/analytics/FOLLOWED/backtest');
     });
 
-    test('holds what a universe of the same names holds, in runs, previews, sweeps and what derives from it', async () => {
+    test('equals a universe of the same securities, in runs, previews, sweeps and derived indices', async () => {
       expect(await levelsOf('FOLLOWED')).toEqual(await levelsOf('LISTED'));
       const weightsOf = async (id: string) =>
         (
@@ -65,7 +65,7 @@ export function describeWatchlistUniverses(service: () => LiveService): void {
       expect(await service().ok('GET', '/indices/FOLLOWED')).toMatchObject({ universe });
     });
 
-    test('makes runs stale when the watchlist changes, and no longer once it is as it was', async () => {
+    test('makes runs stale when the watchlist changes, until the change is reverted', async () => {
       const staleOf = async (id: string) =>
         (
           await service().ok<{ stale: { definition: boolean; reasons: string[] } | null }>(

@@ -85,7 +85,7 @@ export function describeOtherViews(): void {
       expect([unknown.status, unknown.body.error.detail.findings[0].code]).toEqual([422, 'UNKNOWN_FIELD_NAME']);
     });
 
-    test('every identity of the run holds when it is computed again', async () => {
+    test('every identity of the run holds when it is recomputed', async () => {
       const { body } = await service.checked('reconcileRun', '/analytics/MAIN/reconcile');
       expect(body.checks.filter(({ holds }: { holds: boolean }) => !holds)).toEqual([]);
       expect(body.reconciles).toBe(true);
@@ -94,7 +94,7 @@ export function describeOtherViews(): void {
       );
     });
 
-    test('bytes that were changed are found, however often it was asked before', async () => {
+    test('changed bytes are detected, however often the view was requested before', async () => {
       const folder = join(service.home, 'artifacts');
       const files = readdirSync(folder).map((name) => join(folder, name));
       const isPlan = (text: string) => text.startsWith('{"documents":') && text.includes('"runId":"MAIN"');
@@ -118,7 +118,7 @@ export function describeOtherViews(): void {
       }
     });
 
-    test('the record answers under an etag that spares writing it again, and is forgotten under that etag alone', async () => {
+    test('the record has an etag that avoids writing it again, and is deleted only under that etag', async () => {
       const first = await service.call('GET', '/analytics/MAIN/record');
       const etag = first.headers.get('etag')!;
       expect([first.status, first.body.portfolio.portfolio_id]).toEqual([200, 'portfolio-MAIN']);
@@ -141,7 +141,7 @@ export function describeOtherViews(): void {
       expect(never.error.code).toBe('ASSET_NOT_IN_RUN');
     });
 
-    test('levels come in every variant, cut to a window', async () => {
+    test('levels are returned in every variant, cut to a window', async () => {
       const whole = await service.checked('getLevels', '/analytics/MAIN/levels');
       const cut = await service.checked('getLevels', '/analytics/MAIN/levels?start=2022-06-01&end=2022-06-30');
       expect(whole.body.variant).toBe('total');
@@ -152,7 +152,7 @@ export function describeOtherViews(): void {
       expect(price.body.levels.data.at(-1)).toBeLessThan(whole.body.levels.data.at(-1));
     });
 
-    test('levels of one name are its prices and dividends by the variant, its market value the same in each', async () => {
+    test('levels of one security are its prices and dividends by the variant, its market value equal in each', async () => {
       await service.call('POST', '/analytics/ONE/backtest', {});
       expect((await service.finished('backtest:ONE')).body.error).toBeNull();
       const { body: held } = await service.checked('getWeights', '/analytics/ONE/weights');
@@ -193,7 +193,7 @@ export function describeOtherViews(): void {
       }
     });
 
-    test('the record holds the benchmark and answers a known etag with 304', async () => {
+    test('the record contains the benchmark and answers a known etag with 304', async () => {
       const { body, headers } = await service.checked('getRecord', '/analytics/MAIN/record');
       expect(body.benchmark.levels.data[0]).toBe(100);
       expect(body.index.optimised).toBeNull();

@@ -51,7 +51,7 @@ async function writeKeyFile(name: string, content: string): Promise<string> {
   return join(folder, name);
 }
 
-test('keys are taken from the first source that is given: keys, an identity, a profile, the container, the machine', async () => {
+test('keys are read from the first given source: keys, an identity, a profile, the container, the machine', async () => {
   const credentialsFile = await writeKeyFile(
     'credentials',
     '[default]\naws_access_key_id = A\naws_secret_access_key = B\n',
@@ -105,7 +105,7 @@ test('an incomplete source, or one that sends a token to another host, is refuse
     expect(chooseSource({ AWS_CONTAINER_CREDENTIALS_FULL_URI: containerUrl }).kind).toBe('container');
 });
 
-test('a profile has keys and region in either file, those of credentials first, and other keys once the file has them', async () => {
+test('a profile has keys and region in either file, the credentials file first, and new keys once the file has them', async () => {
   const configFile = await writeKeyFile(
     'config',
     '# by hand\n[profile  desk]\nregion = eu-west-1\naws_access_key_id=OLD\ns3 =\n  aws_access_key_id = nested\n[default]\nregion=us-west-2\n[profile sso]\nsso_session = x\n',
@@ -193,7 +193,7 @@ test('concurrent callers share one request for keys, which is repeated before an
   expect([service.asked.length, service.signed.at(-1)]).toEqual([2, 'ASIA2 session-2']);
 });
 
-test('a failed renewal is reported and retried while the keys are valid; after their expiry the place is unavailable until one succeeds', async () => {
+test('a failed renewal is reported and retried while the keys are valid; after their expiry the object store is unavailable until one succeeds', async () => {
   let now = 0;
   let fails = false;
   let calls = 0;

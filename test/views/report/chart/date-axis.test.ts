@@ -49,7 +49,7 @@ test('a month ticks in weeks, on Mondays', () => {
   expect(ticks.every(({ day }) => toWeekday(day) === 0)).toBe(true);
 });
 
-test('two days are labelled as they are', () => {
+test('two days are labelled with their dates', () => {
   expect(listLabels(createDateTicks(createSpan('2024-03-05', '2024-03-06'), limitTickCount(6)))).toEqual([
     '2024-03-05',
     '2024-03-06',

@@ -47,7 +47,7 @@ function listBands(blocks: readonly Sketch[]) {
 const bottomOf = ({ y, part: { height } }: Placement): number => y + height;
 
 describe('pages', () => {
-  test('hold every part once, uncut, in reading order', () => {
+  test('contain every part once, complete, in reading order', () => {
     fc.assert(
       fc.property(sketches, (blocks) => {
         const bands = listBands(blocks);
@@ -69,7 +69,7 @@ describe('pages', () => {
     );
   });
 
-  test('never lay two parts of a column on each other', () => {
+  test('never overlap two parts of a column', () => {
     fc.assert(
       fc.property(sketches, (blocks) => {
         for (const placements of paginate(listBands(blocks), frame)) {

@@ -59,7 +59,7 @@ export function describeFigures(): void {
       expect(text).toContain(`The largest 10 of ${weights.length} constituents held on ${sample.figures.overview.end}`);
     });
 
-    test('attribution, down to its total', () => {
+    test('attribution, including its total', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const { contributions, total_return, cap_drag, cost_drag } = createAttributionView(columns, {
         start: null,
@@ -107,7 +107,7 @@ export function describeFigures(): void {
       }
     });
 
-    test('risk of what is held, adding up to its volatility', () => {
+    test('risk of the holdings, summing to the volatility', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));
       const measured = {
@@ -142,7 +142,7 @@ export function describeFigures(): void {
     });
   });
 
-  describe('what is left beyond a limit', () => {
+  describe('rows beyond a limit', () => {
     const few = sampleRun({ names: 4, end: '2021-06-30', costs: 25, sectors: ['Energy', 'Health', 'Banks', 'Mines'] });
     const columns = openColumns((from, to) => few.columns.subarray(from, to));
     const { contributions } = createAttributionView(columns, { start: null, end: null });
@@ -168,7 +168,7 @@ export function describeFigures(): void {
       expect(text).not.toContain('others');
     });
 
-    test.each(['attribution', 'risk'])('two securities of %s are summed up', (source) => {
+    test.each(['attribution', 'risk'])('two securities of %s are summed', (source) => {
       const text = textOf({ kind: 'table', source, limit: 2 });
       expect(text.match(/^N\d{4} /gm)).toHaveLength(2);
       const [, , third, fourth] = contributions.map(({ contribution }) => contribution);
@@ -180,7 +180,7 @@ export function describeFigures(): void {
       ['table', 'constituents'],
       ['bar_chart', 'top_weights'],
       ['bar_chart', 'contributions'],
-    ])('one security is named in a %s of %s, two are left out', (kind, source) => {
+    ])('one security is named in a %s of %s, two are omitted', (kind, source) => {
       const listNamesAt = (limit: number) => new Set(textOf({ kind, source, limit }).match(/N\d{4}/g));
       expect(listNamesAt(3).size).toBe(4);
       expect(listNamesAt(2).size).toBe(2);
@@ -189,7 +189,7 @@ export function describeFigures(): void {
     test.each([
       ['FACTSHEET-A4', 10],
       ['FACTSHEET-LETTER', 8],
-    ] as const)('a %s for %d names names one more, on as many pages', (id, limit) => {
+    ] as const)('a %s for %d securities lists one more, on the same number of pages', (id, limit) => {
       const more = sampleRun({ names: limit + 1, end: '2022-12-30', costs: 25, sectors: ['Energy', 'Health'] });
       const { text, pages } = renderBuiltIn(id, more);
       expect(text).not.toMatch(/of (9|11) (names|constituents)/);
@@ -198,7 +198,7 @@ export function describeFigures(): void {
       expect(pages).toHaveLength(2);
     });
 
-    test('one sector is named, two are summed up', () => {
+    test('one sector is named, two are summed', () => {
       const sectors = few.figures.sectors();
       const formatWeights = ({ length }: { readonly length: number }, limit: number): string => {
         const text = textOf({ kind: 'bar_chart', source: 'sector_weights', limit });
@@ -226,7 +226,7 @@ export function describeFigures(): void {
         { start: null, end: null },
       ).contributions;
 
-    test('are those above and below nothing, the others of the side that has more', () => {
+    test('are above and below zero, with more from the side that has more', () => {
       const risen = sampleRun({ names: 30, end: '2022-06-30' });
       const rows = contributionsOf(risen);
       const detractors = rows.filter(({ contribution }) => contribution < 0);

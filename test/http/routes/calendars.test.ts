@@ -101,7 +101,7 @@ describe('GET /indices/calendars', () => {
 });
 
 describe('GET /indices/{index_id}/schedule', () => {
-  test('shows four dates on either side of the date asked for', async () => {
+  test('shows four dates on either side of the requested date', async () => {
     expect(await schedule('/indices/QUARTERS/schedule?asof=2025-06-30')).toEqual({
       index_id: 'QUARTERS',
       as_of: '2025-06-30',

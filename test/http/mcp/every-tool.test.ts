@@ -65,7 +65,7 @@ function callOf(method: string, address: string, body: unknown) {
 }
 
 test.each(STORY)('%s succeeds as a tool', async (id) => {
-  const { answer, job } = await teller.tell(id);
+  const { answer, job } = await teller.run(id);
   expect(`${answer.status < 300} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe('true');
   if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
 });

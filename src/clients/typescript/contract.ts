@@ -4500,7 +4500,7 @@ export interface FrontierPayload {
   } | undefined;
 }
 
-/** The weights sum to one. Present by default unless a WeightSum row replaces it. */
+/** The weights sum to one. Present by default unless bounds of the sum of weights replace it. */
 export interface FullInvestmentParams {
   /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
@@ -6535,7 +6535,7 @@ export interface LoadJobStatus {
   readonly result: DataStore | null;
 }
 
-/** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope. */
+/** No weight is negative. Present by default; position bounds with a negative lower bound lift it for the securities in their scope. */
 export interface LongOnlyParams {
   /** Allows violations, at this cost in the objective per unit. Default: no violation. */
   readonly soft?: number | null | undefined;
@@ -6816,7 +6816,7 @@ export interface MaxDiversificationObjective {
   readonly type: 'max_diversification';
 }
 
-/** Maximum expected return within the rows; a TrackingError or Volatility row limits its risk. */
+/** The highest expected return within the constraints; a limit of the tracking error or of the volatility limits its risk. */
 export interface MaxReturnObjective {
   readonly type: 'max_return';
 }
@@ -7939,7 +7939,7 @@ export interface PortfolioBookPayload {
   readonly weights_dates_total: number;
 }
 
-/** Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope. */
+/** Each weight is between two bounds. A negative lower bound allows short positions of the securities in its scope. */
 export interface PositionBoundsParams {
   /** Smallest weight. Unit: fraction. */
   readonly lower?: number | undefined;

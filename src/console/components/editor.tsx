@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useOneAtATime } from '../state/one-at-a-time.js';
 import { may, type Scope } from '../state/principal.js';
 import { notifyChange } from '../state/resource.js';
-import { troubleOf, type Trouble } from '../state/service.js';
+import { createTrouble, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
 import { Button } from './button.js';
 import { Conflict, type ConcurrentChange } from './conflict/conflict.js';
@@ -162,7 +162,7 @@ function RefusedChange({ trouble }: { readonly trouble: Trouble }) {
 const isNamed = (document: JsonObject, idMember: string | undefined): boolean =>
   [idMember, 'name'].every((member) => member === undefined || document[member] !== '');
 
-interface Editing {
+interface EditorState {
   readonly edited: EditedDocument;
   readonly trouble: Trouble | null;
   /** The version that someone else saved after the document was opened. */
@@ -174,7 +174,7 @@ interface Editing {
   resolve(document: JsonObject): Promise<boolean>;
 }
 
-function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
+function useEdited({ opened, validate, save, reread }: EditorProps): EditorState {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
@@ -205,7 +205,7 @@ function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
       saved.current = JSON.stringify(written);
       setNote('');
     } catch (thrown) {
-      const told = troubleOf(thrown);
+      const told = createTrouble(thrown);
       if (told.code === 'PRECONDITION_FAILED') {
         const theirs = await reread().catch(() => null);
         if (theirs !== null) setClash({ base: over.document, theirs: theirs.document, etag: theirs.etag });

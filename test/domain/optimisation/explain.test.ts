@@ -154,8 +154,8 @@ describe('the explanation of a solved weight', () => {
     const { explanation, composition, parentComposition, sm } = explainRows(rows(PARENT_NAMES));
     const held = new Set<string>();
     for (const [column, { solve, weight, stayed, inUniverse, source }] of explanation.entries()) {
-      const place = composition.columns.indexOf(column);
-      expect(weight).toBe(place < 0 ? null : composition.weights[place]);
+      const position = composition.columns.indexOf(column);
+      expect(weight).toBe(position < 0 ? null : composition.weights[position]);
       expect(inUniverse).toBe(parentComposition.columns.includes(column));
       expect(solve === null).toBe(!inUniverse);
       expect(source).toMatchObject({
@@ -215,7 +215,7 @@ describe('the explanation of a solved weight', () => {
     }
   });
 
-  test('of securities that had gone between decision and effect says what was left', () => {
+  test('of securities that left between decision and effect states the remaining share', () => {
     const { explanation, composition } = explainRows([createPosition({ upper: 0.07 })], { lag: 2 });
     for (const { solve, weight, stayed } of explanation)
       if (solve !== null && weight !== null)

@@ -14,7 +14,7 @@ import { readImport } from '#market/import/read-import.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openTemporaryFolders } from '../../store/temporary-folder.js';
-import { contentOf, hashOf, listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { contentOf, hashOf, formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = openTemporaryFolders();
 const MARKET = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
@@ -30,11 +30,13 @@ async function createFolderWith(files: Readonly<Record<string, string>>): Promis
 const readContent = async (series = SERIES) =>
   contentOf(await createFolderWith({ 'market.csv': MARKET, ...(series === '' ? {} : { 'series.csv': series }) }));
 const listRefusedPlaces = async (series: string) =>
-  listPlaces((await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings);
+  formatFindingPaths(
+    (await readFolder(await createFolderWith({ 'market.csv': MARKET, 'series.csv': series }))).findings,
+  );
 const day = parseValidDay;
 
 describe('series of a folder', () => {
-  test('are read by identifier and day, with what is said of each on any row', async () => {
+  test('are read by identifier and day, with their attributes on any row', async () => {
     const { series, identifiers } = await readContent();
     expect(identifiers).toEqual(['A']);
     expect([...series!.keys()]).toEqual(['RATE', 'SPX']);
@@ -171,7 +173,7 @@ describe('a refresh', () => {
   const refreshSeries = (held: MarketContent, fresh: MarketContent) =>
     refreshContent(held, fresh, { until: null, full: false, isWhole: true, adjustment: 'splits' });
 
-  test('takes the series of the source, counts them, and says what of their history is another', async () => {
+  test('adds the series of the source, counts them, and reports changes of their history', async () => {
     const held = await readContent();
     const grown = await readContent(`${SERIES}SPX,2024-01-04,4688.68,,\nEURUSD,2024-01-02,1.09,,\n`);
     const { content: after, report } = refreshSeries(held, grown);
@@ -222,7 +224,7 @@ describe('an import that is appended', () => {
     expect(
       mergeContents(held, await readContent('identifier,date,CLOSE,CURRENCY\nSPX,2024-01-03,1,EUR\n'), problems),
     ).toBeUndefined();
-    expect(listPlaces(problems.findings())).toEqual([
+    expect(formatFindingPaths(problems.findings())).toEqual([
       'DUPLICATE_KEY series[SPX 2024-01-03].CLOSE',
       'DUPLICATE_KEY series[SPX]',
     ]);
@@ -237,7 +239,7 @@ describe('an import that is appended', () => {
       }),
     );
     expect(mergeContents(await readContent(''), added, problems)).toBeUndefined();
-    expect(listPlaces(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
+    expect(formatFindingPaths(problems.findings())).toEqual(['DUPLICATE_KEY series[A]']);
   });
 });
 

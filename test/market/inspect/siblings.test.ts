@@ -16,13 +16,13 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true, force: true }));
 
-async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
+async function inspectFiles(given: Record<string, string>, terms: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   for (const name of Object.keys(given)) await mkdir(join(folder, name, '..'), { recursive: true });
   await writeFiles(folder, given);
   const request = { tables: {}, mapping: Mapping.parse({}) };
   const files = await listFolderFiles(folder, request, createLocations([folder]), createProblems());
-  return inspect({ kind: 'files', files }, said);
+  return inspect({ kind: 'files', files }, terms);
 }
 
 const STOCKS =
@@ -74,7 +74,7 @@ test('the days of an exchange are days: a history of prices as Refinitiv exports
   expect(result).toMatchObject({ recognised_as: 'Refinitiv', rows_read: 2 });
 });
 
-test('an empty table is reported, and nothing is asked', async () => {
+test('an empty table is reported, and causes no question', async () => {
   const { findings, unsure, rows_read } = await inspectFiles({ 'A.csv': 'date,identifier,CLOSE\n' });
   expect([rows_read, unsure, findings.map(({ code, path }) => `${code} ${path}`)]).toEqual([
     0,

@@ -18,13 +18,13 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** Inspects a folder as the service does, including reports of unreadable files. */
-async function inspectFiles(given: Record<string, string>, said: InspectionTerms = {}) {
+async function inspectFiles(given: Record<string, string>, terms: InspectionTerms = {}) {
   const folder = join(root, String((folders += 1)));
   await writeFiles(folder, given);
   const problems = createProblems();
-  const request = { tables: {}, mapping: Mapping.parse({ ignore: said.answers?.ignore ?? [] }) };
+  const request = { tables: {}, mapping: Mapping.parse({ ignore: terms.answers?.ignore ?? [] }) };
   const files = await listFolderFiles(folder, request, createLocations([folder]), problems);
-  const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, said);
+  const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, terms);
   return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
 }
 
@@ -113,7 +113,7 @@ test('bars of a table with several fields a name are counted once', async () => 
   expect(rows_read).toBe(4);
 });
 
-test('an empty file stops none of the others, and is left out where that is said', async () => {
+test('an empty file blocks no other file, and is ignored if a mapping ignores it', async () => {
   const files = { 'ABNB.csv': '', 'AAA.csv': YAHOO, 'ERIE.csv': YAHOO };
   const response = await inspectFiles(files);
   expect([response.rows_read, response.confidence]).toEqual([2, 'unsure']);

@@ -8,7 +8,7 @@ import { readImport } from '#market/import/read-import.js';
 import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { createProblems } from '#market/tables/problems.js';
-import { listPlaces, readFolder, writeFiles } from '../store-folder.js';
+import { formatFindingPaths, readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;
 let folders = 0;
@@ -25,7 +25,7 @@ async function read(files: Record<string, string>, mapping: Partial<Mapping>, ta
     mapping: Mapping.parse(mapping),
     adjustment: 'none',
   });
-  return { bars: source && barsOf(source.content), places: listPlaces(findings), findings };
+  return { bars: source && barsOf(source.content), places: formatFindingPaths(findings), findings };
 }
 
 function barsOf({
@@ -50,12 +50,12 @@ const TWO_BARS = { 'A 2024-01-02 CLOSE': 10, 'B 2024-01-02 CLOSE': 20 };
 describe('columns', () => {
   const mapping = { columns: { date: 'Date', identifier: 'Ticker', CLOSE: 'Last Price' } };
 
-  test('are taken by the names that the mapping gives, others by their own', async () => {
+  test('are read by the names of the mapping, others by their own names', async () => {
     const { bars } = await read({ 'x.csv': 'Date,Ticker,Last Price,volume\n2024-01-02,A,10,5\n' }, mapping);
     expect(bars).toEqual({ 'A 2024-01-02 CLOSE': 10, 'A 2024-01-02 VOLUME': 5 });
   });
 
-  test('that the mapping names and the table lacks are asked for', async () => {
+  test('that the mapping names and the table lacks are reported', async () => {
     const { findings } = await read({ 'x.csv': 'Date,Ticker,Last Prise\n2024-01-02,A,10\n' }, mapping);
     expect(findings[0]).toMatchObject({
       code: 'MISSING_COLUMN',
@@ -118,7 +118,7 @@ describe('columns', () => {
 });
 
 describe('the identifier', () => {
-  test('is taken from the name of the file, and files with another name are not read', async () => {
+  test('is read from the name of the file, and files with another name are not read', async () => {
     const { bars } = await read(
       {
         'A_data.csv': 'date,close\n2024-01-02,10\n',
@@ -259,7 +259,7 @@ describe('a wide table', () => {
     expect(bars).toEqual({ ...TWO_BARS, 'A 2024-01-02 VOLUME': 5 });
   });
 
-  test('says two values of one name and date twice: refused at its row', async () => {
+  test('with two values of one security and date is refused at its row', async () => {
     const { places: found } = await read({ 'x.csv': 'date,A,A\n2024-01-02,1,2\n' }, { layout: 'wide', field: 'CLOSE' });
     expect(found[0]).toMatch(/^DUPLICATE_KEY market\/x.csv/);
   });
@@ -298,7 +298,7 @@ describe('wherever data enters', () => {
     ] as const) {
       const problems = createProblems();
       const imported = await readImport(source, problems, by);
-      expect(listPlaces(problems.findings())).toEqual([]);
+      expect(formatFindingPaths(problems.findings())).toEqual([]);
       expect(imported && barsOf(imported.content)).toEqual(TWO_BARS);
     }
   });
@@ -331,7 +331,7 @@ describe('wherever data enters', () => {
         mapping: Mapping.parse(by),
         adjustment: 'none',
       });
-      return [source && barsOf(source.content), listPlaces(findings)];
+      return [source && barsOf(source.content), formatFindingPaths(findings)];
     };
     expect(await readBy('long', { columns: { identifier: 'ticker' } })).toEqual([TWO_BARS, []]);
     expect(await readBy('levels', { layout: 'wide' })).toEqual([TWO_BARS, []]);

@@ -5066,7 +5066,7 @@ class FrontierPayload(_FrontierPayload, total=False):
 
 
 class FullInvestmentParams(t.TypedDict, total=False):
-    """The weights sum to one. Present by default unless a WeightSum row replaces it."""
+    """The weights sum to one. Present by default unless bounds of the sum of weights replace it."""
 
     #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
@@ -7307,7 +7307,7 @@ class LoadJobStatus(t.TypedDict):
 
 
 class LongOnlyParams(t.TypedDict, total=False):
-    """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the securities in its scope."""
+    """No weight is negative. Present by default; position bounds with a negative lower bound lift it for the securities in their scope."""
 
     #: Allows violations, at this cost in the objective per unit. Default: no violation.
     soft: t.Optional[float]
@@ -7614,7 +7614,7 @@ class MaxDiversificationObjective(t.TypedDict):
 
 
 class MaxReturnObjective(t.TypedDict):
-    """Maximum expected return within the rows; a TrackingError or Volatility row limits its risk."""
+    """The highest expected return within the constraints; a limit of the tracking error or of the volatility limits its risk."""
 
     type: t.Literal["max_return"]
 
@@ -8875,7 +8875,7 @@ class PortfolioBookPayload(t.TypedDict):
 
 
 class PositionBoundsParams(t.TypedDict, total=False):
-    """Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope."""
+    """Each weight is between two bounds. A negative lower bound allows short positions of the securities in its scope."""
 
     #: Smallest weight. Unit: fraction.
     lower: float

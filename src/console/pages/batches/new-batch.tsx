@@ -7,15 +7,16 @@ import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { start } from '../../state/actions.js';
 import { useAddressedObject } from '../../state/addressed.js';
-import { go } from '../../state/place.js';
+import { navigate } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service, type Trouble } from '../../state/service.js';
-import { bytes, count } from '../../words/numbers.js';
+import { formatBytes, formatCount } from '../../words/numbers.js';
 import { isObject, type JsonObject } from '../../words/paths.js';
 import './batches.css';
 import { inspectFile, KINDS, type AccountsFile } from './accounts-file.js';
 
-const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of', 'search_nodes'] as const;
+const TERMS = ['batch_id', 'parent', 'risk_model', 'whole_shares', 'as_of'] as const;
+const SEARCH = ['search_nodes'] as const;
 const DEFAULTS = ['tracking_error_limit', 'minimum_trade', 'tilts', 'exclusions', 'substitutes'] as const;
 const TAXES = ['short_rate', 'long_rate', 'lot_method', 'wash_sales', 'budget', 'carry_forward'] as const;
 
@@ -59,7 +60,7 @@ function BatchForm({ parents, models }: BatchFormProps) {
     };
     const job = await start(() => service.value.upload('startBatch', media, blob, { query }), setTrouble);
     setSending(false);
-    if (job !== undefined) go(`/console/batches/${job.job_id.slice('batch:'.length)}`);
+    if (job !== undefined) navigate(`/console/batches/${job.job_id.slice('batch:'.length)}`);
   };
   const isReady =
     file !== null && (file.hasTerms || (terms['parent'] !== undefined && terms['risk_model'] !== undefined));
@@ -121,8 +122,8 @@ function FileChoice({ file, onChoose }: FileChoiceProps) {
           <span class="quiet">CSV, Parquet, Arrow, or lines of JSON</span>
         ) : (
           <strong>
-            {file.name}, {bytes(file.blob.size)}
-            {file.accounts !== null && `, ${count(file.accounts)} accounts`}
+            {file.name}, {formatBytes(file.blob.size)}
+            {file.accounts !== null && `, ${formatCount(file.accounts)} accounts`}
           </strong>
         )}{' '}
         <Download
@@ -172,7 +173,8 @@ function Terms({ terms, findings, parents, models, onChange }: TermsProps) {
         onChange={onChange}
       />
       <details>
-        <summary>Objective</summary>
+        <summary>Objective and search</summary>
+        <SchemaForm schema="BatchRequest" names={SEARCH} value={terms} findings={findings} onChange={onChange} />
         <SchemaForm
           schema="BatchObjective"
           value={objective}

@@ -2,8 +2,8 @@ import type { AuditLog } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
-import { moment } from '../../words/dates.js';
-import { count, countValues } from '../../words/numbers.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatCount, countValues } from '../../words/numbers.js';
 import { canVerify } from '../index/publication/verify-entries.js';
 import '../index/publication/publication.css';
 import { verifyAudit, type AuditVerdict } from './verify-audit.js';
@@ -31,7 +31,7 @@ export function AuditChain({ log }: { readonly log: AuditLog }) {
           'Signed',
           seal && (
             <>
-              entry {count(seal.seq)} at {moment(seal.at)} by the key <code>{seal.key_id}</code>
+              entry {formatCount(seal.seq)} at {formatMoment(seal.at)} by the key <code>{seal.key_id}</code>
             </>
           ),
         ],

@@ -1,5 +1,5 @@
 import type { AuditLog, PublicKey } from '#clients/typescript/divisor.js';
-import { hashOf, verifierOf, type Verifier } from '../index/publication/verify-entries.js';
+import { hashOf, createVerifier, type Verifier } from '../index/publication/verify-entries.js';
 
 type Entry = AuditLog['entries'][number];
 type Seal = AuditLog['seals'][number];
@@ -23,35 +23,35 @@ export interface AuditVerdict {
  */
 export async function verifyAudit({ entries, seals, keys }: AuditLog): Promise<AuditVerdict> {
   const hashes = await Promise.all(entries.map(hashOf));
-  const at = entries.findIndex((entry, i) => linkFault(entry, entries[i - 1]) !== null || hashes[i] !== entry.hash);
+  const at = entries.findIndex((entry, i) => findLinkFault(entry, entries[i - 1]) !== null || hashes[i] !== entry.hash);
   if (at >= 0) {
     const entry = entries[at]!; // `findIndex` found it
-    const fault = linkFault(entry, entries[at - 1]) ?? 'its hash does not match its content';
+    const fault = findLinkFault(entry, entries[at - 1]) ?? 'its hash does not match its content';
     return { sound: at, seal: null, isSigned: false, fault: `entry ${entry.seq}: ${fault}` };
   }
   const bySeq = new Map(entries.map((entry) => [entry.seq, entry]));
   const seal = seals.findLast(({ seq }) => bySeq.has(seq)) ?? null;
   const valid = { sound: entries.length, seal, isSigned: false, fault: null };
   if (seal === null) return valid;
-  const fault = await sealFault(seal, bySeq.get(seal.seq)!, keys);
+  const fault = await findSealFault(seal, bySeq.get(seal.seq)!, keys);
   if (fault === undefined) return valid;
   return fault === null ? { ...valid, isSigned: true } : { ...valid, sound: 0, fault };
 }
 
 /** Returns the error in the position of an entry; the numbers of a reader with few documents have gaps. */
-function linkFault(entry: Entry, before: Entry | undefined): string | null {
+function findLinkFault(entry: Entry, before: Entry | undefined): string | null {
   if (before === undefined || entry.seq > before.seq + 1) return null;
   if (entry.seq <= before.seq) return `its number ${entry.seq} is not after ${before.seq}`;
   return entry.previous === before.hash ? null : 'its previous hash does not match the previous entry';
 }
 
 /** Returns the error of a signature; null if it is valid, undefined if the browser does not support Ed25519. */
-async function sealFault(seal: Seal, entry: Entry, keys: readonly PublicKey[]): Promise<string | null | undefined> {
+async function findSealFault(seal: Seal, entry: Entry, keys: readonly PublicKey[]): Promise<string | null | undefined> {
   if (seal.entry_hash !== entry.hash) return `the signature of entry ${seal.seq} covers another hash`;
   if ((await hashOf(seal)) !== seal.hash) return `the signature of entry ${seal.seq} does not match its content`;
   const key = keys.find(({ key_id: id }) => id === seal.key_id);
   if (key === undefined) return `the key ${seal.key_id} of the signature is unknown`;
-  const verify: Verifier | null = await verifierOf(key);
+  const verify: Verifier | null = await createVerifier(key);
   if (verify === null) return undefined;
   return (await verify(seal.hash, seal.signature, seal.at))
     ? null

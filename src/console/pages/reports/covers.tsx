@@ -5,8 +5,8 @@ import { Download } from '../../components/download.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { addQuery } from '../../state/place.js';
-import { moment } from '../../words/dates.js';
-import { bytes, count, countValues } from '../../words/numbers.js';
+import { formatMoment } from '../../words/dates.js';
+import { formatBytes, formatCount, countValues } from '../../words/numbers.js';
 import { usePdfAddress } from './pdf-address.js';
 import { Thumbnail } from './thumbnail.js';
 
@@ -28,7 +28,7 @@ export function Covers({ renders }: { readonly renders: readonly RenderResult[] 
       </ul>
       {renders.length > SHOWN && !areAllShown && (
         <div>
-          <Button onClick={() => showAll(true)}>Show all {count(renders.length)} reports</Button>
+          <Button onClick={() => showAll(true)}>Show all {formatCount(renders.length)} reports</Button>
         </div>
       )}
     </>
@@ -36,7 +36,7 @@ export function Covers({ renders }: { readonly renders: readonly RenderResult[] 
 }
 
 /** Returns the name of the file of a report, for example `CORE-FACTSHEET-A4-2026-11-26.pdf`. */
-export const reportFileName = ({ index_id: index, template_id: template, rendered_at: at }: RenderResult): string =>
+export const formatFileName = ({ index_id: index, template_id: template, rendered_at: at }: RenderResult): string =>
   `${[index, template, at.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
 
 function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readonly hasFirstPage: boolean }) {
@@ -48,20 +48,20 @@ function Cover({ render, hasFirstPage }: { readonly render: RenderResult; readon
         <span>
           <strong>{index ?? name}</strong>
           <span class="quiet">{index === null ? template : name}</span>
-          <span class="quiet">{moment(at)}</span>
+          <span class="quiet">{formatMoment(at)}</span>
           <span class="quiet">
-            {countValues(pages, 'page')}, {bytes(size)}
+            {countValues(pages, 'page')}, {formatBytes(size)}
           </span>
         </span>
       </a>
       <div class="report-acts">
-        <a href={addQuery({ render: id })} aria-label={`Open ${name} of ${moment(at)}`}>
+        <a href={addQuery({ render: id })} aria-label={`Open ${name} of ${formatMoment(at)}`}>
           Open
         </a>
         <Download
           address={`/reports/renders/${id}`}
-          fileName={reportFileName(render)}
-          label={`Download ${name} of ${moment(at)}`}
+          fileName={formatFileName(render)}
+          label={`Download ${name} of ${formatMoment(at)}`}
           read={() => service.value.call('getRender', { params: { render_id: id } })}
         >
           Download

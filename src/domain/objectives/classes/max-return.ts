@@ -4,7 +4,7 @@ import { defineObjectiveClass, createReturnMeasure } from '../objective-class.js
 export const maxReturn = defineObjectiveClass({
   type: 'max_return',
   label: 'Maximum return',
-  help: 'Maximum expected return within the rows; a TrackingError or Volatility row limits its risk.',
+  help: 'The highest expected return within the constraints; a limit of the tracking error or of the volatility limits its risk.',
   sense: 'maximise',
   needsReturns: true,
   uncertain: ['returns'],

@@ -26,7 +26,9 @@ export const Watchlist = defineObject(() => ({
   updated_at: z.string(),
   unknown: z
     .array(z.string())
-    .meta({ description: 'Identifiers that are not in the served store; all identifiers if no store is served.' }),
+    .meta({
+      description: 'Identifiers that the served store does not contain; all identifiers if no store is served.',
+    }),
 })).meta({ id: 'Watchlist' });
 export type Watchlist = z.infer<typeof Watchlist>;
 

@@ -72,7 +72,7 @@ export function createRequestLog(log: Logger, observe?: (answer: AnsweredRequest
       if (cause !== undefined) log.warn({ request_id: requestId, ...spanOf(trace), code, err }, 'refusal with a cause');
       return failure;
     }
-    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client left before the answer.');
+    if (request.signal.aborted) return new Refusal('MALFORMED_REQUEST', 'The client disconnected before the response.');
     log.error(
       { request_id: requestId, ...spanOf(trace), method: request.method, url: request.url, err: failure },
       'defect',

@@ -53,7 +53,7 @@ describe('divisor verify-batch', () => {
   test('reports an account without a result, and a second result', async () => {
     const [status, out] = await verified(accounts, [results[0], results[2], results[2]]);
     expect(status).toBe(1);
-    expect(out).toContain('three: no such account in ACCOUNTS, or a second result of it\n');
+    expect(out).toContain('three: ACCOUNTS has no such account, or RESULTS has a second result of it\n');
     expect(out).toContain('two: the account has no result\n2 results verified, 2 wrong');
   });
 

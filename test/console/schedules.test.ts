@@ -160,7 +160,7 @@ describe.skipIf('why' in tried)('the page of schedules', () => {
     await page.getByLabel('Limit', { exact: true }).fill('0.3');
     await page.getByLabel('Add a step').selectOption('export');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
-    await page.getByText('must be a time of day, HH:MM, as 18:30').first().waitFor();
+    await page.getByText('must be a time of day, HH:MM, such as 18:30').first().waitFor();
     const focused = () => page.evaluate('document.activeElement.innerText');
     await eventually(focused).toContain('must be a time of day'); // the focus moved here from the button, which is now disabled
     // The reason names the label of the field and links to the field.

@@ -5,11 +5,11 @@ const STORE = { name: 'STORE', help: 'Id of the data store.' };
 const PLACE = [STORE, { name: 'SECURITY', help: 'Security.' }, { name: 'DATE', help: 'Session of the price.' }];
 const COLUMNS = ['date', 'identifier', 'price', 'source_price', 'author', 'at', 'reason'];
 const REASON = {
-  reason: { type: 'string', value: 'TEXT', help: 'Why, with the source of the price; required.' },
+  reason: { type: 'string', value: 'TEXT', help: 'Reason, including the source of the price (required).' },
 } as const;
 
 export const overrides = createViewCommand({
-  summary: 'List prices of a data store that people gave in place of those of its source.',
+  summary: 'List the prices of a data store that people have overridden.',
   words: [STORE],
   flags: {},
   examples: ['divisor override list us'],
@@ -41,7 +41,10 @@ const notices = ({ job_id: id }: ChangedOverrides): string[] => [
 export const overridePrice = createViewCommand({
   summary: 'Override a price of a data store; the source is not changed.',
   words: PLACE,
-  flags: { price: { type: 'number', value: 'X', help: 'CLOSE in place of that of the source; required.' }, ...REASON },
+  flags: {
+    price: { type: 'number', value: 'X', help: 'CLOSE that replaces the price of the source (required).' },
+    ...REASON,
+  },
   examples: ['divisor override put us NECZ 2024-12-31 --price 46.27 --reason "Closing price of the exchange"'],
   ask: (client, words, flags) => change(client, words, { price: flags.number('price'), reason: flags.text('reason') }),
   records: ({ overrides: all }) => all,
@@ -50,7 +53,7 @@ export const overridePrice = createViewCommand({
 });
 
 export const withdrawOverride = createViewCommand({
-  summary: 'Withdraw the override of a price: that of the source applies again.',
+  summary: 'Withdraw the override of a price. The price of the source then applies again.',
   words: PLACE,
   flags: REASON,
   examples: ['divisor override withdraw us NECZ 2024-12-31 --reason "The vendor corrected its file"'],

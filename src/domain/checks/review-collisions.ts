@@ -66,7 +66,7 @@ function reportOverridden(one: DatedReview, others: readonly DatedReview[]): Fin
     if (first === undefined) return [];
     const day = formatDay(later.calendar.sessions[first]!);
     const more = common.length === 1 ? '' : ` and on ${common.length - 1} later dates`;
-    const message = `The reviews ${one.id} and ${later.id} both have the scope ${one.scope} on ${day}${more}: ${later.id} runs last, and ${one.id} has no effect there.`;
+    const message = `The reviews ${one.id} and ${later.id} both have the scope ${one.scope} on ${day}${more}. ${later.id} runs last, and ${one.id} has no effect there.`;
     return [{ severity: 'warning', code: 'NO_EFFECT', path: later.path, message }];
   });
 }

@@ -25,7 +25,7 @@ export function checkStores(documents: Documents): Finding[] {
 
 function reportClash([first, other]: readonly NamedStore[]): Finding[] {
   if (first === undefined || other === undefined) return [];
-  const message = `An index is computed on one data store: ${first.by} names ${first.storeId}, ${other.by} names ${other.storeId}.`;
+  const message = `An index is computed on one data store, but ${first.by} refers to ${first.storeId} and ${other.by} refers to ${other.storeId}.`;
   return [{ severity: 'error', code: 'DIFFERENT_DATA', path: 'store_id', message, value: other.storeId }];
 }
 

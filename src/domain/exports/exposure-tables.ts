@@ -1,6 +1,7 @@
 import { date, fraction, number, text, type ExportTable } from './export-table.js';
 
-const definePercentile = (share: string, of: string) => number(`${share} of the weights ${of} is at or below it.`);
+const definePercentile = (share: string, of: string) =>
+  number(`Value for which the securities with at most this value have ${share} of the weights ${of}.`);
 
 /** Tables of the exposures of a run, with one row per date and item. Missing values are null. */
 export const EXPOSURE_TABLES = {
@@ -9,7 +10,7 @@ export const EXPOSURE_TABLES = {
     row: 'a group, by date then in listed order',
     columns: {
       date: date('Session.'),
-      group: text('Group; OTHERS for those that are not listed.'),
+      group: text('Group. OTHERS contains all groups that are not listed.'),
       weight: fraction('Weight in the group.'),
       benchmark_weight: fraction('Weight of the benchmark in the group.'),
     },
@@ -21,7 +22,7 @@ export const EXPOSURE_TABLES = {
       date: date('Session.'),
       field: text('The datapoint.'),
       mean: number('Weighted mean.'),
-      coverage: fraction('Share of the weights, by their magnitude, that has a value.'),
+      coverage: fraction('Fraction of the absolute weights that belongs to securities with a value.'),
       p10: definePercentile('10 %', 'held'),
       p25: definePercentile('25 %', 'held'),
       p50: definePercentile('Half', 'held'),
@@ -42,12 +43,12 @@ export const EXPOSURE_TABLES = {
     columns: {
       date: date('Session.'),
       herfindahl: number('Sum of the squared weights.'),
-      effective: number('1 over herfindahl.', 'assets'),
-      largest: fraction('The largest weight.'),
+      effective: number('1 divided by herfindahl.', 'assets'),
+      largest: fraction('Largest weight.'),
       turnover: fraction('One-way turnover since the previous row.'),
-      active_share: fraction('Half the sum of the differences from the weights of the benchmark.'),
-      gross_effective: number('Squared sum of the absolute weights over herfindahl.', 'positions'),
-      gross_largest: fraction('The largest weight by magnitude, long or short.'),
+      active_share: fraction('Half the sum of the absolute differences from the weights of the benchmark.'),
+      gross_effective: number('Squared sum of the absolute weights, divided by herfindahl.', 'positions'),
+      gross_largest: fraction('Largest absolute weight, long or short.'),
     },
   },
 } as const satisfies Readonly<Record<string, ExportTable>>;

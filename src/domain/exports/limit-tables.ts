@@ -7,23 +7,27 @@ export const LIMIT_TABLES = {
     row: 'a date',
     columns: {
       date: date('Session.'),
-      headroom: number('Distance to the nearest bound in its unit, negative beyond it; null if no row applies.'),
-      nearest: text(
-        'Security whose price is closest to causing a breach; null beyond a bound, or if none can cause one.',
+      headroom: number(
+        'Distance to the nearest bound, in the unit of the bound; negative beyond it, null if no constraint applies.',
       ),
-      move: number('Smallest relative change of that price that passes a bound, all others unchanged.'),
+      nearest: text(
+        'Security with the smallest price move that causes a breach; null beyond a bound, or if no move causes a breach.',
+      ),
+      move: number(
+        'Smallest relative price move of this security that causes a breach, while all other prices are unchanged.',
+      ),
     },
   },
   rows: {
-    help: 'Each row over the window.',
-    row: 'a bound of a row',
+    help: 'Each constraint over the window.',
+    row: 'a bound of a constraint',
     columns: {
       row: text('The row.'),
       side: text('`lower` or `upper`.'),
       unit: text('`fraction`, `count` or `value`.'),
       breached_sessions: count('Number of sessions beyond the bound.'),
       least_date: date('Session with the smallest headroom.'),
-      least_value: number('Value of the row on that session.'),
+      least_value: number('Value of the constraint on that session.'),
       least_limit: number('Bound on that session.'),
     },
   },
@@ -33,10 +37,10 @@ export const LIMIT_TABLES = {
     columns: {
       row: text('The row.'),
       begin: date('First session beyond the bound, possibly before `start`.'),
-      end: date('Last session beyond it; null while it lasts.'),
-      cause: text('`price`, `action` or `rebalance`.'),
+      end: date('Last session beyond the bound; null if the breach continues.'),
+      cause: text('Cause of the breach: `price`, `action` or `rebalance`.'),
       worst_date: date('Session with the smallest headroom.'),
-      worst_value: number('Value of the row on that session.'),
+      worst_value: number('Value of the constraint on that session.'),
       limit: number('Bound on that session.'),
     },
   },

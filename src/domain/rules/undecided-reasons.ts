@@ -15,7 +15,8 @@ export function refuseNothingSurvives(
   { cross, pipeline, verdicts }: SelectionOutcome,
 ): FailedDecision {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  if (last.ruleId === null) return createUndecided('empty', 'universe', ['The universe has no security with a price.']);
+  if (last.ruleId === null)
+    return createUndecided('empty', 'universe', ['The universe contains no security with a price.']);
   const at = last.position - 1;
   const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
   const where = `No security is left after the rule ${last.ruleId} (${last.ruleType})`;

@@ -24,7 +24,7 @@ export type ListViewName = (typeof LIST_VIEWS)[number];
 
 export type SqlViewName = RunViewName | MarketViewName | ListViewName;
 
-const INDEX_ID = { index_id: text('Index or strategy.') };
+const INDEX_ID = { index_id: text('Id of the index or strategy.') };
 
 export const listRunViewColumns = (view: RunViewName): Columns => ({ ...INDEX_ID, ...EXPORTS[view].columns });
 
@@ -34,7 +34,7 @@ export const PRICE_KEYS = { identifier: text('Security.'), date: date('Session.'
 export const ACTION_COLUMNS = {
   identifier: text('Security.'),
   type: text('Type of the action, such as DIVIDEND or SPLIT.'),
-  value: number('Cash per share, multiplier of shares or ratio, by type.'),
+  value: number('Cash per share, share-count multiplier or ratio, depending on the type.'),
   ex_date: date('Ex-date.'),
   pay_date: date('Payment date.'),
   status: text('announced, paid or cancelled.'),
@@ -63,14 +63,14 @@ export const LIST_COLUMNS = {
   runs: {
     ...INDEX_ID,
     run_id: text('Id of the newest run.'),
-    name: text('Name of the index or strategy at that time.'),
+    name: text('Name of the index or strategy at the time of the run.'),
     run_at: text('Time of the run.'),
     start: date('First date.'),
     end: date('Last date.'),
     index_version: count('Version of the definition.'),
     store_id: text('Data store.'),
-    store_version: count('Version of its content.'),
-    store_content_hash: text('SHA-256 of its content.'),
+    store_version: count('Version of the data.'),
+    store_content_hash: text('SHA-256 of the data.'),
     engine_version: text('Version of the program.'),
   },
 } as const satisfies Readonly<Record<ListViewName, Columns>>;
@@ -94,7 +94,7 @@ export const SQL_VIEWS: Readonly<Record<SqlViewName, { readonly help: string; re
   },
   indices: { help: 'Stored indices.', columns: LIST_COLUMNS.indices },
   runs: {
-    help: 'The newest run of each index and strategy; the tables of runs contain these.',
+    help: 'Newest run of each index and strategy. The views of runs contain these runs.',
     columns: LIST_COLUMNS.runs,
   },
 };

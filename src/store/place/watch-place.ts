@@ -109,4 +109,4 @@ async function faultOf(storeId: string, { marker, isProbed }: FaultCheck): Promi
 }
 
 /** Subject of faults for clients, without the location of the artifact store, which only the log contains. */
-const FAULT_SUBJECT = 'The place of results';
+const FAULT_SUBJECT = 'The results storage';

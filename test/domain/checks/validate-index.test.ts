@@ -167,7 +167,7 @@ describe('a good document', () => {
       [`warning: The base date 2020-01-01 is before ${held}: runs begin at the first price.`],
       [],
       [],
-      [`warning: The base date 2020-01-04 is after ${held}: runs have no sessions.`],
+      [`warning: The base date 2020-01-04 is after ${held}. Runs have no sessions.`],
     ]);
   });
 

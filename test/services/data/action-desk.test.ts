@@ -86,7 +86,7 @@ test('an action that differs from a source is flagged, and one with changed term
   expect(await find()).toMatchObject({ action_id: id, state: 'amended', value: 0.25 });
   await decide(id, { decision: 'rejected', comment: 'Not declared' });
   expect((await find()).state).toBe('rejected');
-  expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, and the store still has it.`]);
+  expect(await heldBy(day3)).toEqual([`The DIVIDEND of BB on ${day3} was rejected, but is still in the store.`]);
   expect((await find()).decisions.map(({ decision, terms }) => [decision, terms.value])).toEqual([
     ['confirmed', 0.3],
     ['rejected', 0.25],

@@ -5,7 +5,7 @@ import { createFixedLimit } from '../program-row.js';
 export const fullInvestment = defineConstraintClass({
   type: 'FullInvestment',
   label: 'Full investment',
-  help: 'The weights sum to one. Present by default unless a WeightSum row replaces it.',
+  help: 'The weights add up to 1. This constraint is present by default unless a WeightSum constraint replaces it.',
   kind: 'eq',
   unit: 'fraction',
   convex: true,

@@ -6,7 +6,7 @@ import { listSecuritiesInScope } from '../scope.js';
 export const positionBounds = defineConstraintClass({
   type: 'PositionBounds',
   label: 'Position bounds',
-  help: 'Each weight is between two bounds. A negative lower bound lifts LongOnly for the securities in its scope.',
+  help: 'Each weight is between two bounds. A negative lower bound removes LongOnly for the securities of the constraint.',
   kind: 'ineq',
   unit: 'fraction',
   convex: true,

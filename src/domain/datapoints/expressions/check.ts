@@ -113,7 +113,7 @@ interface Expectation {
 function expectKind(place: NodePlace, { kind, expected, checker }: Expectation): void {
   if (kind === expected || (kind === 'field' && expected === 'number')) return;
   const hint = kind === 'condition' ? '; a condition is the first operand of if' : '';
-  const message = `is ${KIND_WORDS[kind]}, but ${KIND_WORDS[expected]} is required${hint}`;
+  const message = `is ${KIND_WORDS[kind]}, but must be ${KIND_WORDS[expected]}${hint}`;
   checker.problems.push({ ...place, code: 'WRONG_TYPE', message });
 }
 

@@ -5,7 +5,7 @@ import { defineObjectiveClass, createRootMeasure } from '../objective-class.js';
 export const minTrackingError = defineObjectiveClass({
   type: 'min_tracking_error',
   label: 'Minimum tracking error',
-  help: 'Minimum variance of the active weights (weight minus index weight): the weights nearest to the index.',
+  help: 'Minimum variance of the active weights (weight less index weight). The solution has the smallest tracking error to the index.',
   sense: 'minimise',
   needsReturns: false,
   params: z.strictObject({}),

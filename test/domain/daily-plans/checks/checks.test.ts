@@ -93,7 +93,7 @@ test('an index without a problem passes every check', () => {
 test('coverage: constituents without a price count by weight, those of a closed exchange do not', () => {
   const prices = { A: [10, 11, 12, 11, Number.NaN], B: [20, 20, 21, 20, 21] };
   expect(listFindings({ check: 'coverage' }, inputOf({}, prices))).toEqual([
-    'A: A has no price; 50 % of the index have none.',
+    'A: A has no price. Constituents without a price have 50 % of the index.',
   ]);
   expect(listFindings({ check: 'coverage', minimum: 0.5 } as never, inputOf({}, prices))).toEqual([]);
   expect(listFindings({ check: 'coverage', minimum: 0.51 } as never, inputOf({}, prices))).toHaveLength(1);
@@ -118,7 +118,7 @@ test('moves: a move beyond the limit needs a corporate action since the session 
 
 test('history: a constituent whose history the refresh rejected is reported, another security is not', () => {
   expect(listFindings({ check: 'history' }, inputOf({ restated: new Set(['B', 'Z']) }))).toEqual([
-    'B: The source has another history of B, which was rejected: its prices are not updated.',
+    'B: The source has a changed history of B, which was rejected. Its prices are not updated.',
   ]);
 });
 
@@ -134,9 +134,9 @@ test('actions: impossible dates of coming actions are reported', () => {
         ];
   const isSession = (day: number) => day !== DAY + 2;
   expect(listFindings({ check: 'actions' }, inputOf({ actionsOf, isSession }))).toEqual([
-    'A: The SPLIT of A on 2026-11-27 was announced later, on 2026-11-28.',
+    'A: The SPLIT of A on 2026-11-27 was announced after this date, on 2026-11-28.',
     'A: The DIVIDEND of A on 2026-11-26 is not on a session.',
-    'A: The DIVIDEND of A on 2026-11-26 is paid before, on 2026-11-25.',
+    'A: The DIVIDEND of A on 2026-11-26 is paid before this date, on 2026-11-25.',
   ]);
 });
 
@@ -173,17 +173,19 @@ test('divisor: market value over divisor is the level, at the close and before t
       [DAY, { price: now, total: null, net: null }],
     ]);
   expect(of({ levels: listLevels(100, 100.001) })).toEqual([
-    '-: Market value over divisor at the close is 100; the level is 100.001.',
+    '-: The market value divided by the divisor at the close is 100; the level is 100.001.',
   ]);
   expect(of({ levels: listLevels(99, 100) })).toEqual([
-    '-: Market value over divisor before the open is 100; the level is 99.',
+    '-: The market value divided by the divisor before the open is 100; the level is 99.',
   ]);
   expect(of({ levels: listLevels(100.004, 99.996), decimals: { ...NO_DECIMALS, level: 2 } })).toEqual([]);
   expect(of({ levels: listLevels(100.006, 100), decimals: { ...NO_DECIMALS, level: 2 } })).toHaveLength(1);
   expect(of({ closing: null, opening: null })).toEqual([]); // there is no run
   const { closing } = inputOf();
   const lent = { ...closing!, cash: { marketValue: -600, weight: -1 } };
-  expect(of({ closing: lent })).toEqual(['-: Market value over divisor at the close is 50; the level is 100.']);
+  expect(of({ closing: lent })).toEqual([
+    '-: The market value divided by the divisor at the close is 50; the level is 100.',
+  ]);
   expect(of({ closing: { ...lent, divisor: 6 }, opening: null })).toEqual([]);
   expect(of({ closing: { ...closing!, variant: 'net' } })).toEqual([]); // the levels lack the net variant
   const divisor = 1200 / 100.3;
